@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR MIT) */
+/*
+ * strobe: on every event, read a set of channels from any devices into one
+ * row, and lose nothing silently.
+ *
+ * This header is the whole contract between the engines, which make rows, and
+ * everything that reads them. A program that includes nothing else of strobe
+ * can do all that strobe can do; examples/reader.c shows it.
+ *
+ *   fd = open("/dev/strobe")          the control device
+ *     STROBE_LIST                     what is here
+ *     STROBE_CREATE   -> owner fd     one run; closing it ends the run
+ *       STROBE_CONTROL                start, pause, resume, stop, trigger
+ *       STROBE_READER -> ring fd      one reader: mmap (PROT_READ), poll, read
+ *         STROBE_ARM                  poll is ready when row N is there
+ *     STROBE_READER   -> ring fd      the same for another's run, by its id
+ *
+ * Rules that hold for every call:
+ *  - Structures begin with their size in bytes, as the caller was compiled.
+ *    A larger one is accepted if all that the kernel does not know is zero
+ *    (else E2BIG); one smaller than the first version is EINVAL.
+ *  - Unknown flags and reserved fields that are not zero are EINVAL.
+ *  - Strings are NUL-terminated inside their array (else EINVAL), never cut.
+ *  - A call on the wrong kind of fd is ENOTTY; a bad pointer is EFAULT.
+ *  - A call that fails has changed nothing.
+ *  - File descriptors that are returned are close-on-exec.
+ *  - The layout is the same for 32-bit and 64-bit callers. Byte order is the
+ *    machine's; recorded rings are little-endian.
+ */
+#ifndef _UAPI_STROBE_H
+#define _UAPI_STROBE_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define STROBE_DEVICE_PATH	"/dev/strobe"
+
+/* Version of the ring's layout. Another major cannot be read. */
+#define STROBE_RING_MAJOR	1
+#define STROBE_RING_MINOR	0
+
+/* Bytes of a full name "device.channel", its NUL included. */
+#define STROBE_NAME_SIZE	64
+/* Bytes of a device's name, or of a channel's without the device. */
+#define STROBE_PART_SIZE	32
+#define STROBE_UNIT_SIZE	16
+#define STROBE_TEXT_SIZE	80
+
+/* Steps of one run, at most. */
+#define STROBE_STEPS_MAX	1024
+/* Rows of one ring, at most; memory is bounded separately. */
+#define STROBE_CAPACITY_MAX	(1ULL << 32)
+/* Shortest and longest period of the timer event, in nanoseconds. */
+#define STROBE_PERIOD_MIN	1000ULL
+#define STROBE_PERIOD_MAX	3600000000000ULL
+/* "limit" of a run that goes on until it is stopped. */
+#define STROBE_NO_LIMIT		(~0ULL)
+
+/* ------------------------------------------------------------------------
+ * The ring. It starts with this header; rows start at data_offset.
+ *
+ * Rows are numbered from 0; row i lies at data_offset + (i % capacity) *
+ * row_stride. One producer writes, any number of readers look on; nobody
+ * waits for anybody.
+ *
+ *   row i is readable if and only if  oldest <= i < head, with
+ *   oldest = max(0, min(head - (capacity - 1), limit - capacity))
+ *
+ * (the row before "oldest" is the guard: the producer may be in it). A reader
+ *
+ *	1 loads head, then an acquire fence		(C)
+ *	2 copies the rows it wants, as 64-bit words
+ *	3 acquire fence, loads head again		(D)
+ *	4 drops what is older than "oldest" by now: those rows are lost to it
+ *
+ * and the producer, for row i,
+ *
+ *	1 write barrier					(A)
+ *	2 stores row i, as 64-bit words
+ *	3 stores head = i + 1 with release		(B)
+ *
+ * B pairs with C: a row that is counted is whole. A pairs with D: who has seen
+ * a word of row i sees head >= i afterwards. See docs/design/ring.md.
+ *
+ * Loss has two kinds, which never mix. Between two rows that one reader got:
+ *   lost   = step of "row" - 1                  this reader was too slow
+ *   missed = step of "trigger" - step of "row"  the producer made no row
+ */
+#define STROBE_RING_MAGIC	0x010045424F525453ULL	/* "STROBE", 0, 1 */
+
+/**
+ * enum strobe_state - where a run is; DONE and greater are final.
+ * @STROBE_READY: created, not started.
+ * @STROBE_RUNNING: triggers make rows.
+ * @STROBE_PAUSED: triggers are not counted.
+ * @STROBE_DONE: all rows of the limit were made.
+ * @STROBE_STOPPED: ended by STROBE_STOP.
+ * @STROBE_FAILED: ended by a failure; the header's error says which:
+ *	-ENODEV a device is gone, -EPIPE the owner is gone.
+ */
+enum strobe_state {
+	STROBE_READY	= 0,
+	STROBE_RUNNING	= 1,
+	STROBE_PAUSED	= 2,
+	STROBE_DONE	= 3,
+	STROBE_STOPPED	= 4,
+	STROBE_FAILED	= 5,
+};
+
+/**
+ * enum strobe_missed - why a trigger made no row; indexes a header's missed[].
+ * @STROBE_MISSED_OVERRUN: grid points of a timer that had passed before the
+ *	timer was served: the machine was late.
+ * @STROBE_MISSED_BUSY: the row before was still unfinished.
+ * @STROBE_MISSED_THROTTLED: interrupts of strobe would have taken more than
+ *	their budget of this CPU.
+ * @STROBE_MISSED_SOURCE: triggers that the source itself reports it could not
+ *	deliver.
+ * @STROBE_MISSED_CAUSES: room for later causes; unknown ones count as well.
+ */
+enum strobe_missed {
+	STROBE_MISSED_OVERRUN	= 0,
+	STROBE_MISSED_BUSY	= 1,
+	STROBE_MISSED_THROTTLED	= 2,
+	STROBE_MISSED_SOURCE	= 3,
+	STROBE_MISSED_CAUSES	= 8,
+};
+
+/** enum strobe_engine - who fills a ring. */
+enum strobe_engine {
+	STROBE_ENGINE_KERNEL	= 1,
+	STROBE_ENGINE_USER	= 2,
+};
+
+/**
+ * struct strobe_ring_header - first 256 bytes of a ring.
+ *
+ * Constant: written before the fd exists, never again.
+ * @magic: STROBE_RING_MAGIC; byte-swapped means foreign byte order.
+ * @major: STROBE_RING_MAJOR; a reader refuses another.
+ * @minor: grows when fields are added; a reader ignores it.
+ * @header_size: bytes of this header; fields beyond it do not exist.
+ * @row_stride: bytes from row to row, a multiple of 64.
+ * @channels: 64-bit values in a row.
+ * @capacity: rows in the ring, a power of two, at least 2.
+ * @limit: rows this run will make at most. Up to @capacity, nothing is ever
+ *	overwritten (a linear buffer); beyond, the ring is circular.
+ * @data_offset: where row 0 lies, from the start of the mapping.
+ * @clock: clock of all times: CLOCK_MONOTONIC (1) or CLOCK_TAI (11), as in the
+ *	initial time namespace.
+ * @incompat: bits a reader must know to understand the rows; refuse unknown.
+ * @period_ns: of a timer event; 0 for others.
+ * @run: id of the run.
+ * @engine: enum strobe_engine.
+ *
+ * Start: written once by the start of the run, before @state leaves READY.
+ * @start_time: when the run was started, on @clock.
+ * @start_realtime: the same moment on CLOCK_REALTIME.
+ * @start_tai: the same moment on CLOCK_TAI.
+ * @first_due: when trigger 0 of a timer was due, on @clock; trigger n is due
+ *	at first_due + n * period_ns, until the first pause (time spent paused
+ *	is not counted in triggers; the grid itself goes on).
+ *
+ * Live: written by the producer alone; ended states by who ends the run, once
+ * the producer is silent.
+ * @head: rows published.
+ * @triggers: triggers known; triggers - head were missed so far (exact when
+ *	@state is final).
+ * @state: enum strobe_state, stored with release after the last @head: load
+ *	it before @head, or the last row can be overlooked.
+ * @error: negative errno of a FAILED run, else 0.
+ * @wake: futex word; used by user producers only.
+ * @missed: by cause, see enum strobe_missed; the sum is triggers - head.
+ * @errors: rows in which a channel failed.
+ * @end_time: when the run ended, on @clock; 0 before.
+ */
+struct strobe_ring_header {
+	__aligned_u64	magic;
+	__u16		major;
+	__u16		minor;
+	__u32		header_size;
+	__u32		row_stride;
+	__u32		channels;
+	__aligned_u64	capacity;
+	__aligned_u64	limit;
+	__aligned_u64	data_offset;
+	__u32		clock;
+	__u32		incompat;
+	__aligned_u64	period_ns;
+	__u32		run;
+	__u32		engine;
+	__aligned_u64	reserved0[2];
+
+	__aligned_u64	start_time;
+	__aligned_u64	start_realtime;
+	__aligned_u64	start_tai;
+	__aligned_u64	first_due;
+	__aligned_u64	reserved1;
+
+	__aligned_u64	head;
+	__aligned_u64	triggers;
+	__u32		state;
+	__s32		error;
+	__u32		wake;
+	__u32		reserved2;
+	__aligned_u64	missed[STROBE_MISSED_CAUSES];
+	__aligned_u64	errors;
+	__aligned_u64	end_time;
+	__aligned_u64	reserved3[2];
+};
+
+/* Bits 0..31 of a row's status: flags. */
+#define STROBE_ROW_RESUMED	(1ULL << 0)	/* first row after a pause */
+#define STROBE_ROW_LATE		(1ULL << 1)	/* a whole period late, or more */
+#define STROBE_ROW_FLAGS	(STROBE_ROW_RESUMED | STROBE_ROW_LATE)
+/* Bits 32..63: 1 + index of the first channel that failed; 0 if none did. */
+#define STROBE_ROW_FAULT(status)	((__u32)((status) >> 32))
+
+/**
+ * struct strobe_row - what was read on one trigger.
+ * @row: number of this row, from 0.
+ * @trigger: number of its trigger, from 0.
+ * @time: ns on the ring's clock, taken first thing in the handler.
+ * @status: flags and fault, see STROBE_ROW_*.
+ * @value: one word a channel, in the order of the run's steps; 0 where the
+ *	channel failed. Signed channels are sign-extended to 64 bits.
+ */
+struct strobe_row {
+	__aligned_u64	row;
+	__aligned_u64	trigger;
+	__aligned_u64	time;
+	__aligned_u64	status;
+#if defined(__cplusplus)
+	__aligned_u64	value[1];
+#else
+	__aligned_u64	value[];
+#endif
+};
+
+/* ------------------------------------------------------------------------
+ * STROBE_LIST: the catalogue.
+ */
+
+/** enum strobe_kind - what an entry of the catalogue is. */
+enum strobe_kind {
+	STROBE_KIND_DEVICE	= 1,
+	STROBE_KIND_CHANNEL	= 2,
+	STROBE_KIND_OUTPUT	= 3,
+	STROBE_KIND_EVENT	= 4,
+	STROBE_KIND_RUN		= 5,
+};
+
+/** enum strobe_type - how the 64-bit word of a channel is to be understood. */
+enum strobe_type {
+	STROBE_TYPE_U64	= 0,
+	STROBE_TYPE_S64	= 1,
+	STROBE_TYPE_F64	= 2,
+};
+
+/**
+ * enum strobe_class - what it takes to read a channel.
+ * @STROBE_CLASS_HARD: may be read in hard interrupt context.
+ * @STROBE_CLASS_SLEEP: may sleep.
+ * @STROBE_CLASS_ASYNC: its value arrives later.
+ */
+enum strobe_class {
+	STROBE_CLASS_HARD	= 0,
+	STROBE_CLASS_SLEEP	= 1,
+	STROBE_CLASS_ASYNC	= 2,
+};
+
+/* strobe_entry.flags: a run uses this device, channel, output or event. */
+#define STROBE_ENTRY_IN_USE	(1U << 0)
+/* Events: a period must be given (STROBE_CREATE, period_ns). */
+#define STROBE_ENTRY_PERIODIC	(1U << 1)
+
+/**
+ * struct strobe_value - part of an entry: a channel or an output.
+ * @type: enum strobe_type.
+ * @cost_class: enum strobe_class.
+ * @unit: of value * scale + offset; "" if it has none.
+ * @scale: IEEE 754 binary64, as bits.
+ * @offset: IEEE 754 binary64, as bits.
+ * @bits: significant bits of the word.
+ * @cost_ns: rough time one access takes.
+ */
+struct strobe_value {
+	__u32		type;
+	__u32		cost_class;
+	char		unit[STROBE_UNIT_SIZE];
+	__aligned_u64	scale;
+	__aligned_u64	offset;
+	__u32		bits;
+	__u32		cost_ns;
+};
+
+/**
+ * struct strobe_run_info - part of an entry: a run.
+ * @state: enum strobe_state.
+ * @error: negative errno when FAILED.
+ * @channels: values in a row.
+ * @readers: ring fds that are open.
+ * @uid: who owns it (initial user namespace).
+ * @pid: process that created it (initial pid namespace).
+ * @capacity: rows in its ring.
+ * @limit: rows it will make at most.
+ * @head: rows made.
+ * @triggers: triggers known.
+ * @period_ns: of its timer; 0 for other events.
+ * @elapsed_ns: since its start, or from start to end; 0 before the start.
+ */
+struct strobe_run_info {
+	__u32		state;
+	__s32		error;
+	__u32		channels;
+	__u32		readers;
+	__u32		uid;
+	__s32		pid;
+	__aligned_u64	capacity;
+	__aligned_u64	limit;
+	__aligned_u64	head;
+	__aligned_u64	triggers;
+	__aligned_u64	period_ns;
+	__aligned_u64	elapsed_ns;
+};
+
+/**
+ * struct strobe_entry - one thing that is here.
+ * @kind: enum strobe_kind.
+ * @id: number of this entry; a run's id is what STROBE_READER takes. Not used
+ *	again while the module is loaded.
+ * @parent: id of the device of a channel, output or event; else 0.
+ * @flags: STROBE_ENTRY_*.
+ * @name: "device", "device.channel", ...; of a run: the name of its event.
+ * @text: description for people; of a run: the name of its program.
+ * @value: channels and outputs.
+ * @run: runs.
+ */
+struct strobe_entry {
+	__u32		kind;
+	__u32		id;
+	__u32		parent;
+	__u32		flags;
+	char		name[STROBE_NAME_SIZE];
+	char		text[STROBE_TEXT_SIZE];
+	union {
+		struct strobe_value	value;
+		struct strobe_run_info	run;
+		__aligned_u64		reserved[12];
+	};
+};
+
+/**
+ * struct strobe_list - argument of STROBE_LIST.
+ * @size: sizeof(struct strobe_list).
+ * @flags: 0.
+ * @run: 0 for the whole catalogue. Else a run's id: the run itself and then
+ *	its steps in their order, so that its channels are named in the order
+ *	of the columns; also after their devices are gone. ENOENT if there is
+ *	no such run.
+ * @entry_size: sizeof(struct strobe_entry).
+ * @buffer: address of an array of entries; may be 0 if @room is.
+ * @room: entries that fit.
+ * @count: out: entries there are. Greater than @room: not all were stored;
+ *	call again with more room.
+ * @generation: out: changes whenever a device, a channel, an output, an event
+ *	or a run comes or goes.
+ */
+struct strobe_list {
+	__u32		size;
+	__u32		flags;
+	__u32		run;
+	__u32		entry_size;
+	__aligned_u64	buffer;
+	__u32		room;
+	__u32		count;
+	__aligned_u64	generation;
+};
+
+/* ------------------------------------------------------------------------
+ * STROBE_CREATE: a run.
+ */
+
+/** enum strobe_op - what a step does. */
+enum strobe_op {
+	STROBE_OP_READ	= 1,
+	STROBE_OP_WRITE	= 2,
+};
+
+/**
+ * struct strobe_step - one step of a row; steps are done in their order.
+ * @op: enum strobe_op: read a channel, or write an output.
+ * @flags: 0.
+ * @value: what to write; 0 for a read.
+ * @name: "device.channel" or "device.output".
+ */
+struct strobe_step {
+	__u32		op;
+	__u32		flags;
+	__aligned_u64	value;
+	char		name[STROBE_NAME_SIZE];
+};
+
+/* strobe_create.flags: answer all, change nothing, return no fd. */
+#define STROBE_DRY_RUN		(1U << 0)
+/* Any process that may open the control device may read the run's ring. */
+#define STROBE_SHARED		(1U << 1)
+
+/* strobe_create.fault_step: no step is at fault. */
+#define STROBE_NO_STEP		(~0U)
+
+/**
+ * enum strobe_why - what is wrong with a STROBE_CREATE, beyond its errno.
+ * @STROBE_WHY_NONE: nothing, or the errno says all.
+ * @STROBE_WHY_EVENT: there is no such event (ENOENT).
+ * @STROBE_WHY_PERIOD: period outside the bounds, missing, or given for an
+ *	event that has none (EINVAL).
+ * @STROBE_WHY_STEPS: more than STROBE_STEPS_MAX steps (EINVAL).
+ * @STROBE_WHY_STEP: neither a read nor a write, a value or flag where none
+ *	belongs (EINVAL); @fault_step.
+ * @STROBE_WHY_NAME: no such channel or output (ENOENT); @fault_step.
+ * @STROBE_WHY_CLASS: this channel cannot be read on that event (EOPNOTSUPP);
+ *	@fault_step.
+ * @STROBE_WHY_BUSY: another run's use of the channel, output or event excludes
+ *	this one (EBUSY); @fault_step, or none for the event.
+ * @STROBE_WHY_VALUE: value wider than the output (ERANGE); @fault_step.
+ * @STROBE_WHY_DUE: clock.late on an event that is never due (EOPNOTSUPP);
+ *	@fault_step.
+ * @STROBE_WHY_CAPACITY: not a power of two, below 2 or beyond
+ *	STROBE_CAPACITY_MAX (EINVAL).
+ * @STROBE_WHY_CLOCK: neither CLOCK_MONOTONIC nor CLOCK_TAI (EINVAL).
+ * @STROBE_WHY_MEMORY: all rings together would exceed the bound of the module
+ *	parameter ring_bytes_max (ENOSPC).
+ * @STROBE_WHY_PROVIDER: the channel's provider refused; the errno is its own;
+ *	@fault_step.
+ */
+enum strobe_why {
+	STROBE_WHY_NONE		= 0,
+	STROBE_WHY_EVENT	= 1,
+	STROBE_WHY_PERIOD	= 2,
+	STROBE_WHY_STEPS	= 3,
+	STROBE_WHY_STEP		= 4,
+	STROBE_WHY_NAME		= 5,
+	STROBE_WHY_CLASS	= 6,
+	STROBE_WHY_BUSY		= 7,
+	STROBE_WHY_VALUE	= 8,
+	STROBE_WHY_DUE		= 9,
+	STROBE_WHY_CAPACITY	= 10,
+	STROBE_WHY_CLOCK	= 11,
+	STROBE_WHY_MEMORY	= 12,
+	STROBE_WHY_PROVIDER	= 13,
+};
+
+/**
+ * struct strobe_create - argument of STROBE_CREATE.
+ * @size: sizeof(struct strobe_create).
+ * @flags: STROBE_DRY_RUN, STROBE_SHARED.
+ * @event: name of the event: "timer", "soft" or "device.event".
+ * @period_ns: period of "timer"; 0 for other events.
+ * @capacity: rows in the ring, a power of two; 0: one second of rows or 1024,
+ *	whichever is more, rounded up (8192 for events without a period).
+ * @limit: rows to make; 0 or STROBE_NO_LIMIT: until stopped.
+ * @steps: address of an array of struct strobe_step; may be 0 if there is none.
+ * @step_count: steps in it; rows without a channel are allowed.
+ * @step_size: sizeof(struct strobe_step).
+ * @clock: CLOCK_MONOTONIC (1) or CLOCK_TAI (11); 0 means CLOCK_MONOTONIC.
+ *
+ * Out, on success and (as far as known) on failure:
+ * @fd: owner fd; -1 if none was made.
+ * @run: id of the run; 0 if none was made.
+ * @fault_step: index of the step that is wrong, or STROBE_NO_STEP.
+ * @why: enum strobe_why.
+ * @channels: values in a row.
+ * @row_stride: bytes from row to row.
+ * @reserved: 0.
+ * @ring_bytes: what a reader maps, header included.
+ * @cost_ns: rough time the steps of one row take.
+ */
+struct strobe_create {
+	__u32		size;
+	__u32		flags;
+	char		event[STROBE_NAME_SIZE];
+	__aligned_u64	period_ns;
+	__aligned_u64	capacity;
+	__aligned_u64	limit;
+	__aligned_u64	steps;
+	__u32		step_count;
+	__u32		step_size;
+	__u32		clock;
+
+	__s32		fd;
+	__u32		run;
+	__u32		fault_step;
+	__u32		why;
+	__u32		channels;
+	__u32		row_stride;
+	__u32		reserved;
+	__aligned_u64	ring_bytes;
+	__aligned_u64	cost_ns;
+};
+
+/* ------------------------------------------------------------------------
+ * STROBE_CONTROL: on the owner fd.
+ */
+
+/**
+ * enum strobe_control_op - what to do with a run.
+ * @STROBE_STATUS: nothing but fill in the answer.
+ * @STROBE_START: READY becomes RUNNING.
+ * @STROBE_PAUSE: RUNNING becomes PAUSED; no row is made after the return.
+ * @STROBE_RESUME: PAUSED becomes RUNNING; a timer goes on with the next point
+ *	of its grid.
+ * @STROBE_STOP: any state becomes STOPPED; nothing if the run has ended.
+ * @STROBE_TRIGGER: @count triggers of the event "soft", one after the other.
+ *
+ * Errors: EALREADY the run is in that state; EBUSY not possible in this state;
+ * ESHUTDOWN the run has ended; EOPNOTSUPP a trigger for an event that is not
+ * "soft"; ENODEV the device that raises the event refused or is gone.
+ */
+enum strobe_control_op {
+	STROBE_STATUS	= 0,
+	STROBE_START	= 1,
+	STROBE_PAUSE	= 2,
+	STROBE_RESUME	= 3,
+	STROBE_STOP	= 4,
+	STROBE_TRIGGER	= 5,
+};
+
+/* Triggers of one STROBE_TRIGGER, at most. */
+#define STROBE_TRIGGER_MAX	1000000U
+
+/**
+ * struct strobe_control - argument of STROBE_CONTROL.
+ * @size: sizeof(struct strobe_control).
+ * @op: enum strobe_control_op.
+ * @flags: 0.
+ * @count: triggers for STROBE_TRIGGER, 1..STROBE_TRIGGER_MAX; else 0.
+ *	A signal ends it early; the answer says how many triggers there were.
+ * @state: out: enum strobe_state.
+ * @error: out: negative errno when FAILED.
+ * @head: out: rows made.
+ * @triggers: out: triggers known.
+ */
+struct strobe_control {
+	__u32		size;
+	__u32		op;
+	__u32		flags;
+	__u32		count;
+	__u32		state;
+	__s32		error;
+	__aligned_u64	head;
+	__aligned_u64	triggers;
+};
+
+/* ------------------------------------------------------------------------
+ * STROBE_READER: a reader; STROBE_ARM: when to wake it.
+ *
+ * A ring fd offers
+ *   mmap  PROT_READ, from offset 0, ring_bytes long or shorter;
+ *   poll  POLLIN when row N is there (STROBE_ARM) or, if nothing is armed, when
+ *         read() would return rows; POLLIN and POLLHUP when the run has ended;
+ *   read  whole rows of 32 + 8 * channels bytes from a cursor of its own, the
+ *         oldest rows first; 0 when the run has ended and all was read. Rows
+ *         that were overwritten meanwhile are skipped: "row" shows it. EINVAL
+ *         if not even one row fits, EAGAIN on a non-blocking fd without rows.
+ * Rows stay readable for as long as a ring fd is open, also after the end.
+ */
+
+/* strobe_reader.flags: the fd is non-blocking from the start. */
+#define STROBE_NONBLOCK		(1U << 0)
+/* strobe_reader.first: read() starts with the next row to come. */
+#define STROBE_FROM_NOW		(~0ULL)
+
+/**
+ * struct strobe_reader - argument of STROBE_READER.
+ * @size: sizeof(struct strobe_reader).
+ * @flags: STROBE_NONBLOCK.
+ * @run: on the control device: id of a run. Its owner's user may read it, and
+ *	CAP_SYS_ADMIN; anybody if it is STROBE_SHARED (else EACCES; ENOENT if
+ *	there is no such run). On an owner fd: 0.
+ * @fd: out: ring fd.
+ * @first: number of the row with which read() starts; 0: the oldest there is;
+ *	STROBE_FROM_NOW. mmap readers keep a cursor of their own.
+ * @ring_bytes: out: what to map.
+ */
+struct strobe_reader {
+	__u32		size;
+	__u32		flags;
+	__u32		run;
+	__s32		fd;
+	__aligned_u64	first;
+	__aligned_u64	ring_bytes;
+};
+
+/**
+ * struct strobe_arm - argument of STROBE_ARM, on a ring fd.
+ * @size: sizeof(struct strobe_arm).
+ * @flags: 0.
+ * @row: poll is ready when head >= @row, that is when @row rows were made; 0
+ *	disarms. Stays until it is set anew.
+ */
+struct strobe_arm {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	row;
+};
+
+/*
+ * The size of an argument is in the argument, not in the number, so that a
+ * number never changes.
+ */
+#define STROBE_IOC_MAGIC	0xDA
+
+#define STROBE_LIST	_IO(STROBE_IOC_MAGIC, 0x00)	/* struct strobe_list */
+#define STROBE_CREATE	_IO(STROBE_IOC_MAGIC, 0x01)	/* struct strobe_create */
+#define STROBE_CONTROL	_IO(STROBE_IOC_MAGIC, 0x02)	/* struct strobe_control */
+#define STROBE_READER	_IO(STROBE_IOC_MAGIC, 0x03)	/* struct strobe_reader */
+#define STROBE_ARM	_IO(STROBE_IOC_MAGIC, 0x04)	/* struct strobe_arm */
+
+#endif /* _UAPI_STROBE_H */

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Boards: PCI cards that become devices of strobe by a text file.
+ *
+ * "strobe board install" compiles the text and puts the result beside the
+ * firmware; this driver asks for it whenever a card appears that has no driver.
+ *
+ * The driver matches any card, so it must not do harm to any. It does nothing
+ * to a card, does not even enable it, before a file with its ids was found in
+ * the administrator's firmware directory and every byte of that was checked;
+ * without a file it declines without a word, and the next driver is asked. It
+ * never takes a bridge. It has no device table and so is never loaded because
+ * a card was found, only because the administrator wants it.
+ */
+#include <linux/bitops.h>
+#include <linux/cleanup.h>
+#include <linux/device.h>
+#include <linux/firmware.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include "board.h"
+
+/* Of one access over PCI: a read waits for its answer, a write does not. */
+#define READ_NS		900
+#define WRITE_NS	100
+
+static int board_refuse(const struct board *board, const char *why)
+{
+	return dev_err_probe(&board->pdev->dev, -EINVAL, "%s: %s\n", board->file, why);
+}
+
+static void board_free_copy(void *copy)
+{
+	kvfree(copy);
+}
+
+/* The file for exactly this card, else the one for all of its model. */
+static int board_request(struct board *board, const struct firmware **firmware)
+{
+	struct pci_dev *pdev = board->pdev;
+	int ret;
+
+	/* "direct": without a file, nobody waits for a helper of user space. */
+	snprintf(board->file, sizeof(board->file), "strobe/pci-%04x-%04x-%04x-%04x.board",
+		 pdev->vendor, pdev->device, pdev->subsystem_vendor, pdev->subsystem_device);
+	ret = request_firmware_direct(firmware, board->file, &pdev->dev);
+	if (ret != -ENOENT)
+		return ret;
+	snprintf(board->file, sizeof(board->file), "strobe/pci-%04x-%04x.board",
+		 pdev->vendor, pdev->device);
+	return request_firmware_direct(firmware, board->file, &pdev->dev);
+}
+
+static bool board_is_for(const struct strobe_board_header *header, const struct pci_dev *pdev)
+{
+	if (header->vendor != pdev->vendor || header->device != pdev->device)
+		return false;
+	if (header->subvendor == STROBE_BOARD_ANY_ID && header->subdevice == STROBE_BOARD_ANY_ID)
+		return true;
+	return header->subvendor == pdev->subsystem_vendor &&
+	       header->subdevice == pdev->subsystem_device;
+}
+
+/*
+ * Finds and checks the blob, and keeps a copy: names stay in it, and nobody
+ * else can change it between check and use.
+ */
+static int board_load(struct board *board)
+{
+	const struct firmware *firmware __free(firmware) = NULL;
+	struct device *dev = &board->pdev->dev;
+	char why[96];
+	void *copy;
+	int ret;
+
+	ret = board_request(board, &firmware);
+	if (ret == -ENOENT)
+		return -ENODEV;
+	if (ret)
+		return dev_err_probe(dev, ret, "%s: cannot be read\n", board->file);
+	if (IS_ENABLED(CONFIG_CPU_BIG_ENDIAN))
+		return board_refuse(board, "boards need a little-endian machine");
+	if (!firmware->size || firmware->size > STROBE_BOARD_SIZE_MAX)
+		return board_refuse(board, "empty, or longer than 1 MiB");
+
+	copy = kvmemdup(firmware->data, firmware->size, GFP_KERNEL);
+	if (!copy)
+		return -ENOMEM;
+	ret = devm_add_action_or_reset(dev, board_free_copy, copy);
+	if (ret)
+		return ret;
+	if (board_blob_parse(&board->blob, copy, firmware->size, why, sizeof(why)))
+		return board_refuse(board, why);
+	if (!board_is_for(board->blob.header, board->pdev))
+		return board_refuse(board, "for another card than its name says");
+	return 0;
+}
+
+/* INTx must not come back on when the card is given up; see board_irq.c. */
+static void board_leave(void *data)
+{
+	struct pci_dev *pdev = data;
+	u16 command;
+
+	pci_read_config_word(pdev, PCI_COMMAND, &command);
+	if (command != 0xffff)
+		pci_write_config_word(pdev, PCI_COMMAND, command | PCI_COMMAND_INTX_DISABLE);
+}
+
+static int board_enable(struct board *board)
+{
+	struct pci_dev *pdev = board->pdev;
+	int ret;
+
+	ret = pcim_enable_device(pdev);
+	if (ret)
+		return dev_err_probe(&pdev->dev, ret, "cannot be enabled\n");
+	/* The kernel restores INTx on its own when the device is released: before this. */
+	ret = devm_add_action_or_reset(&pdev->dev, board_leave, pdev);
+	if (ret)
+		return ret;
+	pci_intx(pdev, false);
+	return board_irq_check(board);
+}
+
+static int board_map(struct board *board)
+{
+	struct device *dev = &board->pdev->dev;
+	unsigned int i;
+
+	for (i = 0; i < board->blob.header->bars; i++) {
+		const struct strobe_board_bar *bar = &board->blob.bars[i];
+
+		if (pci_resource_len(board->pdev, bar->number) < bar->size)
+			return dev_err_probe(dev, -EINVAL,
+					     "%s: BAR %u has 0x%llx bytes, the board wants 0x%llx\n",
+					     board->file, bar->number,
+					     (u64)pci_resource_len(board->pdev, bar->number),
+					     bar->size);
+		board->bars[i] = pcim_iomap_region(board->pdev, bar->number, KBUILD_MODNAME);
+		if (IS_ERR(board->bars[i]))
+			return dev_err_probe(dev, PTR_ERR(board->bars[i]),
+					     "%s: BAR %u cannot be mapped\n",
+					     board->file, bar->number);
+	}
+	return 0;
+}
+
+/* How a register is reached; STROBE_ACCESS_CALL: not at all. */
+static enum strobe_access board_access(const struct board *board,
+				       const struct strobe_board_register *raw)
+{
+	/* By the logarithm of the width in bytes. */
+	static const enum strobe_access io[4] = {
+		STROBE_ACCESS_IO8, STROBE_ACCESS_IO16, STROBE_ACCESS_IO32,
+	};
+	static const enum strobe_access little[4] = {
+		STROBE_ACCESS_MMIO8, STROBE_ACCESS_MMIO16,
+		STROBE_ACCESS_MMIO32, STROBE_ACCESS_MMIO64,
+	};
+	static const enum strobe_access big[4] = {
+		STROBE_ACCESS_CALL, STROBE_ACCESS_MMIO16BE,
+		STROBE_ACCESS_MMIO32BE, STROBE_ACCESS_MMIO64BE,
+	};
+	unsigned int width = ilog2(raw->width);
+	bool is_big = raw->flags & STROBE_BOARD_BIG_ENDIAN;
+
+	if (raw->width == 8 && !IS_ENABLED(CONFIG_64BIT))
+		return STROBE_ACCESS_CALL;
+	if (pci_resource_flags(board->pdev, board->blob.bars[raw->bar].number) & IORESOURCE_IO)
+		return is_big ? STROBE_ACCESS_CALL : io[width];
+	return is_big ? big[width] : little[width];
+}
+
+static int board_register(const struct board *board, const struct strobe_board_register *raw,
+			  struct strobe_register *reg)
+{
+	reg->access = board_access(board, raw);
+	reg->shift = raw->shift;
+	reg->bits = raw->bits;
+	reg->is_signed = raw->flags & STROBE_BOARD_SIGNED;
+	reg->io = board->bars[raw->bar] + raw->offset;
+	if (reg->access == STROBE_ACCESS_CALL)
+		return dev_err_probe(&board->pdev->dev, -EINVAL,
+				     "%s: BAR %u, 0x%x: %u bits %s-endian are not possible here\n",
+				     board->file, board->blob.bars[raw->bar].number, raw->offset,
+				     8 * raw->width,
+				     raw->flags & STROBE_BOARD_BIG_ENDIAN ? "big" : "little");
+	return 0;
+}
+
+static u32 board_type(const struct strobe_board_register *raw)
+{
+	if (raw->flags & STROBE_BOARD_FLOAT)
+		return STROBE_TYPE_F64;
+	return raw->flags & STROBE_BOARD_SIGNED ? STROBE_TYPE_S64 : STROBE_TYPE_U64;
+}
+
+static int board_make_channels(struct board *board)
+{
+	const struct board_blob *blob = &board->blob;
+	unsigned int count = blob->header->channels, i;
+	struct strobe_channel *channels;
+	int ret;
+
+	channels = devm_kcalloc(&board->pdev->dev, count, sizeof(*channels), GFP_KERNEL);
+	if (!channels)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		const struct strobe_board_value *raw = &blob->channels[i];
+
+		channels[i] = (struct strobe_channel) {
+			.name		= raw->name,
+			.unit		= raw->unit,
+			.text		= raw->text,
+			.scale		= raw->scale,
+			.offset		= raw->offset,
+			.type		= board_type(&raw->reg),
+			.bits		= raw->reg.bits,
+			.cost_class	= STROBE_CLASS_HARD,
+			.cost_ns	= READ_NS,
+		};
+		ret = board_register(board, &raw->reg, &channels[i].reg);
+		if (ret)
+			return ret;
+	}
+	board->device.channels = channels;
+	board->device.channel_count = count;
+	return 0;
+}
+
+static int board_make_outputs(struct board *board)
+{
+	const struct board_blob *blob = &board->blob;
+	unsigned int count = blob->header->outputs, i;
+	struct strobe_output *outputs;
+	int ret;
+
+	outputs = devm_kcalloc(&board->pdev->dev, count, sizeof(*outputs), GFP_KERNEL);
+	if (!outputs)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		const struct strobe_board_value *raw = &blob->outputs[i];
+
+		outputs[i] = (struct strobe_output) {
+			.name		= raw->name,
+			.unit		= raw->unit,
+			.text		= raw->text,
+			.scale		= raw->scale,
+			.offset		= raw->offset,
+			.bits		= raw->reg.bits,
+			.cost_ns	= WRITE_NS,
+		};
+		ret = board_register(board, &raw->reg, &outputs[i].reg);
+		if (ret)
+			return ret;
+	}
+	board->device.outputs = outputs;
+	board->device.output_count = count;
+	return 0;
+}
+
+static int board_make_writes(struct board *board)
+{
+	const struct board_blob *blob = &board->blob;
+	unsigned int count = blob->header->writes, i;
+	int ret;
+
+	board->writes = devm_kcalloc(&board->pdev->dev, count, sizeof(*board->writes), GFP_KERNEL);
+	if (!board->writes)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		board->writes[i].value = blob->writes[i].value;
+		board->writes[i].pending = blob->writes[i].flags & STROBE_BOARD_WRITE_PENDING;
+		ret = board_register(board, &blob->writes[i].reg, &board->writes[i].reg);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static struct board_list board_list(const struct board *board, u16 first, u16 count)
+{
+	return (struct board_list) { .first = &board->writes[first], .count = count };
+}
+
+static int board_make_event(struct board *board, const struct strobe_board_event *raw,
+			    struct board_event *own)
+{
+	struct board_vector *vector = &board->vectors[raw->vector];
+	int ret;
+
+	*own->event = (struct strobe_event) {
+		.name	= raw->name,
+		.text	= raw->text,
+		.ops	= &board_event_ops,
+	};
+	own->silence = board_list(board, raw->silence_first, raw->silence_count);
+	own->enable = board_list(board, raw->enable_first, raw->enable_count);
+	own->disable = board_list(board, raw->disable_first, raw->disable_count);
+	own->has_pending = raw->flags & STROBE_BOARD_PENDING;
+	if (own->has_pending) {
+		ret = board_register(board, &raw->pending, &own->pending);
+		if (ret)
+			return ret;
+		own->mask = raw->mask;
+		own->all_ones = ~0ULL >> (64 - 8 * raw->pending.width);
+	}
+	own->next = vector->events;
+	vector->events = own;
+	return 0;
+}
+
+static int board_make_events(struct board *board)
+{
+	const struct board_blob *blob = &board->blob;
+	unsigned int count = blob->header->events, i;
+	struct device *dev = &board->pdev->dev;
+	struct strobe_event *events;
+	int ret;
+
+	events = devm_kcalloc(dev, count, sizeof(*events), GFP_KERNEL);
+	board->events = devm_kcalloc(dev, count, sizeof(*board->events), GFP_KERNEL);
+	board->vectors = devm_kcalloc(dev, blob->header->vectors, sizeof(*board->vectors),
+				      GFP_KERNEL);
+	board->irq_name = devm_kasprintf(dev, GFP_KERNEL, "strobe:%s", pci_name(board->pdev));
+	if (!events || !board->events || !board->vectors || !board->irq_name)
+		return -ENOMEM;
+	for (i = 0; i < blob->header->vectors; i++)
+		board->vectors[i].board = board;
+	/* From the last to the first, as each becomes the head of its chain. */
+	for (i = count; i--;) {
+		board->events[i].event = &events[i];
+		ret = board_make_event(board, &blob->events[i], &board->events[i]);
+		if (ret)
+			return ret;
+	}
+	board->device.events = events;
+	board->device.event_count = count;
+	return 0;
+}
+
+/* What strobe is told of the card; nothing is done to it yet. */
+static int board_make(struct board *board)
+{
+	const struct strobe_board_header *header = board->blob.header;
+
+	board->device.name = header->name;
+	board->device.text = header->text;
+	board->device.parent = &board->pdev->dev;
+	return board_make_channels(board) ?:
+	       board_make_outputs(board) ?:
+	       board_make_writes(board) ?:
+	       board_make_events(board);
+}
+
+static int board_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct board_list setup;
+	struct board *board;
+	int ret;
+
+	if (pdev->hdr_type != PCI_HEADER_TYPE_NORMAL)
+		return -ENODEV;
+	board = devm_kzalloc(&pdev->dev, sizeof(*board), GFP_KERNEL);
+	if (!board)
+		return -ENOMEM;
+	board->pdev = pdev;
+	ret = board_load(board) ?: board_enable(board) ?: board_map(board) ?: board_make(board);
+	if (ret)
+		return ret;
+
+	setup = board_list(board, board->blob.header->setup_first, board->blob.header->setup_count);
+	board_do_writes(&setup, 0);
+	pci_set_drvdata(pdev, board);
+	ret = strobe_device_register(&board->device);
+	if (ret)
+		return dev_err_probe(&pdev->dev, ret, "%s: strobe refuses it\n", board->file);
+	return 0;
+}
+
+/*
+ * Ends the runs that use the card. When this returns nothing of strobe touches
+ * it any more, its events were disabled and so its interrupts are freed; the
+ * rest is released by the driver core.
+ */
+static void board_remove(struct pci_dev *pdev)
+{
+	struct board *board = pci_get_drvdata(pdev);
+
+	strobe_device_unregister(&board->device);
+}
+
+/* No MODULE_DEVICE_TABLE: see above. */
+static const struct pci_device_id board_ids[] = {
+	{ PCI_DEVICE(PCI_ANY_ID, PCI_ANY_ID) },
+	{ }
+};
+
+static struct pci_driver board_driver = {
+	.name		= KBUILD_MODNAME,
+	.id_table	= board_ids,
+	.probe		= board_probe,
+	.remove		= board_remove,
+};
+module_pci_driver(board_driver);
+
+MODULE_DESCRIPTION("PCI cards described by board files, for strobe");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* strobe_board.ko: what its files share. */
+#ifndef _STROBE_BOARD_H
+#define _STROBE_BOARD_H
+
+#include "board_blob.h"
+#include "strobe.h"
+
+struct pci_dev;
+
+/**
+ * struct board_write - a store into a register.
+ * @reg: where.
+ * @value: what, unless it is what was pending.
+ * @pending: store what was pending.
+ */
+struct board_write {
+	struct strobe_register	reg;
+	u64			value;
+	bool			pending;
+};
+
+/**
+ * struct board_list - some of a board's writes.
+ * @first: the first one.
+ * @count: how many.
+ */
+struct board_list {
+	const struct board_write	*first;
+	unsigned int			count;
+};
+
+/**
+ * struct board_event - an interrupt of the board.
+ * @event: what is triggered.
+ * @next: another event of the same vector.
+ * @has_pending: there is a register that shows whether it is this one.
+ * @pending: the register.
+ * @mask: bits of it.
+ * @all_ones: what it reads as when the card is gone.
+ * @silence: withdraws the interrupt.
+ * @enable: done when it is listened to.
+ * @disable: done when it no longer is.
+ * @listening: somebody listens. Written under the core's registry lock, read
+ *	by the handler.
+ *
+ * All but @listening is constant once the board is registered.
+ */
+struct board_event {
+	struct strobe_event	*event;
+	struct board_event	*next;
+	bool			has_pending;
+	struct strobe_register	pending;
+	u64			mask;
+	u64			all_ones;
+	struct board_list	silence;
+	struct board_list	enable;
+	struct board_list	disable;
+	bool			listening;
+};
+
+/**
+ * struct board_vector - an interrupt vector.
+ * @board: whose.
+ * @events: chain of the events that it means; NULL: not requested.
+ * @irq: number that was requested.
+ */
+struct board_vector {
+	struct board		*board;
+	struct board_event	*events;
+	int			irq;
+};
+
+/**
+ * struct board - a card that a compiled board was found for.
+ * @pdev: the card.
+ * @file: name of the firmware file.
+ * @blob: what is in it.
+ * @bars: where the blob's BARs are mapped.
+ * @writes: the blob's writes.
+ * @events: the blob's events.
+ * @vectors: as many as the blob wants.
+ * @irq_name: for /proc/interrupts.
+ * @listening: events that are listened to; under the core's registry lock.
+ * @device: what strobe is told.
+ */
+struct board {
+	struct pci_dev		*pdev;
+	char			file[48];
+	struct board_blob	blob;
+	void __iomem		*bars[BOARD_BARS_MAX];
+	struct board_write	*writes;
+	struct board_event	*events;
+	struct board_vector	*vectors;
+	const char		*irq_name;
+	unsigned int		listening;
+	struct strobe_device	device;
+};
+
+extern const struct strobe_event_ops board_event_ops;
+
+void board_do_writes(const struct board_list *list, u64 pending);
+int board_irq_check(struct board *board);
+
+#endif /* _STROBE_BOARD_H */

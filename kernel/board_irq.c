@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Interrupts of boards.
+ *
+ * While nobody listens to any event of a board, its interrupts are off at the
+ * card: INTx is disabled; MSI is disabled, and the card is no bus master, so
+ * that nothing it does can reach the machine. They go on with the first
+ * listener and off with the last. So there can be no storm before anybody
+ * listens, and no replay of an interrupt that is an hour old.
+ *
+ * All vectors go on and off together: a multi-message MSI has one address for
+ * all of them, which the kernel clears when the first is freed.
+ */
+#include <linux/interrupt.h>
+#include <linux/pci.h>
+#include <linux/timekeeping.h>
+
+#include "board.h"
+
+/**
+ * board_do_writes() - do a list of writes.
+ * @list: the list.
+ * @pending: what was pending; only a silence list uses it.
+ *
+ * Context: any.
+ */
+void board_do_writes(const struct board_list *list, u64 pending)
+{
+	unsigned int i;
+
+	for (i = 0; i < list->count; i++) {
+		const struct board_write *write = &list->first[i];
+
+		strobe_register_write(&write->reg, write->pending ? pending : write->value);
+	}
+}
+
+/*
+ * What is pending of an event; 0 if it is not meant, or the card is gone,
+ * which reads as all ones. The question to the bus is asked in that case only.
+ */
+static u64 board_pending(const struct board *board, const struct board_event *event)
+{
+	u64 value = strobe_register_read(&event->pending);
+
+	if (value == event->all_ones &&
+	    (pci_channel_offline(board->pdev) || !pci_device_is_present(board->pdev)))
+		return 0;
+	return value & event->mask;
+}
+
+/* Hard interrupt context, on PREEMPT_RT too. */
+static irqreturn_t board_interrupt(int irq, void *data)
+{
+	u64 now = ktime_get_ns();
+	const struct board_vector *vector = data;
+	const struct board *board = vector->board;
+	irqreturn_t result = IRQ_NONE;
+	struct board_event *event;
+
+	for (event = vector->events; event; event = event->next) {
+		u64 pending = 0;
+
+		if (event->has_pending) {
+			pending = board_pending(board, event);
+			if (!pending)
+				continue;
+		}
+		if (READ_ONCE(event->listening))
+			strobe_event_trigger(event->event, now, 0, 0);
+		board_do_writes(&event->silence, pending);
+		/*
+		 * The writes are posted. If they had not arrived when a line's
+		 * handler is done, it would be called again, for nothing.
+		 */
+		if (board->blob.header->irq == STROBE_BOARD_IRQ_INTX)
+			strobe_register_read(&event->pending);
+		result = IRQ_HANDLED;
+	}
+	return result;
+}
+
+static void board_irqs_free(struct board *board, unsigned int count)
+{
+	while (count--) {
+		if (board->vectors[count].events)
+			free_irq(board->vectors[count].irq, &board->vectors[count]);
+	}
+}
+
+static void board_irqs_off(struct board *board)
+{
+	const struct strobe_board_header *header = board->blob.header;
+	struct pci_dev *pdev = board->pdev;
+
+	if (header->irq == STROBE_BOARD_IRQ_INTX) {
+		pci_intx(pdev, false);
+		board_irqs_free(board, 1);
+		return;
+	}
+	/* First of all, as a message without a handler goes to address 0. */
+	pci_clear_master(pdev);
+	board_irqs_free(board, header->vectors);
+	pci_free_irq_vectors(pdev);
+	/* The kernel has just enabled it. */
+	pci_intx(pdev, false);
+}
+
+static int board_irqs_request(struct board *board)
+{
+	const struct strobe_board_header *header = board->blob.header;
+	bool intx = header->irq == STROBE_BOARD_IRQ_INTX;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < header->vectors; i++) {
+		struct board_vector *vector = &board->vectors[i];
+
+		if (!vector->events)
+			continue;
+		vector->irq = intx ? board->pdev->irq : pci_irq_vector(board->pdev, i);
+		ret = request_irq(vector->irq, board_interrupt,
+				  IRQF_NO_THREAD | (intx ? IRQF_SHARED : 0),
+				  board->irq_name, vector);
+		if (ret) {
+			board_irqs_free(board, i);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static int board_irqs_on(struct board *board)
+{
+	const struct strobe_board_header *header = board->blob.header;
+	struct pci_dev *pdev = board->pdev;
+	unsigned int kind;
+	int ret;
+
+	if (header->irq == STROBE_BOARD_IRQ_INTX) {
+		ret = board_irqs_request(board);
+		if (!ret)
+			pci_intx(pdev, true);
+		return ret;
+	}
+	kind = header->irq == STROBE_BOARD_IRQ_MSI ? PCI_IRQ_MSI : PCI_IRQ_MSIX;
+	ret = pci_alloc_irq_vectors(pdev, header->vectors, header->vectors, kind);
+	if (ret < 0)
+		return ret;
+	ret = board_irqs_request(board);
+	if (ret) {
+		pci_free_irq_vectors(pdev);
+		pci_intx(pdev, false);
+		return ret;
+	}
+	/* Without this the card could not send its messages. */
+	pci_set_master(pdev);
+	return 0;
+}
+
+/**
+ * board_irq_check() - can the card raise the interrupts that its board says?
+ * @board: the board.
+ *
+ * Context: process.
+ * Return: 0 or -EINVAL; the log says why.
+ */
+int board_irq_check(struct board *board)
+{
+	const struct strobe_board_header *header = board->blob.header;
+	struct pci_dev *pdev = board->pdev;
+	int have;
+
+	switch (header->irq) {
+	case STROBE_BOARD_IRQ_INTX:
+		if (!pdev->pin || !pdev->irq || pdev->irq == IRQ_NOTCONNECTED)
+			return dev_err_probe(&pdev->dev, -EINVAL,
+					     "%s: the card has no INTx line here\n", board->file);
+		return 0;
+	case STROBE_BOARD_IRQ_MSI:
+		have = pci_msi_vec_count(pdev);
+		break;
+	case STROBE_BOARD_IRQ_MSIX:
+		have = pci_msix_vec_count(pdev);
+		break;
+	default:
+		return 0;
+	}
+	if (have < header->vectors)
+		return dev_err_probe(&pdev->dev, -EINVAL,
+				     "%s: %u interrupt vectors wanted, the card has %d of that kind\n",
+				     board->file, header->vectors, max(have, 0));
+	return 0;
+}
+
+static struct board_event *board_event_of(struct strobe_event *event, struct board **board)
+{
+	*board = container_of(event->device, struct board, device);
+	return &(*board)->events[event - (*board)->device.events];
+}
+
+static int board_event_enable(struct strobe_event *event)
+{
+	struct board *board;
+	struct board_event *own = board_event_of(event, &board);
+	u64 pending = 0;
+	int ret;
+
+	if (!board->listening) {
+		ret = board_irqs_on(board);
+		if (ret)
+			return ret;
+	}
+	board->listening++;
+	/*
+	 * What was raised before is not a trigger, and a card that waits for
+	 * its acknowledgement would never raise another. The interrupt is on
+	 * already: what is raised meanwhile, the handler silences.
+	 */
+	if (own->has_pending)
+		pending = board_pending(board, own);
+	if (pending || !own->has_pending)
+		board_do_writes(&own->silence, pending);
+	WRITE_ONCE(own->listening, true);
+	board_do_writes(&own->enable, 0);
+	return 0;
+}
+
+static void board_event_disable(struct strobe_event *event)
+{
+	struct board *board;
+	struct board_event *own = board_event_of(event, &board);
+	const struct strobe_board_event *raw = &board->blob.events[own - board->events];
+
+	board_do_writes(&own->disable, 0);
+	WRITE_ONCE(own->listening, false);
+	/* Either way no handler that saw it true runs on. */
+	if (--board->listening)
+		synchronize_irq(board->vectors[raw->vector].irq);
+	else
+		board_irqs_off(board);
+}
+
+/* Under the core's registry lock, one at a time. */
+const struct strobe_event_ops board_event_ops = {
+	.enable		= board_event_enable,
+	.disable	= board_event_disable,
+};

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of strobe.ko share. See the head of each file for its part:
+ *
+ *   main.c      module, control device, its ioctls
+ *   registry.c  devices and their channels, outputs, events; the catalogue
+ *   run.c       life of a run; owner fd
+ *   row.c       the hard path: one trigger becomes one row
+ *   timer.c     the event "timer"
+ *   budget.c    what the hard path may take of a CPU
+ *   ring.c      memory of the rows
+ *   reader.c    ring fd; waking readers
+ *   register.c  access to registers
+ *   builtin.c   the devices "clock" and "cpu"
+ *   sim.c       the device "sim"
+ *   sysfs.c     /sys/class/strobe
+ *
+ * Locks, outermost first:
+ *   strobe_registry  mutex: devices, runs, use counts, every change of a run's
+ *                    state that is not made by its producer
+ *   run->lock        mutex: software triggers against changes of state
+ *   run->wake_lock   spinlock: readers of a run
+ */
+#ifndef _STROBE_INTERNAL_H
+#define _STROBE_INTERNAL_H
+
+#include <linux/atomic.h>
+#include <linux/fs.h>
+#include <linux/hrtimer.h>
+#include <linux/irq_work.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "strobe.h"
+
+#ifndef CONFIG_64BIT
+#error "strobe needs a 64-bit kernel: rows are 64-bit words stored at once"
+#endif
+
+/* Accesses of the built-in channels, beyond those of enum strobe_access. */
+enum strobe_builtin {
+	STROBE_BUILTIN_TIME	= 64,
+	STROBE_BUILTIN_ELAPSED,
+	STROBE_BUILTIN_LATE,
+	STROBE_BUILTIN_CPU,
+	STROBE_BUILTIN_CYCLES,
+};
+
+/**
+ * struct strobe_action - one step of a run, compiled.
+ * @access: enum strobe_access or enum strobe_builtin.
+ * @write: store @value instead of reading.
+ * @field: what was read must be cut to a field.
+ * @is_signed: the field is two's complement.
+ * @left: shift that drops what is above the field.
+ * @right: shift that then drops what is below.
+ * @value: what to store.
+ * @io: MMIO and IO.
+ * @mem: MEM64.
+ * @channel: CALL, reads.
+ * @output: CALL, writes.
+ *
+ * Written while the run is created, then constant; read by the producer.
+ */
+struct strobe_action {
+	u8	access;
+	bool	write;
+	bool	field;
+	bool	is_signed;
+	u8	left;
+	u8	right;
+	u64	value;
+	union {
+		void __iomem		*io;
+		u64			*mem;
+		struct strobe_channel	*channel;
+		struct strobe_output	*output;
+	};
+};
+
+/**
+ * struct strobe_ring - memory of the rows.
+ * @header: first page; also what user space maps.
+ * @pages: all pages.
+ * @page_count: how many.
+ * @bytes: what is mapped.
+ */
+struct strobe_ring {
+	struct strobe_ring_header	*header;
+	struct page			**pages;
+	unsigned int			page_count;
+	size_t				bytes;
+};
+
+/* Which kind of event a run has. */
+enum strobe_source {
+	STROBE_SOURCE_TIMER,
+	STROBE_SOURCE_SOFT,
+	STROBE_SOURCE_EVENT,
+};
+
+/**
+ * struct strobe_run - one acquisition.
+ *
+ * Constant while triggers may come (written by create, read by the producer):
+ * @header: of the ring; the producer's copies below are what counts, user
+ *	space cannot write it but nothing here reads it back either.
+ * @slots: row 0.
+ * @mask: capacity - 1.
+ * @stride: of a row, in words.
+ * @op_count: steps.
+ * @ops: steps.
+ * @limit: rows to make.
+ * @slack: budget clock ticks that the steps may take before the timer's next
+ *	grid point is in danger; see budget.c.
+ * @period: of the timer, ns.
+ * @is_tai: times are CLOCK_TAI.
+ * @source: kind of event.
+ *
+ * Written by the producer (one context at a time: the timer, the event's
+ * handler, or a software trigger under @lock), by others only while it is
+ * silent:
+ * @head: rows made.
+ * @triggers: triggers known.
+ * @due: when the next trigger of the timer is due, CLOCK_MONOTONIC.
+ * @flags: STROBE_ROW_* for the next row.
+ * @state: enum strobe_state. RUNNING to DONE by the producer, all other changes
+ *	under strobe_registry and @lock with the producer silent.
+ *
+ * @wake_at: rows at which somebody wants to be woken; written under @wake_lock,
+ *	read by the producer; barriers E and F, see reader.c.
+ * @wake: wakes readers, queued by the producer.
+ * @timer: of the timer event.
+ *
+ * Under strobe_registry:
+ * @listener: in the event's list of listeners.
+ * @entry: in the list of runs.
+ * @event: the event; NULL for the built-in ones or once released.
+ * @released: devices are not used any more.
+ *
+ * @lock: see above.
+ * @wake_lock: protects @readers and what they want.
+ * @readers: struct strobe_reader.
+ * @reader_count: how many.
+ * @done: releases the devices after the producer has ended the run.
+ * @kref: one for the owner fd, one for each reader.
+ * @ring: memory.
+ * @id: in the catalogue.
+ * @is_shared: STROBE_SHARED.
+ * @uid: of the owner.
+ * @pid: of the process that created it.
+ * @comm: its name.
+ * @event_name: as asked for.
+ * @steps: as asked for; the names of the columns also when devices are gone.
+ * @step_count: how many.
+ * @channels: values in a row.
+ * @started: CLOCK_MONOTONIC at the start.
+ * @start_time: the same on the run's clock.
+ * @first_due: of the timer's grid, CLOCK_MONOTONIC.
+ * @sysfs: its directory.
+ */
+struct strobe_run {
+	struct strobe_ring_header	*header;
+	u64				*slots;
+	u64				mask;
+	u32				stride;
+	u32				op_count;
+	struct strobe_action		*ops;
+	u64				limit;
+	u64				slack;
+	u64				period;
+	bool				is_tai;
+	enum strobe_source		source;
+
+	u64				head;
+	u64				triggers;
+	u64				due;
+	u64				flags;
+	u32				state;
+
+	u64				wake_at;
+	struct irq_work			wake;
+	struct hrtimer			timer;
+
+	struct list_head		listener;
+	struct list_head		entry;
+	struct strobe_event		*event;
+	bool				released;
+
+	struct mutex			lock;
+	spinlock_t			wake_lock;
+	struct list_head		readers;
+	u32				reader_count;
+	struct work_struct		done;
+	struct kref			kref;
+	struct strobe_ring		ring;
+	u32				id;
+	bool				is_shared;
+	kuid_t				uid;
+	pid_t				pid;
+	char				comm[TASK_COMM_LEN];
+	char				event_name[STROBE_NAME_SIZE];
+	struct strobe_entry		*steps;
+	struct strobe_target		*targets;
+	u32				step_count;
+	u32				channels;
+	u64				started;
+	u64				start_time;
+	u64				first_due;
+	struct device			*sysfs;
+};
+
+/**
+ * struct strobe_target - what a step of a run uses, for giving it back.
+ * @channel: a channel that is prepared and locked, or
+ * @output: an output.
+ */
+struct strobe_target {
+	struct strobe_channel	*channel;
+	struct strobe_output	*output;
+};
+
+/* main.c */
+extern struct mutex strobe_registry;
+int strobe_copy_struct(void *to, size_t known, const void __user *from, size_t least);
+int strobe_copy_back(void __user *to, const void *from, size_t known);
+int strobe_fd_publish(struct file *file, s32 *fd, void __user *to, const void *from, size_t known);
+
+/* registry.c; all under strobe_registry */
+extern struct list_head strobe_devices;
+extern struct list_head strobe_runs;
+extern u64 strobe_generation;
+u32 strobe_next_id(void);
+struct strobe_channel *strobe_find_channel(const char *name);
+struct strobe_output *strobe_find_output(const char *name);
+struct strobe_event *strobe_find_event(const char *name);
+struct strobe_run *strobe_find_run(u32 id);
+void strobe_describe_channel(struct strobe_entry *entry, const struct strobe_channel *channel);
+void strobe_describe_output(struct strobe_entry *entry, const struct strobe_output *output);
+long strobe_ioctl_list(void __user *arg);
+
+/* run.c */
+long strobe_ioctl_create(void __user *arg);
+void strobe_run_get(struct strobe_run *run);
+void strobe_run_put(struct strobe_run *run);
+void strobe_run_abort(struct strobe_run *run, int error);
+void strobe_describe_run(struct strobe_entry *entry, const struct strobe_run *run);
+u64 strobe_run_elapsed(const struct strobe_run *run);
+const char *strobe_state_name(u32 state);
+void strobe_run_fdinfo(struct seq_file *m, const struct strobe_run *run);
+
+/* row.c; hard */
+void strobe_row(struct strobe_run *run, u64 now, u64 due);
+u64 strobe_trigger(struct strobe_run *run, u64 now, u64 due);
+void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
+
+/* timer.c */
+void strobe_timer_init(struct strobe_run *run);
+void strobe_timer_start(struct strobe_run *run);
+void strobe_timer_resume(struct strobe_run *run);
+void strobe_timer_stop(struct strobe_run *run);
+
+/* ring.c */
+u64 strobe_ring_oldest(u64 head, u64 capacity, u64 limit);
+int strobe_ring_alloc(struct strobe_ring *ring, size_t bytes);
+void strobe_ring_free(struct strobe_ring *ring);
+size_t strobe_ring_size(u64 capacity, u32 stride);
+int strobe_ring_mmap(struct strobe_ring *ring, struct vm_area_struct *vma);
+
+/* reader.c */
+long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg);
+void strobe_wake_readers(struct irq_work *work);
+
+/* register.c */
+int strobe_register_check(const struct strobe_register *reg);
+void strobe_register_compile(struct strobe_action *op, const struct strobe_register *reg);
+
+/* builtin.c */
+int strobe_builtin_init(void);
+void strobe_builtin_exit(void);
+
+/* sim.c */
+int strobe_sim_init(void);
+void strobe_sim_exit(void);
+
+/* sysfs.c */
+int strobe_sysfs_init(void);
+void strobe_sysfs_exit(void);
+struct device *strobe_sysfs_add_device(struct strobe_device *device);
+struct device *strobe_sysfs_add_run(struct strobe_run *run);
+void strobe_sysfs_remove(struct device *sysfs);
+
+#endif /* _STROBE_INTERNAL_H */

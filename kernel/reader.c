@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ring fds: mmap, poll, read, STROBE_ARM. Each reader has a cursor, a threshold
+ * and a wait queue of its own; readers never wait for each other, and the
+ * producer does not know how many there are.
+ *
+ * Waking. A reader that is about to sleep says at which row it wants to be
+ * woken; the least of these is run->wake_at. The producer compares it with head
+ * after every row and queues an irq_work if it is reached, so that a row nobody
+ * waits for costs one barrier and one load. The irq_work wakes whoever is due
+ * and computes wake_at anew; on PREEMPT_RT it runs in a thread, where the
+ * locks of wait queues may sleep.
+ *
+ * No wake-up is lost: barriers E (row.c) and F (below). Either the producer
+ * sees the new wake_at, or the reader sees the new head. litmus/WAKE.litmus.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/cred.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+#define NOT_WAITING	U64_MAX
+
+/**
+ * struct strobe_reader_file - one ring fd.
+ * @run: its run; a reference.
+ * @entry: in run->readers, under run->wake_lock.
+ * @wanted: head at which to wake; NOT_WAITING. Under run->wake_lock.
+ * @armed: by STROBE_ARM; 0 if not. Written by the ioctl, read by poll.
+ * @next: cursor of read().
+ * @lock: serialises read() on one fd.
+ * @queue: who sleeps here.
+ */
+struct strobe_reader_file {
+	struct strobe_run	*run;
+	struct list_head	entry;
+	u64			wanted;
+	u64			armed;
+	u64			next;
+	struct mutex		lock;
+	wait_queue_head_t	queue;
+};
+
+/* Final state first, then head: barrier G; else the last row is overlooked. */
+static bool is_final(const struct strobe_run *run)
+{
+	return smp_load_acquire(&run->header->state) >= STROBE_DONE;
+}
+
+static u64 load_head(const struct strobe_run *run)
+{
+	return smp_load_acquire(&run->header->head);		/* C */
+}
+
+/**
+ * strobe_wake_readers() - wake all whose rows are there.
+ * @work: run->wake.
+ *
+ * Context: hard interrupt, or a thread on PREEMPT_RT; also process.
+ */
+void strobe_wake_readers(struct irq_work *work)
+{
+	struct strobe_run *run = container_of(work, struct strobe_run, wake);
+	struct strobe_reader_file *reader;
+	u64 least = NOT_WAITING;
+	bool final;
+	u64 head;
+
+	scoped_guard(spinlock_irqsave, &run->wake_lock) {
+		final = is_final(run);
+		head = load_head(run);
+		list_for_each_entry(reader, &run->readers, entry) {
+			if (reader->wanted == NOT_WAITING)
+				continue;
+			if (final || head >= reader->wanted) {
+				reader->wanted = NOT_WAITING;
+				wake_up_interruptible_poll(&reader->queue,
+							   EPOLLIN | EPOLLRDNORM |
+							   (final ? EPOLLHUP : 0));
+			} else {
+				least = min(least, reader->wanted);
+			}
+		}
+		WRITE_ONCE(run->wake_at, least);
+	}
+	/* The producer has ended the run itself: its devices are free now. */
+	if (final && !READ_ONCE(run->released))
+		schedule_work(&run->done);
+}
+
+static void want(struct strobe_reader_file *reader, u64 row)
+{
+	struct strobe_run *run = reader->run;
+
+	scoped_guard(spinlock_irqsave, &run->wake_lock) {
+		reader->wanted = row;
+		if (row < run->wake_at)
+			WRITE_ONCE(run->wake_at, row);
+	}
+	/*
+	 * F, pairs with E in strobe_row(): the caller looks at head again after
+	 * this. Without it, it could miss a row whose producer missed wake_at.
+	 */
+	smp_mb();
+}
+
+static bool reached(struct strobe_reader_file *reader, u64 row)
+{
+	return is_final(reader->run) || load_head(reader->run) >= row;
+}
+
+/* Is @row there, or will this reader be woken when it is? */
+static bool reached_or_want(struct strobe_reader_file *reader, u64 row)
+{
+	if (reached(reader, row))
+		return true;
+	want(reader, row);
+	return reached(reader, row);
+}
+
+static __poll_t reader_poll(struct file *file, poll_table *wait)
+{
+	struct strobe_reader_file *reader = file->private_data;
+	u64 row;
+
+	poll_wait(file, &reader->queue, wait);
+	row = READ_ONCE(reader->armed) ?: READ_ONCE(reader->next) + 1;
+	if (!reached_or_want(reader, row))
+		return 0;
+	if (is_final(reader->run))
+		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	return EPOLLIN | EPOLLRDNORM;
+}
+
+/*
+ * Copy rows [first, first + count) as they are now; user space gets them without
+ * the padding. Rows may be overwritten meanwhile, which the caller finds out.
+ */
+static int copy_rows(struct strobe_run *run, u64 first, u64 count, size_t size, char __user *to)
+{
+	for (u64 i = first; i < first + count; i++, to += size)
+		if (copy_to_user(to, run->slots + (i & run->mask) * run->stride, size))
+			return -EFAULT;
+	return 0;
+}
+
+/*
+ * What is there from the cursor on, at most @room rows, after dropping what was
+ * overwritten: the same algorithm as in strobe-ring's reader, but for a copy
+ * whose front was overwritten meanwhile, which is made anew, and shorter.
+ * Returns rows stored, 0 if there are none yet, or an errno.
+ */
+static ssize_t take_rows(struct strobe_reader_file *reader, char __user *to, u64 room, size_t size)
+{
+	struct strobe_run *run = reader->run;
+	u64 capacity = run->mask + 1;
+
+	for (;;) {
+		u64 head = load_head(run);
+		u64 oldest = strobe_ring_oldest(head, capacity, run->limit);
+		u64 first = max(reader->next, oldest);
+		u64 count;
+
+		if (first >= head) {
+			WRITE_ONCE(reader->next, first);
+			return 0;
+		}
+		count = min(room, head - first);
+		if (copy_rows(run, first, count, size, to))
+			return -EFAULT;
+		smp_rmb();					/* D */
+		head = READ_ONCE(run->header->head);
+		oldest = strobe_ring_oldest(head, capacity, run->limit);
+		if (oldest <= first) {
+			WRITE_ONCE(reader->next, first + count);
+			return count;
+		}
+		if (signal_pending(current))
+			return -ERESTARTSYS;
+		/* Lapped altogether: leave the edge, where it would happen again. */
+		if (oldest >= first + count)
+			oldest = max(oldest, head - capacity / 2);
+		WRITE_ONCE(reader->next, oldest);
+		room = max(room / 2, 1);
+	}
+}
+
+static ssize_t reader_read(struct file *file, char __user *to, size_t length, loff_t *pos)
+{
+	struct strobe_reader_file *reader = file->private_data;
+	struct strobe_run *run = reader->run;
+	size_t size = sizeof(struct strobe_row) + 8 * run->channels;
+	ssize_t count;
+
+	if (length < size)
+		return -EINVAL;
+	if (mutex_lock_interruptible(&reader->lock))
+		return -ERESTARTSYS;
+	for (;;) {
+		/* Final state before the rows: what is not there now never comes. */
+		bool final = is_final(run);
+
+		count = take_rows(reader, to, length / size, size);
+		if (count || final)
+			break;
+		if (reached_or_want(reader, reader->next + 1))
+			continue;
+		count = -EAGAIN;
+		if (file->f_flags & O_NONBLOCK)
+			break;
+		mutex_unlock(&reader->lock);
+		if (wait_event_interruptible(reader->queue,
+					     reached_or_want(reader, READ_ONCE(reader->next) + 1)))
+			return -ERESTARTSYS;
+		if (mutex_lock_interruptible(&reader->lock))
+			return -ERESTARTSYS;
+	}
+	mutex_unlock(&reader->lock);
+	return count > 0 ? count * (ssize_t)size : count;
+}
+
+static int reader_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct strobe_reader_file *reader = file->private_data;
+
+	return strobe_ring_mmap(&reader->run->ring, vma);
+}
+
+static long reader_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct strobe_reader_file *reader = file->private_data;
+	struct strobe_arm arm;
+	int ret;
+
+	if (cmd != STROBE_ARM)
+		return -ENOTTY;
+	ret = strobe_copy_struct(&arm, sizeof(arm), (void __user *)arg, sizeof(arm));
+	if (ret)
+		return ret;
+	if (arm.flags)
+		return -EINVAL;
+	WRITE_ONCE(reader->armed, arm.row);
+	/* Edge-triggered pollers do not ask again: register it now. */
+	if (reached_or_want(reader, arm.row ?: READ_ONCE(reader->next) + 1))
+		wake_up_interruptible_poll(&reader->queue, EPOLLIN | EPOLLRDNORM);
+	return 0;
+}
+
+static void reader_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct strobe_reader_file *reader = file->private_data;
+
+	strobe_run_fdinfo(m, reader->run);
+	seq_printf(m, "strobe-next:\t%llu\n", READ_ONCE(reader->next));
+	seq_printf(m, "strobe-armed:\t%llu\n", READ_ONCE(reader->armed));
+}
+
+static int reader_release(struct inode *inode, struct file *file)
+{
+	struct strobe_reader_file *reader = file->private_data;
+	struct strobe_run *run = reader->run;
+
+	scoped_guard(spinlock_irqsave, &run->wake_lock) {
+		list_del(&reader->entry);
+		run->reader_count--;
+	}
+	mutex_destroy(&reader->lock);
+	kfree(reader);
+	strobe_run_put(run);
+	return 0;
+}
+
+static const struct file_operations reader_fops = {
+	.owner		= THIS_MODULE,
+	.read		= reader_read,
+	.poll		= reader_poll,
+	.mmap		= reader_mmap,
+	.unlocked_ioctl	= reader_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= reader_show_fdinfo,
+	.release	= reader_release,
+	.llseek		= noop_llseek,
+};
+
+static bool may_read(const struct strobe_run *run)
+{
+	return run->is_shared || uid_eq(current_fsuid(), run->uid) || capable(CAP_SYS_ADMIN);
+}
+
+/* A run by its id, with a reference, if the caller may read it. */
+static struct strobe_run *run_by_id(u32 id)
+{
+	struct strobe_run *run;
+
+	guard(mutex)(&strobe_registry);
+	run = strobe_find_run(id);
+	if (!run)
+		return ERR_PTR(-ENOENT);
+	if (!may_read(run))
+		return ERR_PTR(-EACCES);
+	strobe_run_get(run);
+	return run;
+}
+
+/**
+ * strobe_ioctl_reader() - STROBE_READER.
+ * @owned: the run, on an owner fd; NULL on the control device.
+ * @arg: struct strobe_reader.
+ *
+ * Context: process.
+ * Return: 0 or an errno.
+ */
+long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
+{
+	struct strobe_reader_file *reader;
+	struct strobe_reader r;
+	struct strobe_run *run;
+	struct file *file;
+	int ret;
+
+	ret = strobe_copy_struct(&r, sizeof(r), arg, sizeof(r));
+	if (ret)
+		return ret;
+	if (r.flags & ~STROBE_NONBLOCK || (owned && r.run))
+		return -EINVAL;
+	if (owned) {
+		run = owned;
+		strobe_run_get(run);
+	} else {
+		run = run_by_id(r.run);
+		if (IS_ERR(run))
+			return PTR_ERR(run);
+	}
+
+	reader = kzalloc(sizeof(*reader), GFP_KERNEL_ACCOUNT);
+	if (!reader) {
+		strobe_run_put(run);
+		return -ENOMEM;
+	}
+	reader->run = run;
+	reader->wanted = NOT_WAITING;
+	reader->next = r.first == STROBE_FROM_NOW ? load_head(run) : r.first;
+	mutex_init(&reader->lock);
+	init_waitqueue_head(&reader->queue);
+	file = anon_inode_getfile("[strobe-ring]", &reader_fops, reader,
+				  O_RDONLY | (r.flags & STROBE_NONBLOCK ? O_NONBLOCK : 0));
+	if (IS_ERR(file)) {
+		kfree(reader);
+		strobe_run_put(run);
+		return PTR_ERR(file);
+	}
+	/* From here on the file owns the reader. */
+	scoped_guard(spinlock_irqsave, &run->wake_lock) {
+		list_add_tail(&reader->entry, &run->readers);
+		run->reader_count++;
+	}
+	r.ring_bytes = run->ring.bytes;
+	return strobe_fd_publish(file, &r.fd, arg, &r, sizeof(r));
+}

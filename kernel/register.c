@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Access to registers outside the hard path, and their compilation for it. */
+#include <linux/module.h>
+
+#include "access.h"
+
+static unsigned int register_bits(enum strobe_access access)
+{
+	switch (access) {
+	case STROBE_ACCESS_MMIO8:
+	case STROBE_ACCESS_IO8:
+		return 8;
+	case STROBE_ACCESS_MMIO16:
+	case STROBE_ACCESS_MMIO16BE:
+	case STROBE_ACCESS_IO16:
+		return 16;
+	case STROBE_ACCESS_MMIO32:
+	case STROBE_ACCESS_MMIO32BE:
+	case STROBE_ACCESS_IO32:
+		return 32;
+	case STROBE_ACCESS_MEM64:
+	case STROBE_ACCESS_MMIO64:
+	case STROBE_ACCESS_MMIO64BE:
+		return 64;
+	default:
+		return (unsigned int)access >= STROBE_BUILTIN_TIME ? 64 : 0;
+	}
+}
+
+/**
+ * strobe_register_check() - is this a register that can be read?
+ * @reg: the register.
+ *
+ * Return: 0 or -EINVAL.
+ */
+int strobe_register_check(const struct strobe_register *reg)
+{
+	unsigned int width = register_bits(reg->access);
+
+	if (!width || reg->shift + reg->bits > width || (reg->shift && !reg->bits))
+		return -EINVAL;
+	if ((unsigned int)reg->access < STROBE_BUILTIN_TIME && !reg->io)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * strobe_register_compile() - make a step of it.
+ * @op: step; its address, access and field are filled in.
+ * @reg: a register that strobe_register_check() has accepted.
+ */
+void strobe_register_compile(struct strobe_action *op, const struct strobe_register *reg)
+{
+	unsigned int bits = reg->bits ?: register_bits(reg->access);
+
+	op->access = reg->access;
+	op->io = reg->io;
+	op->left = 64 - reg->shift - bits;
+	op->right = 64 - bits;
+	op->is_signed = reg->is_signed;
+	/* A whole unsigned register needs no cutting: reads extend with zeros. */
+	op->field = bits != register_bits(reg->access) || (reg->is_signed && bits != 64);
+}
+
+/**
+ * strobe_register_read() - read a field of a register.
+ * @reg: the register.
+ *
+ * Context: any.
+ * Return: the field, sign-extended if it is signed; 0 for STROBE_ACCESS_CALL.
+ */
+u64 strobe_register_read(const struct strobe_register *reg)
+{
+	struct strobe_action op = { };
+
+	strobe_register_compile(&op, reg);
+	return strobe_cut_field(&op, strobe_access_read(&op));
+}
+EXPORT_SYMBOL_GPL(strobe_register_read);
+
+/**
+ * strobe_register_write() - store a whole register.
+ * @reg: the register; its field is ignored.
+ * @value: what to store; what is wider than the register is cut.
+ *
+ * Context: any.
+ */
+void strobe_register_write(const struct strobe_register *reg, u64 value)
+{
+	struct strobe_action op = { .value = value };
+
+	strobe_register_compile(&op, reg);
+	strobe_access_write(&op);
+}
+EXPORT_SYMBOL_GPL(strobe_register_write);

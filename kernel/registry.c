@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Devices with their channels, outputs and events, and the catalogue that
+ * STROBE_LIST gives out. All of it under one mutex, strobe_registry: nothing
+ * here is in anybody's hard path.
+ */
+#include <linux/ctype.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "internal.h"
+
+LIST_HEAD(strobe_devices);
+LIST_HEAD(strobe_runs);
+u64 strobe_generation;
+
+/**
+ * strobe_next_id() - an id that was not used before.
+ *
+ * Context: process, under strobe_registry.
+ */
+u32 strobe_next_id(void)
+{
+	static u32 last;
+
+	lockdep_assert_held(&strobe_registry);
+	return ++last;
+}
+
+/* ---- look-up by full name ---- */
+
+static struct strobe_device *find_device(const char *name, size_t length)
+{
+	struct strobe_device *device;
+
+	lockdep_assert_held(&strobe_registry);
+	list_for_each_entry(device, &strobe_devices, entry)
+		if (strlen(device->full_name) == length &&
+		    !strncmp(device->full_name, name, length))
+			return device;
+	return NULL;
+}
+
+/* Split "device.part" at its dot. */
+static struct strobe_device *find_owner(const char *name, const char **part)
+{
+	const char *dot = strchr(name, '.');
+
+	if (!dot)
+		return NULL;
+	*part = dot + 1;
+	return find_device(name, dot - name);
+}
+
+/**
+ * strobe_find_channel() - by its full name.
+ * @name: "device.channel".
+ *
+ * Context: process, under strobe_registry.
+ */
+struct strobe_channel *strobe_find_channel(const char *name)
+{
+	const char *part;
+	struct strobe_device *device = find_owner(name, &part);
+
+	if (device)
+		for (u32 i = 0; i < device->channel_count; i++)
+			if (!strcmp(device->channels[i].name, part))
+				return &device->channels[i];
+	return NULL;
+}
+
+/**
+ * strobe_find_output() - by its full name.
+ * @name: "device.output".
+ *
+ * Context: process, under strobe_registry.
+ */
+struct strobe_output *strobe_find_output(const char *name)
+{
+	const char *part;
+	struct strobe_device *device = find_owner(name, &part);
+
+	if (device)
+		for (u32 i = 0; i < device->output_count; i++)
+			if (!strcmp(device->outputs[i].name, part))
+				return &device->outputs[i];
+	return NULL;
+}
+
+/**
+ * strobe_find_event() - by its full name.
+ * @name: "device.event"; not "timer" or "soft".
+ *
+ * Context: process, under strobe_registry.
+ */
+struct strobe_event *strobe_find_event(const char *name)
+{
+	const char *part;
+	struct strobe_device *device = find_owner(name, &part);
+
+	if (device)
+		for (u32 i = 0; i < device->event_count; i++)
+			if (!strcmp(device->events[i].name, part))
+				return &device->events[i];
+	return NULL;
+}
+
+/**
+ * strobe_find_run() - by its id.
+ * @id: from the catalogue.
+ *
+ * Context: process, under strobe_registry.
+ */
+struct strobe_run *strobe_find_run(u32 id)
+{
+	struct strobe_run *run;
+
+	lockdep_assert_held(&strobe_registry);
+	list_for_each_entry(run, &strobe_runs, entry)
+		if (run->id == id)
+			return run;
+	return NULL;
+}
+
+/* ---- registration ---- */
+
+static bool is_name(const char *name, size_t room)
+{
+	size_t length;
+
+	if (!name || !isalpha(name[0]))
+		return false;
+	length = strlen(name);
+	if (length >= room)
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum(name[i]) && name[i] != '_' && name[i] != '-')
+			return false;
+	return true;
+}
+
+static bool fits(const char *text, size_t room)
+{
+	return !text || strlen(text) < room;
+}
+
+static bool is_channel(const struct strobe_channel *channel)
+{
+	if (!is_name(channel->name, STROBE_PART_SIZE) ||
+	    !fits(channel->unit, STROBE_UNIT_SIZE) || !fits(channel->text, STROBE_TEXT_SIZE) ||
+	    channel->type > STROBE_TYPE_F64 || channel->bits > 64 ||
+	    channel->cost_class > STROBE_CLASS_ASYNC)
+		return false;
+	if (channel->reg.access == STROBE_ACCESS_CALL)
+		return channel->ops && channel->ops->read;
+	return !strobe_register_check(&channel->reg);
+}
+
+static bool is_output(const struct strobe_output *output)
+{
+	if (!is_name(output->name, STROBE_PART_SIZE) ||
+	    !fits(output->unit, STROBE_UNIT_SIZE) || !fits(output->text, STROBE_TEXT_SIZE) ||
+	    output->bits > 64)
+		return false;
+	if (output->reg.access == STROBE_ACCESS_CALL)
+		return output->write;
+	return (unsigned int)output->reg.access < STROBE_BUILTIN_TIME &&
+	       !output->reg.shift && !strobe_register_check(&output->reg);
+}
+
+static int check_device(const struct strobe_device *device)
+{
+	if (!is_name(device->name, STROBE_PART_SIZE - 4) || !fits(device->text, STROBE_TEXT_SIZE))
+		return -EINVAL;
+	for (u32 i = 0; i < device->channel_count; i++)
+		if (!is_channel(&device->channels[i]))
+			return -EINVAL;
+	for (u32 i = 0; i < device->output_count; i++)
+		if (!is_output(&device->outputs[i]))
+			return -EINVAL;
+	for (u32 i = 0; i < device->event_count; i++)
+		if (!is_name(device->events[i].name, STROBE_PART_SIZE) ||
+		    !fits(device->events[i].text, STROBE_TEXT_SIZE))
+			return -EINVAL;
+	return 0;
+}
+
+/* "edu", or "edu2", "edu3", ... for more of them. */
+static int choose_name(struct strobe_device *device)
+{
+	strscpy(device->full_name, device->name);
+	for (unsigned int n = 2; find_device(device->full_name, strlen(device->full_name)); n++) {
+		if (n > 999)
+			return -EEXIST;
+		snprintf(device->full_name, sizeof(device->full_name), "%s%u", device->name, n);
+	}
+	return 0;
+}
+
+static void adopt(struct strobe_device *device)
+{
+	device->id = strobe_next_id();
+	for (u32 i = 0; i < device->channel_count; i++) {
+		device->channels[i].device = device;
+		device->channels[i].id = strobe_next_id();
+		device->channels[i].users = 0;
+	}
+	for (u32 i = 0; i < device->output_count; i++) {
+		device->outputs[i].device = device;
+		device->outputs[i].id = strobe_next_id();
+		device->outputs[i].users = 0;
+	}
+	for (u32 i = 0; i < device->event_count; i++) {
+		device->events[i].device = device;
+		device->events[i].id = strobe_next_id();
+		device->events[i].users = 0;
+		device->events[i].listening = 0;
+		INIT_LIST_HEAD(&device->events[i].listeners);
+	}
+}
+
+/**
+ * __strobe_device_register() - make a device known.
+ * @device: filled in by the provider; see strobe.h.
+ * @owner: module that is pinned while a run uses the device.
+ *
+ * Context: process.
+ * Return: 0, -EINVAL for a name, a register or a text that is against the
+ * rules, or another errno.
+ */
+int __strobe_device_register(struct strobe_device *device, struct module *owner)
+{
+	int ret;
+
+	ret = check_device(device);
+	if (ret)
+		return ret;
+	guard(mutex)(&strobe_registry);
+	device->owner = owner;
+	device->users = 0;
+	ret = choose_name(device);
+	if (ret)
+		return ret;
+	adopt(device);
+	device->sysfs = strobe_sysfs_add_device(device);
+	if (IS_ERR(device->sysfs))
+		return PTR_ERR(device->sysfs);
+	list_add_tail(&device->entry, &strobe_devices);
+	strobe_generation++;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(__strobe_device_register);
+
+static bool run_uses(const struct strobe_run *run, const struct strobe_device *device)
+{
+	if (run->released)
+		return false;
+	if (run->event && run->event->device == device)
+		return true;
+	for (u32 i = 0; i < run->step_count; i++) {
+		const struct strobe_target *target = &run->targets[i];
+
+		if ((target->channel && target->channel->device == device) ||
+		    (target->output && target->output->device == device))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * strobe_device_unregister() - a device goes away.
+ * @device: from strobe_device_register().
+ *
+ * Every run that uses it ends as STROBE_FAILED with -ENODEV; its readers keep
+ * the rows. After the return strobe does not touch the device any more: neither
+ * its registers nor its memory.
+ *
+ * Context: process.
+ */
+void strobe_device_unregister(struct strobe_device *device)
+{
+	struct strobe_run *run;
+
+	scoped_guard(mutex, &strobe_registry) {
+		list_del(&device->entry);
+		list_for_each_entry(run, &strobe_runs, entry)
+			if (run_uses(run, device))
+				strobe_run_abort(run, -ENODEV);
+		strobe_generation++;
+	}
+	strobe_sysfs_remove(device->sysfs);
+}
+EXPORT_SYMBOL_GPL(strobe_device_unregister);
+
+/* ---- the catalogue ---- */
+
+static void describe(struct strobe_entry *entry, enum strobe_kind kind, u32 id,
+		     const struct strobe_device *device, const char *part, const char *text,
+		     u32 users)
+{
+	entry->kind = kind;
+	entry->id = id;
+	entry->flags = users ? STROBE_ENTRY_IN_USE : 0;
+	if (part) {
+		entry->parent = device->id;
+		snprintf(entry->name, sizeof(entry->name), "%s.%s", device->full_name, part);
+	} else {
+		strscpy(entry->name, device->full_name);
+	}
+	strscpy(entry->text, text ?: "");
+}
+
+static void describe_value(struct strobe_value *value, u32 type, u32 cost_class,
+			   const char *unit, u64 scale, u64 offset, u32 bits, u32 cost_ns)
+{
+	value->type = type;
+	value->cost_class = cost_class;
+	strscpy(value->unit, unit ?: "");
+	value->scale = scale ?: STROBE_F64_ONE;
+	value->offset = offset;
+	value->bits = bits ?: 64;
+	value->cost_ns = cost_ns;
+}
+
+/**
+ * strobe_describe_channel() - its entry in the catalogue.
+ * @entry: zeroed; filled in.
+ * @channel: the channel.
+ *
+ * Context: process, under strobe_registry.
+ */
+void strobe_describe_channel(struct strobe_entry *entry, const struct strobe_channel *channel)
+{
+	describe(entry, STROBE_KIND_CHANNEL, channel->id, channel->device, channel->name,
+		 channel->text, channel->users);
+	describe_value(&entry->value, channel->type, channel->cost_class, channel->unit,
+		       channel->scale, channel->offset, channel->bits, channel->cost_ns);
+}
+
+/**
+ * strobe_describe_output() - its entry in the catalogue.
+ * @entry: zeroed; filled in.
+ * @output: the output.
+ *
+ * Context: process, under strobe_registry.
+ */
+void strobe_describe_output(struct strobe_entry *entry, const struct strobe_output *output)
+{
+	describe(entry, STROBE_KIND_OUTPUT, output->id, output->device, output->name,
+		 output->text, output->users);
+	describe_value(&entry->value, STROBE_TYPE_U64, STROBE_CLASS_HARD, output->unit,
+		       output->scale, output->offset, output->bits, output->cost_ns);
+}
+
+/**
+ * struct catalogue - entries on their way to user space.
+ * @entries: room for them.
+ * @room: how many fit.
+ * @count: how many there are.
+ */
+struct catalogue {
+	struct strobe_entry	*entries;
+	u32			room;
+	u32			count;
+};
+
+/* The next entry, zeroed; NULL where it only counts. */
+static struct strobe_entry *next_entry(struct catalogue *catalogue)
+{
+	u32 i = catalogue->count++;
+
+	return i < catalogue->room ? &catalogue->entries[i] : NULL;
+}
+
+static void list_device(struct catalogue *catalogue, const struct strobe_device *device)
+{
+	struct strobe_entry *entry = next_entry(catalogue);
+
+	if (entry)
+		describe(entry, STROBE_KIND_DEVICE, device->id, device, NULL, device->text,
+			 device->users);
+	for (u32 i = 0; i < device->channel_count; i++) {
+		entry = next_entry(catalogue);
+		if (entry)
+			strobe_describe_channel(entry, &device->channels[i]);
+	}
+	for (u32 i = 0; i < device->output_count; i++) {
+		entry = next_entry(catalogue);
+		if (entry)
+			strobe_describe_output(entry, &device->outputs[i]);
+	}
+	for (u32 i = 0; i < device->event_count; i++) {
+		const struct strobe_event *event = &device->events[i];
+
+		entry = next_entry(catalogue);
+		if (entry)
+			describe(entry, STROBE_KIND_EVENT, event->id, device, event->name,
+				 event->text, event->users);
+	}
+}
+
+/* The events that belong to no device. */
+static void list_builtin_events(struct catalogue *catalogue)
+{
+	static const struct {
+		const char	*name;
+		const char	*text;
+		u32		flags;
+	} events[] = {
+		{ "timer", "absolute grid with a period of its own for each run",
+		  STROBE_ENTRY_PERIODIC },
+		{ "soft", "triggered by the owner of the run" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		struct strobe_entry *entry = next_entry(catalogue);
+
+		if (!entry)
+			continue;
+		entry->kind = STROBE_KIND_EVENT;
+		entry->flags = events[i].flags;
+		strscpy(entry->name, events[i].name);
+		strscpy(entry->text, events[i].text);
+	}
+}
+
+static void list_run(struct catalogue *catalogue, const struct strobe_run *run)
+{
+	struct strobe_entry *entry = next_entry(catalogue);
+
+	if (entry)
+		strobe_describe_run(entry, run);
+}
+
+static int fill(struct catalogue *catalogue, u32 run_id)
+{
+	struct strobe_device *device;
+	struct strobe_run *run;
+
+	if (run_id) {
+		run = strobe_find_run(run_id);
+		if (!run)
+			return -ENOENT;
+		list_run(catalogue, run);
+		for (u32 i = 0; i < run->step_count; i++) {
+			struct strobe_entry *entry = next_entry(catalogue);
+
+			if (entry)
+				*entry = run->steps[i];
+		}
+		return 0;
+	}
+	list_builtin_events(catalogue);
+	list_for_each_entry(device, &strobe_devices, entry)
+		list_device(catalogue, device);
+	list_for_each_entry(run, &strobe_runs, entry)
+		list_run(catalogue, run);
+	return 0;
+}
+
+static int copy_entries(const struct strobe_list *l, const struct catalogue *catalogue)
+{
+	void __user *to = u64_to_user_ptr(l->buffer);
+	u32 count = min(catalogue->count, catalogue->room);
+
+	for (u32 i = 0; i < count; i++, to += l->entry_size) {
+		if (copy_to_user(to, &catalogue->entries[i], sizeof(struct strobe_entry)) ||
+		    clear_user(to + sizeof(struct strobe_entry),
+			       l->entry_size - sizeof(struct strobe_entry)))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/* More entries than any catalogue has; a caller may say so without harm. */
+#define ROOM_MAX	65536U
+
+/**
+ * strobe_ioctl_list() - STROBE_LIST.
+ * @arg: struct strobe_list.
+ *
+ * Context: process.
+ * Return: 0 or an errno.
+ */
+long strobe_ioctl_list(void __user *arg)
+{
+	struct strobe_entry *entries __free(kvfree) = NULL;
+	struct catalogue catalogue = { };
+	struct strobe_list l;
+	int ret;
+
+	ret = strobe_copy_struct(&l, sizeof(l), arg, sizeof(l));
+	if (ret)
+		return ret;
+	if (l.flags || l.entry_size < sizeof(struct strobe_entry) || l.entry_size > PAGE_SIZE ||
+	    l.entry_size % 8)
+		return -EINVAL;
+
+	scoped_guard(mutex, &strobe_registry)
+		ret = fill(&catalogue, l.run);
+	if (ret)
+		return ret;
+	/* Room for what there is: the caller's figure is not to be trusted. */
+	catalogue.room = min3(l.room, catalogue.count, ROOM_MAX);
+	if (catalogue.room) {
+		entries = kvcalloc(catalogue.room, sizeof(*entries), GFP_KERNEL_ACCOUNT);
+		if (!entries)
+			return -ENOMEM;
+		catalogue.entries = entries;
+	}
+	catalogue.count = 0;
+	scoped_guard(mutex, &strobe_registry) {
+		ret = fill(&catalogue, l.run);
+		l.generation = strobe_generation;
+	}
+	if (ret)
+		return ret;
+	ret = copy_entries(&l, &catalogue);
+	if (ret)
+		return ret;
+	l.count = catalogue.count;
+	return strobe_copy_back(arg, &l, sizeof(l));
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of the rows: pages that the kernel sees as one piece and readers map
+ * read-only. Charged to the memory cgroup of who creates the run, and bounded
+ * for all rings together by a module parameter.
+ */
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
+#include <linux/vmalloc.h>
+
+#include "internal.h"
+
+static unsigned long ring_bytes_max;
+module_param(ring_bytes_max, ulong, 0644);
+MODULE_PARM_DESC(ring_bytes_max, "bytes that all rings together may take; 0: a quarter of the memory (default)");
+
+static atomic_long_t ring_bytes;
+
+/**
+ * strobe_ring_oldest() - the oldest row that may be read.
+ * @head: rows published.
+ * @capacity: rows in the ring.
+ * @limit: rows there will be at most.
+ *
+ * Row i is readable if and only if oldest <= i < head. The row before is the
+ * guard: the producer may be in it, unless the limit says that it never comes.
+ */
+u64 strobe_ring_oldest(u64 head, u64 capacity, u64 limit)
+{
+	u64 overwritten = head >= capacity ? head - (capacity - 1) : 0;
+	u64 final = limit >= capacity ? limit - capacity : 0;
+
+	return min(overwritten, final);
+}
+
+static bool reserve(size_t bytes)
+{
+	unsigned long max = READ_ONCE(ring_bytes_max) ?: (totalram_pages() << PAGE_SHIFT) / 4;
+
+	if (atomic_long_add_return(bytes, &ring_bytes) <= max)
+		return true;
+	atomic_long_sub(bytes, &ring_bytes);
+	return false;
+}
+
+static void free_pages_of(struct strobe_ring *ring)
+{
+	while (ring->page_count)
+		__free_page(ring->pages[--ring->page_count]);
+	kvfree(ring->pages);
+	ring->pages = NULL;
+}
+
+/**
+ * strobe_ring_size() - bytes of a ring.
+ * @capacity: rows.
+ * @stride: bytes from row to row.
+ *
+ * Return: what a reader maps, or SIZE_MAX if no machine has that much.
+ */
+size_t strobe_ring_size(u64 capacity, u32 stride)
+{
+	u64 bytes;
+
+	if (check_mul_overflow(capacity, (u64)stride, &bytes) ||
+	    bytes > (u64)S32_MAX << PAGE_SHIFT)
+		return SIZE_MAX;
+	return PAGE_SIZE + PAGE_ALIGN(bytes);
+}
+
+/**
+ * strobe_ring_alloc() - get zeroed memory.
+ * @ring: to be filled in.
+ * @bytes: from strobe_ring_size().
+ *
+ * Context: process.
+ * Return: 0, -ENOSPC beyond the bound, -ENOMEM, -EINTR if killed meanwhile.
+ */
+int strobe_ring_alloc(struct strobe_ring *ring, size_t bytes)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
+	unsigned int count = bytes >> PAGE_SHIFT;
+	int ret = -ENOMEM;
+
+	if (bytes == SIZE_MAX || !reserve(bytes))
+		return -ENOSPC;
+	ring->pages = kvcalloc(count, sizeof(*ring->pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!ring->pages)
+		goto unreserve;
+	while (ring->page_count < count) {
+		struct page *page = alloc_page(gfp);
+
+		if (!page)
+			goto free;
+		ring->pages[ring->page_count++] = page;
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			goto free;
+		}
+		cond_resched();
+	}
+	ring->header = vmap(ring->pages, count, VM_MAP | VM_USERMAP, PAGE_KERNEL);
+	if (!ring->header)
+		goto free;
+	ring->bytes = bytes;
+	return 0;
+
+free:
+	free_pages_of(ring);
+unreserve:
+	atomic_long_sub(bytes, &ring_bytes);
+	return ret;
+}
+
+/**
+ * strobe_ring_free() - give the memory back.
+ * @ring: from strobe_ring_alloc(); nothing happens if that has failed.
+ *
+ * Context: process. Mappings keep their pages.
+ */
+void strobe_ring_free(struct strobe_ring *ring)
+{
+	if (!ring->header)
+		return;
+	vunmap(ring->header);
+	ring->header = NULL;
+	free_pages_of(ring);
+	atomic_long_sub(ring->bytes, &ring_bytes);
+}
+
+/**
+ * strobe_ring_mmap() - map for a reader.
+ * @ring: the ring.
+ * @vma: the mapping; read-only, from offset 0.
+ *
+ * Return: 0, -EACCES if it could be written, -EINVAL outside the ring.
+ */
+int strobe_ring_mmap(struct strobe_ring *ring, struct vm_area_struct *vma)
+{
+	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
+		return -EACCES;
+	if (vma->vm_pgoff || vma->vm_end - vma->vm_start > ring->bytes)
+		return -EINVAL;
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTDUMP, VM_MAYWRITE | VM_MAYEXEC);
+	return remap_vmalloc_range(vma, ring->header, 0);
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A complete provider to copy: one device "sample" with two channels, an output
+ * and an event.
+ *
+ *   sample.level   a value that a function fetches
+ *   sample.total   a 64-bit word in memory, read without a call
+ *   sample.step    an output: how much "total" grows at each event
+ *   sample.tick    an event, raised by a timer every 10 ms
+ *
+ * Real hardware puts __iomem addresses into struct strobe_register and calls
+ * strobe_event_trigger() from an interrupt handler requested with
+ * IRQF_NO_THREAD. Try it:
+ *
+ *   modprobe strobe_sample
+ *   strobe record --event sample.tick --read sample.level,sample.total \
+ *                 --set sample.step=3 --rows 100 -o -
+ */
+#include <linux/hrtimer.h>
+#include <linux/module.h>
+
+#include "compat.h"
+#include "strobe.h"
+
+#define TICK_NS	(10 * NSEC_PER_MSEC)
+
+/* Written by tick() and step_write(), both in hard context; read by rows. */
+static u64 total, step = 1;
+
+/* Hard: interrupts are off, on PREEMPT_RT too. Nothing here may sleep. */
+static int level_read(struct strobe_channel *channel, u64 *value)
+{
+	*value = READ_ONCE(total) % 100;
+	return 0;
+}
+
+static void step_write(struct strobe_output *output, u64 value)
+{
+	WRITE_ONCE(step, value);
+}
+
+static const struct strobe_channel_ops level_ops = { .read = level_read };
+
+static struct strobe_channel channels[] = {
+	{
+		.name = "level", .unit = "%", .ops = &level_ops,
+		.text = "how full it is",
+	}, {
+		.name = "total", .text = "sum of all steps",
+		.reg = { .access = STROBE_ACCESS_MEM64, .mem = &total },
+	},
+};
+
+static struct strobe_output outputs[] = {
+	{ .name = "step", .bits = 16, .write = step_write, .text = "growth of total a tick" },
+};
+
+static struct hrtimer timer;
+
+static int tick_enable(struct strobe_event *event)
+{
+	hrtimer_start(&timer, TICK_NS, HRTIMER_MODE_REL_PINNED_HARD);
+	return 0;
+}
+
+/* After this the event must be silent: hrtimer_cancel() waits for the handler. */
+static void tick_disable(struct strobe_event *event)
+{
+	hrtimer_cancel(&timer);
+}
+
+static const struct strobe_event_ops tick_ops = {
+	.enable		= tick_enable,
+	.disable	= tick_disable,
+};
+
+static struct strobe_event events[] = {
+	{ .name = "tick", .has_due = true, .ops = &tick_ops, .text = "every 10 ms" },
+};
+
+static enum hrtimer_restart tick(struct hrtimer *t)
+{
+	u64 now = ktime_get_ns();	/* the stamp: first thing in the handler */
+	u64 due = ktime_to_ns(hrtimer_get_expires(t));
+	u64 points;
+
+	WRITE_ONCE(total, total + step);
+	points = hrtimer_forward(t, ns_to_ktime(now), TICK_NS);
+	/* Grid points that have passed meanwhile are lost: say so. */
+	strobe_event_trigger(&events[0], now, due, points - 1);
+	return HRTIMER_RESTART;
+}
+
+static struct strobe_device device = {
+	.name		= "sample",
+	.text		= "sample provider",
+	.channels	= channels,
+	.outputs	= outputs,
+	.events		= events,
+	.channel_count	= ARRAY_SIZE(channels),
+	.output_count	= ARRAY_SIZE(outputs),
+	.event_count	= ARRAY_SIZE(events),
+};
+
+static int __init sample_init(void)
+{
+	hrtimer_setup(&timer, tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	return strobe_device_register(&device);
+}
+
+static void __exit sample_exit(void)
+{
+	strobe_device_unregister(&device);
+}
+
+module_init(sample_init);
+module_exit(sample_exit);
+MODULE_DESCRIPTION("Sample provider of strobe");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The event "timer": an absolute grid.
+ *
+ * Grid points are first_due + n * period on CLOCK_MONOTONIC; each one is a
+ * trigger. A timer that is served late makes its row late, counts the grid
+ * points that have passed meanwhile as missed, and goes on with the next one:
+ * the grid never moves. Where the budget of the CPU forbids a grid point, it is
+ * missed as throttled; see budget.c.
+ *
+ * The timer is pinned to the CPU on which the run is started.
+ */
+#include <linux/hrtimer.h>
+#include <linux/math64.h>
+
+#include "budget.h"
+#include "compat.h"
+#include "internal.h"
+#include "marks.h"
+
+/* Grid points from @due on that lie before or at @now; usually none. */
+static __always_inline u64 points_until(u64 due, u64 now, u64 period)
+{
+	if (likely((s64)(now - due) < 0))
+		return 0;
+	return div64_u64(now - due, period) + 1;
+}
+
+static enum hrtimer_restart timer_fire(struct hrtimer *timer)
+{
+	u64 now = ktime_get_ns();
+	struct strobe_run *run = container_of(timer, struct strobe_run, timer);
+	u64 due = run->due, passed, hold;
+
+	STROBE_MARK(0x10);
+	run->due = due + run->period;
+	passed = points_until(run->due, now, run->period);
+	if (unlikely(passed))
+		run->flags |= STROBE_ROW_LATE;
+	hold = strobe_trigger(run, now, due);
+	if (unlikely(READ_ONCE(run->state) != STROBE_RUNNING))
+		return HRTIMER_NORESTART;
+	if (unlikely(passed)) {
+		strobe_miss(run, STROBE_MISSED_OVERRUN, passed);
+		run->due += passed * run->period;
+	}
+	if (unlikely(hold)) {
+		passed = points_until(run->due, now + hold, run->period);
+		if (passed) {
+			strobe_miss(run, STROBE_MISSED_THROTTLED, passed);
+			run->due += passed * run->period;
+		}
+	}
+	hrtimer_set_expires(timer, ns_to_ktime(run->due));
+	STROBE_MARK(0x11);
+	return HRTIMER_RESTART;
+}
+
+/**
+ * strobe_timer_init() - prepare a run's timer.
+ * @run: the run.
+ */
+void strobe_timer_init(struct strobe_run *run)
+{
+	hrtimer_setup(&run->timer, timer_fire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+/**
+ * strobe_timer_start() - let the grid begin, one period after run->started.
+ * @run: the run; RUNNING, its producer silent.
+ */
+void strobe_timer_start(struct strobe_run *run)
+{
+	run->due = run->first_due;
+	hrtimer_start(&run->timer, ns_to_ktime(run->due), HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+/**
+ * strobe_timer_resume() - go on with the next point of the grid.
+ * @run: the run; RUNNING, its producer silent.
+ */
+void strobe_timer_resume(struct strobe_run *run)
+{
+	run->due += points_until(run->due, ktime_get_ns(), run->period) * run->period;
+	hrtimer_start(&run->timer, ns_to_ktime(run->due), HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+/**
+ * strobe_timer_stop() - after it the timer is silent.
+ * @run: the run; RUNNING.
+ *
+ * Grid points that were due by now and were not served are missed.
+ *
+ * Context: process.
+ */
+void strobe_timer_stop(struct strobe_run *run)
+{
+	u64 passed;
+
+	hrtimer_cancel(&run->timer);
+	if (run->state != STROBE_RUNNING)
+		return;
+	passed = points_until(run->due, ktime_get_ns(), run->period);
+	if (passed)
+		strobe_miss(run, STROBE_MISSED_OVERRUN, passed);
+	run->due += passed * run->period;
+}

@@ -190,8 +190,8 @@ struct strobe_run {
 	struct strobe_event		*event;
 	bool				released;
 
-	struct mutex			lock;
-	spinlock_t			wake_lock;
+	struct mutex			lock;		/* see above */
+	spinlock_t			wake_lock;	/* see above */
 	struct list_head		readers;
 	u32				reader_count;
 	struct work_struct		done;

@@ -17,6 +17,7 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
+/* Devices, runs, use counts, changes of state: see internal.h. */
 DEFINE_MUTEX(strobe_registry);
 
 /**

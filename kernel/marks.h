@@ -6,12 +6,14 @@
 #ifndef _STROBE_MARKS_H
 #define _STROBE_MARKS_H
 
-#ifdef STROBE_MARKS
+#include <linux/compiler.h>
+
 /* nopl 0x5eed00NN(%rax,%rax,1); even ids begin a span, id + 1 ends it. */
-#define STROBE_MARK(id) \
-	asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00, " #id ", 0x00, 0xed, 0x5e" : : : "memory")
-#else
-#define STROBE_MARK(id) do { } while (0)
+static __always_inline void strobe_mark(const unsigned char id)
+{
+#ifdef STROBE_MARKS
+	asm volatile(".byte 0x0f, 0x1f, 0x84, 0x00, %c0, 0x00, 0xed, 0x5e" : : "i" (id) : "memory");
 #endif
+}
 
 #endif /* _STROBE_MARKS_H */

@@ -42,19 +42,20 @@ struct strobe_reader_file {
 	u64			wanted;
 	u64			armed;
 	u64			next;
-	struct mutex		lock;
+	struct mutex		lock;	/* see above */
 	wait_queue_head_t	queue;
 };
 
-/* Final state first, then head: barrier G; else the last row is overlooked. */
 static bool is_final(const struct strobe_run *run)
 {
+	/* G: before head is looked at, or the last row is overlooked. */
 	return smp_load_acquire(&run->header->state) >= STROBE_DONE;
 }
 
 static u64 load_head(const struct strobe_run *run)
 {
-	return smp_load_acquire(&run->header->head);		/* C */
+	/* C, pairs with B in strobe_row(): the rows counted are whole. */
+	return smp_load_acquire(&run->header->head);
 }
 
 /**
@@ -173,7 +174,8 @@ static ssize_t take_rows(struct strobe_reader_file *reader, char __user *to, u64
 		count = min(room, head - first);
 		if (copy_rows(run, first, count, size, to))
 			return -EFAULT;
-		smp_rmb();					/* D */
+		/* D, pairs with A in strobe_row(): what was overwritten shows. */
+		smp_rmb();
 		head = READ_ONCE(run->header->head);
 		oldest = strobe_ring_oldest(head, capacity, run->limit);
 		if (oldest <= first) {

@@ -170,20 +170,55 @@ static bool is_output(const struct strobe_output *output)
 	       !output->reg.shift && !strobe_register_check(&output->reg);
 }
 
+static bool is_event(const struct strobe_event *event)
+{
+	return is_name(event->name, STROBE_PART_SIZE) && fits(event->text, STROBE_TEXT_SIZE);
+}
+
+static bool are_channels(const struct strobe_channel *channels, u32 count)
+{
+	for (u32 i = 0; i < count; i++) {
+		if (!is_channel(&channels[i]))
+			return false;
+		for (u32 j = 0; j < i; j++)
+			if (!strcmp(channels[i].name, channels[j].name))
+				return false;
+	}
+	return true;
+}
+
+static bool are_outputs(const struct strobe_output *outputs, u32 count)
+{
+	for (u32 i = 0; i < count; i++) {
+		if (!is_output(&outputs[i]))
+			return false;
+		for (u32 j = 0; j < i; j++)
+			if (!strcmp(outputs[i].name, outputs[j].name))
+				return false;
+	}
+	return true;
+}
+
+static bool are_events(const struct strobe_event *events, u32 count)
+{
+	for (u32 i = 0; i < count; i++) {
+		if (!is_event(&events[i]))
+			return false;
+		for (u32 j = 0; j < i; j++)
+			if (!strcmp(events[i].name, events[j].name))
+				return false;
+	}
+	return true;
+}
+
 static int check_device(const struct strobe_device *device)
 {
-	if (!is_name(device->name, STROBE_PART_SIZE - 4) || !fits(device->text, STROBE_TEXT_SIZE))
+	if (!is_name(device->name, STROBE_PART_SIZE - 4) ||
+	    !fits(device->text, STROBE_TEXT_SIZE) ||
+	    !are_channels(device->channels, device->channel_count) ||
+	    !are_outputs(device->outputs, device->output_count) ||
+	    !are_events(device->events, device->event_count))
 		return -EINVAL;
-	for (u32 i = 0; i < device->channel_count; i++)
-		if (!is_channel(&device->channels[i]))
-			return -EINVAL;
-	for (u32 i = 0; i < device->output_count; i++)
-		if (!is_output(&device->outputs[i]))
-			return -EINVAL;
-	for (u32 i = 0; i < device->event_count; i++)
-		if (!is_name(device->events[i].name, STROBE_PART_SIZE) ||
-		    !fits(device->events[i].text, STROBE_TEXT_SIZE))
-			return -EINVAL;
 	return 0;
 }
 

@@ -116,7 +116,8 @@ static noinline void finish(struct strobe_run *run, u64 time)
 {
 	WRITE_ONCE(run->state, STROBE_DONE);
 	WRITE_ONCE(run->header->end_time, time);
-	smp_store_release(&run->header->state, STROBE_DONE);	/* G */
+	/* G: after the last head. */
+	smp_store_release(&run->header->state, STROBE_DONE);
 	irq_work_queue(&run->wake);
 }
 
@@ -140,7 +141,8 @@ void strobe_row(struct strobe_run *run, u64 now, u64 due)
 		time = ktime_mono_to_any(now, TK_OFFS_TAI);
 	run->flags = 0;
 
-	smp_wmb();						/* A */
+	/* A, pairs with D: whoever sees a word of row i sees head >= i. */
+	smp_wmb();
 	WRITE_ONCE(row[0], i);
 	WRITE_ONCE(row[1], run->triggers);
 	WRITE_ONCE(row[2], time);
@@ -153,10 +155,12 @@ void strobe_row(struct strobe_run *run, u64 now, u64 due)
 	run->triggers++;
 	WRITE_ONCE(header->triggers, run->triggers);
 	run->head = ++i;
-	smp_store_release(&header->head, i);			/* B */
+	/* B, pairs with C: a row that is counted is whole. */
+	smp_store_release(&header->head, i);
 	trace_strobe_row(run->id, i - 1, run->triggers - 1, time, status);
 
-	smp_mb();						/* E */
+	/* E, pairs with F: we see wake_at, or who has set it sees this row. */
+	smp_mb();
 	if (unlikely(i >= READ_ONCE(run->wake_at)))
 		irq_work_queue(&run->wake);
 	if (unlikely(i == run->limit))

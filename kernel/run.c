@@ -29,6 +29,9 @@
 #include "internal.h"
 #include "trace.h"
 
+/* Runs have ids of their own, so that the first one is 1; under strobe_registry. */
+static u32 last_run;
+
 #define DEFAULT_CAPACITY	8192
 #define LEAST_DEFAULT_CAPACITY	1024
 
@@ -99,6 +102,28 @@ u64 strobe_run_elapsed(const struct strobe_run *run)
 	if (!started)
 		return 0;
 	return end ? end - READ_ONCE(run->start_time) : ktime_get_ns() - started;
+}
+
+/* A state and counters that go together. */
+struct look {
+	u32	state;
+	s32	error;
+	u64	head;
+	u64	triggers;
+};
+
+static struct look look_at(const struct strobe_run *run)
+{
+	const struct strobe_ring_header *header = run->header;
+	struct look look;
+
+	/* G: state before head, so that a final state comes with the last row. */
+	look.state = smp_load_acquire(&header->state);
+	/* C: head before triggers, so that no more rows than triggers show. */
+	look.head = smp_load_acquire(&header->head);
+	look.triggers = READ_ONCE(header->triggers);
+	look.error = READ_ONCE(header->error);
+	return look;
 }
 
 static u64 run_time(const struct strobe_run *run, u64 monotonic)
@@ -285,7 +310,8 @@ static void end_run(struct strobe_run *run, u32 state, int error)
 		WRITE_ONCE(header->error, error);
 		WRITE_ONCE(header->end_time, run_time(run, ktime_get_ns()));
 		run->state = state;
-		smp_store_release(&header->state, state);	/* G */
+		/* G: after the last head. */
+		smp_store_release(&header->state, state);
 	}
 	if (!run->released)
 		trace_strobe_stop(run->id, run->state, error, run->head, run->triggers);
@@ -335,6 +361,7 @@ static int start_run(struct strobe_run *run)
 	if (run->period)
 		header->first_due = run_time(run, run->first_due);
 	run->state = STROBE_RUNNING;
+	/* Who sees RUNNING sees the start times. */
 	smp_store_release(&header->state, STROBE_RUNNING);
 	trace_strobe_start(run->id, run->start_time);
 	ret = attach(run, false);
@@ -360,7 +387,7 @@ static int pause_run(struct strobe_run *run)
 		return -ESHUTDOWN;
 	}
 	run->state = STROBE_PAUSED;
-	smp_store_release(&run->header->state, STROBE_PAUSED);
+	WRITE_ONCE(run->header->state, STROBE_PAUSED);
 	return 0;
 }
 
@@ -375,7 +402,7 @@ static int resume_run(struct strobe_run *run)
 	}
 	run->flags |= STROBE_ROW_RESUMED;
 	run->state = STROBE_RUNNING;
-	smp_store_release(&run->header->state, STROBE_RUNNING);
+	WRITE_ONCE(run->header->state, STROBE_RUNNING);
 	ret = attach(run, true);
 	if (ret) {
 		run->state = STROBE_PAUSED;
@@ -443,6 +470,7 @@ static int trigger_run(struct strobe_run *run, u32 count)
 static long ioctl_control(struct strobe_run *run, void __user *arg)
 {
 	struct strobe_control c;
+	struct look look;
 	int ret;
 
 	ret = strobe_copy_struct(&c, sizeof(c), arg, sizeof(c));
@@ -458,11 +486,11 @@ static long ioctl_control(struct strobe_run *run, void __user *arg)
 		ret = control_run(run, c.op);
 	if (ret)
 		return ret;
-	/* State first: barrier G. */
-	c.state = smp_load_acquire(&run->header->state);
-	c.error = READ_ONCE(run->header->error);
-	c.head = smp_load_acquire(&run->header->head);
-	c.triggers = READ_ONCE(run->header->triggers);
+	look = look_at(run);
+	c.state = look.state;
+	c.error = look.error;
+	c.head = look.head;
+	c.triggers = look.triggers;
 	return strobe_copy_back(arg, &c, sizeof(c));
 }
 
@@ -506,18 +534,16 @@ static int owner_release(struct inode *inode, struct file *file)
  */
 void strobe_run_fdinfo(struct seq_file *m, const struct strobe_run *run)
 {
-	u32 state = smp_load_acquire(&run->header->state);
-	u64 head = smp_load_acquire(&run->header->head);
-	u64 triggers = READ_ONCE(run->header->triggers);
+	struct look look = look_at(run);
 
 	seq_printf(m, "strobe-run:\t%u\n", run->id);
 	seq_printf(m, "strobe-event:\t%s\n", run->event_name);
-	seq_printf(m, "strobe-state:\t%s\n", strobe_state_name(state));
+	seq_printf(m, "strobe-state:\t%s\n", strobe_state_name(look.state));
 	seq_printf(m, "strobe-channels:\t%u\n", run->channels);
 	seq_printf(m, "strobe-capacity:\t%llu\n", run->mask + 1);
-	seq_printf(m, "strobe-head:\t%llu\n", head);
-	seq_printf(m, "strobe-triggers:\t%llu\n", triggers);
-	seq_printf(m, "strobe-missed:\t%llu\n", triggers - head);
+	seq_printf(m, "strobe-head:\t%llu\n", look.head);
+	seq_printf(m, "strobe-triggers:\t%llu\n", look.triggers);
+	seq_printf(m, "strobe-missed:\t%llu\n", look.triggers - look.head);
 }
 
 static void owner_show_fdinfo(struct seq_file *m, struct file *file)
@@ -544,21 +570,22 @@ static const struct file_operations owner_fops = {
 void strobe_describe_run(struct strobe_entry *entry, const struct strobe_run *run)
 {
 	struct strobe_run_info *info = &entry->run;
+	struct look look = look_at(run);
 
 	entry->kind = STROBE_KIND_RUN;
 	entry->id = run->id;
 	strscpy(entry->name, run->event_name);
 	strscpy(entry->text, run->comm);
-	info->state = smp_load_acquire(&run->header->state);
-	info->error = READ_ONCE(run->header->error);
+	info->state = look.state;
+	info->error = look.error;
 	info->channels = run->channels;
 	info->readers = READ_ONCE(run->reader_count);
 	info->uid = from_kuid_munged(&init_user_ns, run->uid);
 	info->pid = run->pid;
 	info->capacity = run->mask + 1;
 	info->limit = run->limit;
-	info->head = smp_load_acquire(&run->header->head);
-	info->triggers = READ_ONCE(run->header->triggers);
+	info->head = look.head;
+	info->triggers = look.triggers;
 	info->period_ns = run->period;
 	info->elapsed_ns = strobe_run_elapsed(run);
 }
@@ -818,7 +845,7 @@ static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
 	ret = make_ring(run, c);
 	if (ret)
 		goto devices;
-	run->id = strobe_next_id();
+	run->id = ++last_run;
 	run->header->run = run->id;
 	run->is_shared = c->flags & STROBE_SHARED;
 	run->sysfs = strobe_sysfs_add_run(run);
@@ -864,12 +891,10 @@ static struct strobe_step *copy_steps(const struct strobe_create *c)
 	return steps;
 }
 
-DEFINE_FREE(steps, struct strobe_step *, if (!IS_ERR_OR_NULL(_T)) kvfree(_T))
-
 /* Returns the owner's file, NULL after a dry run, or an error. */
 static struct file *create_run(struct strobe_create *c)
 {
-	struct strobe_step *steps __free(steps) = NULL;
+	struct strobe_step *steps;
 	struct strobe_run *run;
 	struct file *file;
 	int ret;
@@ -881,10 +906,13 @@ static struct file *create_run(struct strobe_create *c)
 	if (IS_ERR(steps))
 		return ERR_CAST(steps);
 	run = new_run();
-	if (!run)
+	if (!run) {
+		kvfree(steps);
 		return ERR_PTR(-ENOMEM);
+	}
 	scoped_guard(mutex, &strobe_registry)
 		file = build_run(run, c, steps);
+	kvfree(steps);
 	if (IS_ERR_OR_NULL(file))
 		strobe_run_put(run);
 	return file;

@@ -131,15 +131,11 @@ static void latch_write(struct strobe_output *output, u64 value)
 
 static int channel_lock(struct strobe_channel *channel);
 
-#define SIM_OPS(which) \
-static const struct strobe_channel_ops which##_ops = { \
-	.lock = channel_lock, .read = which##_read, \
-}
-SIM_OPS(counter);
-SIM_OPS(ramp);
-SIM_OPS(sine);
-SIM_OPS(noise);
-SIM_OPS(latch);
+static const struct strobe_channel_ops counter_ops = { .lock = channel_lock, .read = counter_read };
+static const struct strobe_channel_ops ramp_ops = { .lock = channel_lock, .read = ramp_read };
+static const struct strobe_channel_ops sine_ops = { .lock = channel_lock, .read = sine_read };
+static const struct strobe_channel_ops noise_ops = { .lock = channel_lock, .read = noise_read };
+static const struct strobe_channel_ops latch_ops = { .read = latch_read };
 
 static struct strobe_channel sim_channels[] = {
 	{

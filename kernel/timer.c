@@ -32,7 +32,7 @@ static enum hrtimer_restart timer_fire(struct hrtimer *timer)
 	struct strobe_run *run = container_of(timer, struct strobe_run, timer);
 	u64 due = run->due, passed, hold;
 
-	STROBE_MARK(0x10);
+	strobe_mark(0x10);
 	run->due = due + run->period;
 	passed = points_until(run->due, now, run->period);
 	if (unlikely(passed))
@@ -52,7 +52,7 @@ static enum hrtimer_restart timer_fire(struct hrtimer *timer)
 		}
 	}
 	hrtimer_set_expires(timer, ns_to_ktime(run->due));
-	STROBE_MARK(0x11);
+	strobe_mark(0x11);
 	return HRTIMER_RESTART;
 }
 

@@ -327,8 +327,9 @@ struct strobe_run_info {
 /**
  * struct strobe_entry - one thing that is here.
  * @kind: enum strobe_kind.
- * @id: number of this entry; a run's id is what STROBE_READER takes. Not used
- *	again while the module is loaded.
+ * @id: number of this entry, among runs or among all else; a run's id is what
+ *	STROBE_READER takes. Not used again while the module is loaded; 0 for the
+ *	events "timer" and "soft".
  * @parent: id of the device of a channel, output or event; else 0.
  * @flags: STROBE_ENTRY_*.
  * @name: "device", "device.channel", ...; of a run: the name of its event.

@@ -8,78 +8,78 @@
 
 #include "internal.h"
 
-static __always_inline u64 strobe_cut_field(const struct strobe_action *op, u64 raw)
+static __always_inline u64 strobe_cut_field(const struct strobe_action *action, u64 raw)
 {
-	if (!op->field)
+	if (!action->field)
 		return raw;
-	raw <<= op->left;
-	return op->is_signed ? (u64)((s64)raw >> op->right) : raw >> op->right;
+	raw <<= action->left;
+	return action->is_signed ? (u64)((s64)raw >> action->right) : raw >> action->right;
 }
 
-static __always_inline u64 strobe_access_read(const struct strobe_action *op)
+static __always_inline u64 strobe_access_read(const struct strobe_action *action)
 {
-	switch (op->access) {
+	switch (action->access) {
 	case STROBE_ACCESS_MEM64:
-		return READ_ONCE(*op->mem);
+		return READ_ONCE(*action->mem);
 	case STROBE_ACCESS_MMIO8:
-		return readb(op->io);
+		return readb(action->io);
 	case STROBE_ACCESS_MMIO16:
-		return readw(op->io);
+		return readw(action->io);
 	case STROBE_ACCESS_MMIO32:
-		return readl(op->io);
+		return readl(action->io);
 	case STROBE_ACCESS_MMIO64:
-		return readq(op->io);
+		return readq(action->io);
 	case STROBE_ACCESS_MMIO16BE:
-		return swab16(readw(op->io));
+		return swab16(readw(action->io));
 	case STROBE_ACCESS_MMIO32BE:
-		return swab32(readl(op->io));
+		return swab32(readl(action->io));
 	case STROBE_ACCESS_MMIO64BE:
-		return swab64(readq(op->io));
+		return swab64(readq(action->io));
 	case STROBE_ACCESS_IO8:
-		return ioread8(op->io);
+		return ioread8(action->io);
 	case STROBE_ACCESS_IO16:
-		return ioread16(op->io);
+		return ioread16(action->io);
 	case STROBE_ACCESS_IO32:
-		return ioread32(op->io);
+		return ioread32(action->io);
 	}
 	return 0;
 }
 
-static __always_inline void strobe_access_write(const struct strobe_action *op)
+static __always_inline void strobe_access_write(const struct strobe_action *action)
 {
-	switch (op->access) {
+	switch (action->access) {
 	case STROBE_ACCESS_MEM64:
-		WRITE_ONCE(*op->mem, op->value);
+		WRITE_ONCE(*action->mem, action->value);
 		break;
 	case STROBE_ACCESS_MMIO8:
-		writeb(op->value, op->io);
+		writeb(action->value, action->io);
 		break;
 	case STROBE_ACCESS_MMIO16:
-		writew(op->value, op->io);
+		writew(action->value, action->io);
 		break;
 	case STROBE_ACCESS_MMIO32:
-		writel(op->value, op->io);
+		writel(action->value, action->io);
 		break;
 	case STROBE_ACCESS_MMIO64:
-		writeq(op->value, op->io);
+		writeq(action->value, action->io);
 		break;
 	case STROBE_ACCESS_MMIO16BE:
-		writew(swab16(op->value), op->io);
+		writew(swab16(action->value), action->io);
 		break;
 	case STROBE_ACCESS_MMIO32BE:
-		writel(swab32(op->value), op->io);
+		writel(swab32(action->value), action->io);
 		break;
 	case STROBE_ACCESS_MMIO64BE:
-		writeq(swab64(op->value), op->io);
+		writeq(swab64(action->value), action->io);
 		break;
 	case STROBE_ACCESS_IO8:
-		iowrite8(op->value, op->io);
+		iowrite8(action->value, action->io);
 		break;
 	case STROBE_ACCESS_IO16:
-		iowrite16(op->value, op->io);
+		iowrite16(action->value, action->io);
 		break;
 	case STROBE_ACCESS_IO32:
-		iowrite32(op->value, op->io);
+		iowrite32(action->value, action->io);
 		break;
 	}
 }

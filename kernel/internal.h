@@ -5,7 +5,8 @@
  *   main.c      module, control device, its ioctls
  *   registry.c  devices and their channels, outputs, events; the catalogue
  *   run.c       life of a run; owner fd
- *   row.c       the hard path: one trigger becomes one row
+ *   row.h       the hard path: one trigger becomes one row
+ *   row.c       its less common ways; events of devices
  *   timer.c     the event "timer"
  *   budget.c    what the hard path may take of a CPU
  *   ring.c      memory of the rows
@@ -40,23 +41,26 @@
 #error "strobe needs a 64-bit kernel: rows are 64-bit words stored at once"
 #endif
 
-/* Accesses of the built-in channels, beyond those of enum strobe_access. */
+/* Accesses of the built-in channels, and the end of a run's steps. */
 enum strobe_builtin {
 	STROBE_BUILTIN_TIME	= 64,
 	STROBE_BUILTIN_ELAPSED,
 	STROBE_BUILTIN_LATE,
 	STROBE_BUILTIN_CPU,
 	STROBE_BUILTIN_CYCLES,
+	STROBE_BUILTIN_END,
 };
 
 /**
  * struct strobe_action - one step of a run, compiled.
+ * @plain: just readl(@io): all there is to do on the common way.
  * @access: enum strobe_access or enum strobe_builtin.
  * @write: store @value instead of reading.
  * @field: what was read must be cut to a field.
  * @is_signed: the field is two's complement.
  * @left: shift that drops what is above the field.
  * @right: shift that then drops what is below.
+ * @column: of a channel.
  * @value: what to store.
  * @io: MMIO and IO.
  * @mem: MEM64.
@@ -66,12 +70,14 @@ enum strobe_builtin {
  * Written while the run is created, then constant; read by the producer.
  */
 struct strobe_action {
+	bool	plain;
 	u8	access;
 	bool	write;
 	bool	field;
 	bool	is_signed;
 	u8	left;
 	u8	right;
+	u16	column;
 	u64	value;
 	union {
 		void __iomem		*io;
@@ -111,8 +117,8 @@ enum strobe_source {
  * @slots: row 0.
  * @mask: capacity - 1.
  * @stride: of a row, in words.
- * @op_count: steps.
- * @ops: steps.
+ * @step_count: steps.
+ * @actions: steps, compiled; then STROBE_BUILTIN_END.
  * @limit: rows to make.
  * @slack: budget clock ticks that the steps may take before the timer's next
  *	grid point is in danger; see budget.c.
@@ -126,7 +132,7 @@ enum strobe_source {
  * @head: rows made.
  * @triggers: triggers known.
  * @due: when the next trigger of the timer is due, CLOCK_MONOTONIC.
- * @flags: STROBE_ROW_* for the next row.
+ * @status: of the next row.
  * @state: enum strobe_state. RUNNING to DONE by the producer, all other changes
  *	under strobe_registry and @lock with the producer silent.
  *
@@ -155,7 +161,7 @@ enum strobe_source {
  * @comm: its name.
  * @event_name: as asked for.
  * @steps: as asked for; the names of the columns also when devices are gone.
- * @step_count: how many.
+ * @targets: what the steps use.
  * @channels: values in a row.
  * @started: CLOCK_MONOTONIC at the start.
  * @start_time: the same on the run's clock.
@@ -167,8 +173,8 @@ struct strobe_run {
 	u64				*slots;
 	u64				mask;
 	u32				stride;
-	u32				op_count;
-	struct strobe_action		*ops;
+	u32				step_count;
+	struct strobe_action		*actions;
 	u64				limit;
 	u64				slack;
 	u64				period;
@@ -178,7 +184,7 @@ struct strobe_run {
 	u64				head;
 	u64				triggers;
 	u64				due;
-	u64				flags;
+	u64				status;
 	u32				state;
 
 	u64				wake_at;
@@ -205,7 +211,6 @@ struct strobe_run {
 	char				event_name[STROBE_NAME_SIZE];
 	struct strobe_entry		*steps;
 	struct strobe_target		*targets;
-	u32				step_count;
 	u32				channels;
 	u64				started;
 	u64				start_time;
@@ -252,9 +257,8 @@ u64 strobe_run_elapsed(const struct strobe_run *run);
 const char *strobe_state_name(u32 state);
 void strobe_run_fdinfo(struct seq_file *m, const struct strobe_run *run);
 
-/* row.c; hard */
-void strobe_row(struct strobe_run *run, u64 now, u64 due);
-u64 strobe_trigger(struct strobe_run *run, u64 now, u64 due);
+/* row.c; hard; more in row.h */
+void strobe_soft_trigger(struct strobe_run *run);
 void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
 
 /* timer.c */
@@ -276,7 +280,7 @@ void strobe_wake_readers(struct irq_work *work);
 
 /* register.c */
 int strobe_register_check(const struct strobe_register *reg);
-void strobe_register_compile(struct strobe_action *op, const struct strobe_register *reg);
+void strobe_register_compile(struct strobe_action *action, const struct strobe_register *reg);
 
 /* builtin.c */
 int strobe_builtin_init(void);

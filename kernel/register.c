@@ -23,7 +23,8 @@ static unsigned int register_bits(enum strobe_access access)
 	case STROBE_ACCESS_MMIO64BE:
 		return 64;
 	default:
-		return (unsigned int)access >= STROBE_BUILTIN_TIME ? 64 : 0;
+		return (unsigned int)access >= STROBE_BUILTIN_TIME &&
+		       (unsigned int)access < STROBE_BUILTIN_END ? 64 : 0;
 	}
 }
 
@@ -46,20 +47,20 @@ int strobe_register_check(const struct strobe_register *reg)
 
 /**
  * strobe_register_compile() - make a step of it.
- * @op: step; its address, access and field are filled in.
+ * @action: step; its address, access and field are filled in.
  * @reg: a register that strobe_register_check() has accepted.
  */
-void strobe_register_compile(struct strobe_action *op, const struct strobe_register *reg)
+void strobe_register_compile(struct strobe_action *action, const struct strobe_register *reg)
 {
 	unsigned int bits = reg->bits ?: register_bits(reg->access);
 
-	op->access = reg->access;
-	op->io = reg->io;
-	op->left = 64 - reg->shift - bits;
-	op->right = 64 - bits;
-	op->is_signed = reg->is_signed;
+	action->access = reg->access;
+	action->io = reg->io;
+	action->left = 64 - reg->shift - bits;
+	action->right = 64 - bits;
+	action->is_signed = reg->is_signed;
 	/* A whole unsigned register needs no cutting: reads extend with zeros. */
-	op->field = bits != register_bits(reg->access) || (reg->is_signed && bits != 64);
+	action->field = bits != register_bits(reg->access) || (reg->is_signed && bits != 64);
 }
 
 /**
@@ -71,10 +72,10 @@ void strobe_register_compile(struct strobe_action *op, const struct strobe_regis
  */
 u64 strobe_register_read(const struct strobe_register *reg)
 {
-	struct strobe_action op = { };
+	struct strobe_action action = { };
 
-	strobe_register_compile(&op, reg);
-	return strobe_cut_field(&op, strobe_access_read(&op));
+	strobe_register_compile(&action, reg);
+	return strobe_cut_field(&action, strobe_access_read(&action));
 }
 EXPORT_SYMBOL_GPL(strobe_register_read);
 
@@ -87,9 +88,9 @@ EXPORT_SYMBOL_GPL(strobe_register_read);
  */
 void strobe_register_write(const struct strobe_register *reg, u64 value)
 {
-	struct strobe_action op = { .value = value };
+	struct strobe_action action = { .value = value };
 
-	strobe_register_compile(&op, reg);
-	strobe_access_write(&op);
+	strobe_register_compile(&action, reg);
+	strobe_access_write(&action);
 }
 EXPORT_SYMBOL_GPL(strobe_register_write);

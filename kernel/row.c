@@ -1,54 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The hard path: one trigger becomes one row.
- *
- * Everything here runs in hard interrupt context (or, for software triggers,
- * with interrupts off): no lock, no allocation, no wake-up, no printing, no
- * loop over readers. Whoever calls is the run's only producer at that time.
- *
- *	producer (here)				reader (reader.c, strobe-ring)
- *
- *	head = i		(earlier)	load head
- *	write barrier	  (A)			acquire fence	  (C)
- *	store row i				load rows
- *	store-release	  (B)			acquire fence	  (D)
- *	  head = i + 1				load head, validate
- *
- * B pairs with C: a row that is counted is whole. Without B a reader could
- * count a row whose words are not there yet.
- * A pairs with D: whoever has seen a word of row i sees head >= i afterwards.
- * Without A a reader could take a row that is being overwritten for whole.
- *
- *	full barrier	  (E)			store wake_at
- *	load wake_at				full barrier	  (F)
- *	  queue wake if reached			load head, sleep if not reached
- *
- * E pairs with F: the producer sees that somebody wants to be woken, or he sees
- * the row. Without E or F both could miss the other, and the reader would sleep
- * until the next row, or for ever.
- *
- *	store head				load-acquire state
- *	store-release	  (G)			load head
- *	  state
- *
- * G: who sees a final state sees the last head. See docs/design/ring.md and
- * litmus/.
- */
+/* The hard path's less common ways; row.h has the common one, and the rules. */
 #include <linux/module.h>
 #include <linux/rculist.h>
 #include <linux/smp.h>
 
 #include "access.h"
-#include "budget.h"
-#include "trace.h"
+#include "row.h"
 
-/* Everything but the most common accesses; out of line to keep the loop small. */
-static noinline int read_other(struct strobe_run *run, const struct strobe_action *op,
-			       u64 now, u64 due, u64 *value)
+static int read_step(struct strobe_run *run, const struct strobe_action *action,
+		     u64 now, u64 due, u64 *value)
 {
-	switch (op->access) {
+	switch (action->access) {
 	case STROBE_ACCESS_CALL:
-		return op->channel->ops->read(op->channel, value);
+		return action->channel->ops->read(action->channel, value);
 	case STROBE_BUILTIN_TIME:
 		*value = ktime_get_ns();
 		if (run->is_tai)
@@ -67,52 +31,53 @@ static noinline int read_other(struct strobe_run *run, const struct strobe_actio
 		*value = get_cycles();
 		return 0;
 	default:
-		*value = strobe_cut_field(op, strobe_access_read(op));
+		*value = strobe_cut_field(action, strobe_access_read(action));
 		return 0;
 	}
 }
 
-static noinline void write_op(const struct strobe_action *op)
-{
-	if (op->access == STROBE_ACCESS_CALL)
-		op->output->write(op->output, op->value);
-	else
-		strobe_access_write(op);
-}
-
-/*
- * Do the steps; the words of the channels go to @value. WRITE_ONCE for each:
- * readers look on, and a plain store may be torn, repeated or moved.
- * Returns 1 + index of the first channel that failed, or 0.
+/**
+ * strobe_step() - one step that is not just a 32-bit register.
+ * @run: the run.
+ * @action: the step.
+ * @value: where the word of a channel goes.
+ * @now: the row's stamp.
+ * @due: when the trigger was due.
+ *
+ * A channel that fails leaves 0, and its mark in the row's status.
+ *
+ * Context: hard; the caller is the only producer.
+ * Return: words stored: 1 for a channel, 0 for an output.
  */
-static __always_inline u32 do_steps(struct strobe_run *run, u64 *value, u64 now, u64 due)
+u32 strobe_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
+		u64 now, u64 due)
 {
-	const struct strobe_action *op = run->ops, *end = op + run->op_count;
-	u64 *first = value;
-	u32 fault = 0;
+	u64 word = 0;
 
-	for (; op < end; op++) {
-		u64 word = 0;
-
-		if (unlikely(op->write)) {
-			write_op(op);
-			continue;
-		}
-		if (likely(op->access == STROBE_ACCESS_MMIO32)) {
-			word = strobe_cut_field(op, readl(op->io));
-		} else if (unlikely(read_other(run, op, now, due, &word))) {
-			word = 0;
-			if (!fault)
-				fault = value - first + 1;
-		}
-		WRITE_ONCE(*value, word);
-		value++;
+	if (action->write) {
+		if (action->access == STROBE_ACCESS_CALL)
+			action->output->write(action->output, action->value);
+		else
+			strobe_access_write(action);
+		return 0;
 	}
-	return fault;
+	if (unlikely(read_step(run, action, now, due, &word))) {
+		word = 0;
+		if (!STROBE_ROW_FAULT(run->status))
+			run->status |= (u64)(action->column + 1) << 32;
+	}
+	WRITE_ONCE(*value, word);
+	return 1;
 }
 
-/* The row that reaches the limit ends the run. */
-static noinline void finish(struct strobe_run *run, u64 time)
+/**
+ * strobe_finish() - the row that reaches the limit ends the run.
+ * @run: the run.
+ * @time: of that row.
+ *
+ * Context: hard; the caller is the only producer.
+ */
+void strobe_finish(struct strobe_run *run, u64 time)
 {
 	WRITE_ONCE(run->state, STROBE_DONE);
 	WRITE_ONCE(run->header->end_time, time);
@@ -122,58 +87,12 @@ static noinline void finish(struct strobe_run *run, u64 time)
 }
 
 /**
- * strobe_row() - make a row.
- * @run: the run; RUNNING.
- * @now: stamp, CLOCK_MONOTONIC, taken first thing in the handler.
- * @due: when the trigger was due, CLOCK_MONOTONIC; @now if unknown.
- *
- * Context: hard; the caller is the only producer.
- */
-void strobe_row(struct strobe_run *run, u64 now, u64 due)
-{
-	struct strobe_ring_header *header = run->header;
-	u64 i = run->head;
-	u64 *row = run->slots + (i & run->mask) * run->stride;
-	u64 time = now, status = run->flags;
-	u32 fault;
-
-	if (unlikely(run->is_tai))
-		time = ktime_mono_to_any(now, TK_OFFS_TAI);
-	run->flags = 0;
-
-	/* A, pairs with D: whoever sees a word of row i sees head >= i. */
-	smp_wmb();
-	WRITE_ONCE(row[0], i);
-	WRITE_ONCE(row[1], run->triggers);
-	WRITE_ONCE(row[2], time);
-	fault = do_steps(run, row + 4, now, due);
-	if (unlikely(fault)) {
-		status |= (u64)fault << 32;
-		WRITE_ONCE(header->errors, header->errors + 1);
-	}
-	WRITE_ONCE(row[3], status);
-	run->triggers++;
-	WRITE_ONCE(header->triggers, run->triggers);
-	run->head = ++i;
-	/* B, pairs with C: a row that is counted is whole. */
-	smp_store_release(&header->head, i);
-	trace_strobe_row(run->id, i - 1, run->triggers - 1, time, status);
-
-	/* E, pairs with F: we see wake_at, or who has set it sees this row. */
-	smp_mb();
-	if (unlikely(i >= READ_ONCE(run->wake_at)))
-		irq_work_queue(&run->wake);
-	if (unlikely(i == run->limit))
-		finish(run, time);
-}
-
-/**
  * strobe_miss() - count triggers that make no row.
- * @run: the run; RUNNING.
+ * @run: the run.
  * @cause: why.
  * @count: how many.
  *
- * Context: hard; the caller is the only producer.
+ * Context: hard, or with the producer silent; the caller is the only producer.
  */
 void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
 {
@@ -186,28 +105,19 @@ void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
 }
 
 /**
- * strobe_trigger() - one trigger, within the budget of this CPU.
+ * strobe_soft_trigger() - one software trigger.
  * @run: the run; RUNNING.
- * @now: stamp, CLOCK_MONOTONIC, taken first thing in the handler.
- * @due: when it was due, CLOCK_MONOTONIC; @now if unknown.
  *
- * Context: hard; the caller is the only producer.
- * Return: ns after @now for which a timer has to keep quiet; 0: as it likes.
+ * Outside any interrupt, so that no budget is needed: others can run between.
+ *
+ * Context: process, interrupts off, under run->lock.
  */
-u64 strobe_trigger(struct strobe_run *run, u64 now, u64 due)
+void strobe_soft_trigger(struct strobe_run *run)
 {
-	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
-	u64 start = strobe_budget_clock(), spent;
+	u64 now = ktime_get_ns();
 
-	trace_strobe_trigger(run->id, run->triggers, now);
-	if (unlikely(!strobe_budget_admits(budget, start))) {
-		strobe_miss(run, STROBE_MISSED_THROTTLED, 1);
-		return strobe_budget_refuse(budget, start);
-	}
-	strobe_row(run, now, due);
-	spent = strobe_budget_clock() - start;
-	strobe_budget_charge(budget, start, spent);
-	return unlikely(spent > run->slack) ? strobe_budget_hold(spent) : 0;
+	trace_strobe_trigger(run, now);
+	strobe_row(run, now, now);
 }
 
 /**

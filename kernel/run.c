@@ -38,7 +38,7 @@ static u32 last_run;
 static void free_run(struct strobe_run *run)
 {
 	strobe_ring_free(&run->ring);
-	kvfree(run->ops);
+	kvfree(run->actions);
 	kvfree(run->steps);
 	kvfree(run->targets);
 	mutex_destroy(&run->lock);
@@ -400,7 +400,7 @@ static int resume_run(struct strobe_run *run)
 			return -ESHUTDOWN;
 		return run->state == STROBE_RUNNING ? -EALREADY : -EBUSY;
 	}
-	run->flags |= STROBE_ROW_RESUMED;
+	run->status |= STROBE_ROW_RESUMED;
 	run->state = STROBE_RUNNING;
 	WRITE_ONCE(run->header->state, STROBE_RUNNING);
 	ret = attach(run, true);
@@ -439,12 +439,8 @@ static int trigger_some(struct strobe_run *run, u32 *count)
 	while (batch--) {
 		if (run->state != STROBE_RUNNING)
 			return run->state >= STROBE_DONE ? -ESHUTDOWN : -EBUSY;
-		scoped_guard(irqsave) {
-			u64 now = ktime_get_ns();
-
-			trace_strobe_trigger(run->id, run->triggers, now);
-			strobe_row(run, now, now);
-		}
+		scoped_guard(irqsave)
+			strobe_soft_trigger(run);
 		--*count;
 	}
 	return 0;
@@ -654,7 +650,7 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 			const struct strobe_step *step)
 {
 	struct strobe_channel *channel = strobe_find_channel(step->name);
-	struct strobe_action *op = &run->ops[i];
+	struct strobe_action *action = &run->actions[i];
 
 	if (!channel)
 		return fail_step(c, i, STROBE_WHY_NAME, -ENOENT);
@@ -666,9 +662,11 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 	    run->source != STROBE_SOURCE_TIMER && !(run->event && run->event->has_due))
 		return fail_step(c, i, STROBE_WHY_DUE, -EOPNOTSUPP);
 	if (channel->reg.access == STROBE_ACCESS_CALL)
-		op->channel = channel;
+		action->channel = channel;
 	else
-		strobe_register_compile(op, &channel->reg);
+		strobe_register_compile(action, &channel->reg);
+	action->plain = action->access == STROBE_ACCESS_MMIO32 && !action->field;
+	action->column = run->channels;
 	run->targets[i].channel = channel;
 	strobe_describe_channel(&run->steps[i], channel);
 	run->channels++;
@@ -680,18 +678,18 @@ static int compile_write(struct strobe_run *run, struct strobe_create *c, u32 i,
 			 const struct strobe_step *step)
 {
 	struct strobe_output *output = strobe_find_output(step->name);
-	struct strobe_action *op = &run->ops[i];
+	struct strobe_action *action = &run->actions[i];
 
 	if (!output)
 		return fail_step(c, i, STROBE_WHY_NAME, -ENOENT);
 	if (output->bits && output->bits < 64 && step->value >> output->bits)
 		return fail_step(c, i, STROBE_WHY_VALUE, -ERANGE);
 	if (output->reg.access == STROBE_ACCESS_CALL)
-		op->output = output;
+		action->output = output;
 	else
-		strobe_register_compile(op, &output->reg);
-	op->write = true;
-	op->value = step->value;
+		strobe_register_compile(action, &output->reg);
+	action->write = true;
+	action->value = step->value;
 	run->targets[i].output = output;
 	strobe_describe_output(&run->steps[i], output);
 	c->cost_ns += output->cost_ns;
@@ -720,17 +718,17 @@ static int compile_steps(struct strobe_run *run, struct strobe_create *c,
 	u32 count = c->step_count;
 	int ret;
 
-	run->ops = kvcalloc(count, sizeof(*run->ops), gfp);
+	run->actions = kvcalloc(count + 1, sizeof(*run->actions), gfp);
 	run->steps = kvcalloc(count, sizeof(*run->steps), gfp);
 	run->targets = kvcalloc(count, sizeof(*run->targets), gfp);
-	if (!run->ops || !run->steps || !run->targets)
+	if (!run->actions || !run->steps || !run->targets)
 		return -ENOMEM;
 	for (u32 i = 0; i < count; i++) {
 		ret = compile_step(run, c, i, &steps[i]);
 		if (ret)
 			return ret;
 	}
-	run->op_count = count;
+	run->actions[count].access = STROBE_BUILTIN_END;
 	run->step_count = count;
 	return 0;
 }

@@ -13,10 +13,9 @@
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
 
-#include "budget.h"
 #include "compat.h"
-#include "internal.h"
 #include "marks.h"
+#include "row.h"
 
 /* Grid points from @due on that lie before or at @now; usually none. */
 static __always_inline u64 points_until(u64 due, u64 now, u64 period)
@@ -28,15 +27,16 @@ static __always_inline u64 points_until(u64 due, u64 now, u64 period)
 
 static enum hrtimer_restart timer_fire(struct hrtimer *timer)
 {
-	u64 now = ktime_get_ns();
 	struct strobe_run *run = container_of(timer, struct strobe_run, timer);
-	u64 due = run->due, passed, hold;
+	u64 now, due, passed, hold;
 
 	strobe_mark(0x10);
+	now = ktime_get_ns();
+	due = run->due;
 	run->due = due + run->period;
 	passed = points_until(run->due, now, run->period);
 	if (unlikely(passed))
-		run->flags |= STROBE_ROW_LATE;
+		run->status |= STROBE_ROW_LATE;
 	hold = strobe_trigger(run, now, due);
 	if (unlikely(READ_ONCE(run->state) != STROBE_RUNNING))
 		return HRTIMER_NORESTART;

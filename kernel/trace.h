@@ -8,6 +8,8 @@
 
 #include <linux/tracepoint.h>
 
+#include "internal.h"
+
 TRACE_EVENT(strobe_create,
 	TP_PROTO(u32 run, const char *event, u32 channels, u64 capacity, u64 limit),
 	TP_ARGS(run, event, channels, capacity, limit),
@@ -44,23 +46,23 @@ TRACE_EVENT(strobe_start,
 );
 
 TRACE_EVENT(strobe_trigger,
-	TP_PROTO(u32 run, u64 trigger, u64 now),
-	TP_ARGS(run, trigger, now),
+	TP_PROTO(const struct strobe_run *run, u64 now),
+	TP_ARGS(run, now),
 	TP_STRUCT__entry(
 		__field(u32, run)
 		__field(u64, trigger)
 		__field(u64, now)
 	),
 	TP_fast_assign(
-		__entry->run = run;
-		__entry->trigger = trigger;
+		__entry->run = run->id;
+		__entry->trigger = run->triggers;
 		__entry->now = now;
 	),
 	TP_printk("run=%u trigger=%llu now=%llu", __entry->run, __entry->trigger, __entry->now)
 );
 
 TRACE_EVENT(strobe_row,
-	TP_PROTO(u32 run, u64 row, u64 trigger, u64 time, u64 status),
+	TP_PROTO(const struct strobe_run *run, u64 row, u64 trigger, u64 time, u64 status),
 	TP_ARGS(run, row, trigger, time, status),
 	TP_STRUCT__entry(
 		__field(u32, run)
@@ -70,7 +72,7 @@ TRACE_EVENT(strobe_row,
 		__field(u64, status)
 	),
 	TP_fast_assign(
-		__entry->run = run;
+		__entry->run = run->id;
 		__entry->row = row;
 		__entry->trigger = trigger;
 		__entry->time = time;

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The hard path: one trigger becomes one row.
+ *
+ * Everything here runs in hard interrupt context (or, for software triggers,
+ * with interrupts off): no lock, no allocation, no wake-up, no printing, no
+ * loop over readers. Whoever calls is the run's only producer at that time.
+ *
+ *	producer (here)				reader (reader.c, strobe-ring)
+ *
+ *	head = i		(earlier)	load head
+ *	write barrier	  (A)			acquire fence	  (C)
+ *	store row i				load rows
+ *	store-release	  (B)			acquire fence	  (D)
+ *	  head = i + 1				load head, validate
+ *
+ * B pairs with C: a row that is counted is whole. Without B a reader could
+ * count a row whose words are not there yet.
+ * A pairs with D: whoever has seen a word of row i sees head >= i afterwards.
+ * Without A a reader could take a row that is being overwritten for whole.
+ *
+ *	full barrier	  (E)			store wake_at
+ *	load wake_at				full barrier	  (F)
+ *	  queue wake if reached			load head, sleep if not reached
+ *
+ * E pairs with F: the producer sees that somebody wants to be woken, or he sees
+ * the row. Without E or F both could miss the other, and the reader would sleep
+ * until the next row, or for ever.
+ *
+ *	store head				load-acquire state
+ *	store-release	  (G)			load head
+ *	  state
+ *
+ * G: who sees a final state sees the last head. See docs/design/ring.md and
+ * litmus/.
+ */
+#ifndef _STROBE_ROW_H
+#define _STROBE_ROW_H
+
+#include <linux/io.h>
+#include <linux/irq_work.h>
+#include <linux/timekeeping.h>
+
+#include "budget.h"
+#include "internal.h"
+#include "trace.h"
+
+/* row.c: what is not on the common way. */
+u32 strobe_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
+		u64 now, u64 due);
+void strobe_finish(struct strobe_run *run, u64 time);
+
+/*
+ * Do the steps; the words of the channels go to @value. WRITE_ONCE for each:
+ * readers look on, and a plain store may be torn, repeated or moved. The list
+ * ends with a mark, which is not plain: one test fewer on the common way.
+ */
+static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64 now, u64 due)
+{
+	const struct strobe_action *action;
+
+	for (action = run->actions; ; action++) {
+		while (likely(action->plain)) {
+			WRITE_ONCE(*value, readl(action->io));
+			value++;
+			action++;
+		}
+		if (action->access == STROBE_BUILTIN_END)
+			return;
+		value += strobe_step(run, action, value, now, due);
+	}
+}
+
+/**
+ * strobe_row() - make a row.
+ * @run: the run; RUNNING.
+ * @now: stamp, CLOCK_MONOTONIC, taken first thing in the handler.
+ * @due: when the trigger was due, CLOCK_MONOTONIC; @now if unknown.
+ *
+ * Context: hard; the caller is the only producer.
+ */
+static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due)
+{
+	struct strobe_ring_header *header = run->header;
+	u64 i = run->head, trigger = run->triggers;
+	u64 *row = run->slots + (i & run->mask) * run->stride;
+	u64 time = now, status;
+
+	if (unlikely(run->is_tai))
+		time = ktime_mono_to_any(now, TK_OFFS_TAI);
+
+	/* A, pairs with D: whoever sees a word of row i sees head >= i. */
+	smp_wmb();
+	WRITE_ONCE(row[0], i);
+	WRITE_ONCE(row[1], trigger);
+	WRITE_ONCE(row[2], time);
+	strobe_steps(run, row + 4, now, due);
+	status = run->status;
+	WRITE_ONCE(row[3], status);
+	if (unlikely(status)) {
+		run->status = 0;
+		if (STROBE_ROW_FAULT(status))
+			WRITE_ONCE(header->errors, header->errors + 1);
+	}
+	run->triggers = trigger + 1;
+	run->head = i + 1;
+	WRITE_ONCE(header->triggers, trigger + 1);
+	/* B, pairs with C: a row that is counted is whole. */
+	smp_store_release(&header->head, i + 1);
+	trace_strobe_row(run, i, trigger, time, status);
+
+	/* E, pairs with F: we see wake_at, or who has set it sees this row. */
+	smp_mb();
+	if (unlikely(i + 1 >= READ_ONCE(run->wake_at)))
+		irq_work_queue(&run->wake);
+	if (unlikely(i + 1 == run->limit))
+		strobe_finish(run, time);
+}
+
+/**
+ * strobe_trigger() - one trigger, within the budget of this CPU.
+ * @run: the run; RUNNING.
+ * @now: stamp, CLOCK_MONOTONIC, taken first thing in the handler.
+ * @due: when it was due, CLOCK_MONOTONIC; @now if unknown.
+ *
+ * Context: hard; the caller is the only producer.
+ * Return: ns after @now for which a timer has to keep quiet; 0: as it likes.
+ */
+static __always_inline u64 strobe_trigger(struct strobe_run *run, u64 now, u64 due)
+{
+	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
+	u64 start = strobe_budget_clock(), spent;
+
+	trace_strobe_trigger(run, now);
+	if (unlikely(!strobe_budget_admits(budget, start))) {
+		strobe_miss(run, STROBE_MISSED_THROTTLED, 1);
+		return strobe_budget_refuse(budget, start);
+	}
+	strobe_row(run, now, due);
+	spent = strobe_budget_clock() - start;
+	strobe_budget_charge(budget, start, spent);
+	return unlikely(spent > run->slack) ? strobe_budget_hold(spent) : 0;
+}
+
+#endif /* _STROBE_ROW_H */

@@ -27,6 +27,7 @@
 #include "compat.h"
 
 #define BURST_NS	(500 * NSEC_PER_USEC)
+#define OVERHEAD_MAX_NS	(50 * NSEC_PER_USEC)
 #define PROBE_NS	(20 * NSEC_PER_USEC)
 #define PROBES		64
 
@@ -145,11 +146,12 @@ int strobe_budget_init(void)
 		unsigned int fired = READ_ONCE(probe.fired);
 
 		/*
-		 * It fired between the look at "fired" before and this one;
-		 * "before" was read ahead of the former.
+		 * It fired between the look at "fired" before and this one, on
+		 * a slow machine several times in a row; "before" was read
+		 * ahead of the former look.
 		 */
 		if (fired != seen)
-			least = min(least, strobe_budget_clock() - before);
+			least = min(least, (strobe_budget_clock() - before) / (fired - seen));
 		seen = fired;
 		before = clock;
 	}
@@ -160,8 +162,9 @@ int strobe_budget_init(void)
 	destroy_hrtimer_on_stack(&probe.timer);
 
 	strobe_rates.ticks_per_us = max(1ULL, div64_u64(ticks * 1024, ktime_to_us(time)));
-	strobe_rates.overhead = least;
 	strobe_rates.burst = to_ticks(BURST_NS);
+	/* A machine that is slower than that was stopped by its host meanwhile. */
+	strobe_rates.overhead = min(least, to_ticks(OVERHEAD_MAX_NS));
 	strobe_rates.factor = 256 * 100 / budget;
 	pr_info("a trigger costs %llu ns around its steps; budget %u %%\n",
 		to_ns(strobe_rates.overhead), budget);

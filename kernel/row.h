@@ -43,6 +43,7 @@
 
 #include "budget.h"
 #include "internal.h"
+#include "marks.h"
 #include "trace.h"
 
 /* row.c: what is not on the common way. */
@@ -107,6 +108,7 @@ static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due)
 	WRITE_ONCE(header->triggers, trigger + 1);
 	/* B, pairs with C: a row that is counted is whole. */
 	smp_store_release(&header->head, i + 1);
+	strobe_mark(0x13);
 	trace_strobe_row(run, i, trigger, time, status);
 
 	/* E, pairs with F: we see wake_at, or who has set it sees this row. */

@@ -9,8 +9,8 @@
  * to a card, does not even enable it, before a file with its ids was found in
  * the administrator's firmware directory and every byte of that was checked;
  * without a file it declines without a word, and the next driver is asked. It
- * never takes a bridge. It has no device table and so is never loaded because
- * a card was found, only because the administrator wants it.
+ * never takes a bridge of the machine. It has no device table and so is never
+ * loaded because a card was found, only because the administrator wants it.
  */
 #include <linux/bitops.h>
 #include <linux/cleanup.h>
@@ -358,13 +358,25 @@ static int board_make(struct board *board)
 	       board_make_events(board);
 }
 
+/*
+ * The machine's own bridges, which no board file should take by mistake. Other
+ * bridges stay: the bus interfaces of many data acquisition cards call
+ * themselves that.
+ */
+static bool board_is_bridge(const struct pci_dev *pdev)
+{
+	return pdev->hdr_type != PCI_HEADER_TYPE_NORMAL ||
+	       pdev->class >> 8 == PCI_CLASS_BRIDGE_HOST ||
+	       pdev->class >> 8 == PCI_CLASS_BRIDGE_ISA;
+}
+
 static int board_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct board_list setup;
 	struct board *board;
 	int ret;
 
-	if (pdev->hdr_type != PCI_HEADER_TYPE_NORMAL)
+	if (board_is_bridge(pdev))
 		return -ENODEV;
 	board = devm_kzalloc(&pdev->dev, sizeof(*board), GFP_KERNEL);
 	if (!board)

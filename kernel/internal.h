@@ -269,6 +269,7 @@ void strobe_timer_stop(struct strobe_run *run);
 
 /* ring.c */
 u64 strobe_ring_oldest(u64 head, u64 capacity, u64 limit);
+bool strobe_ring_fits(size_t bytes);
 int strobe_ring_alloc(struct strobe_ring *ring, size_t bytes);
 void strobe_ring_free(struct strobe_ring *ring);
 size_t strobe_ring_size(u64 capacity, u32 stride);

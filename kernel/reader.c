@@ -30,7 +30,7 @@
  * struct strobe_reader_file - one ring fd.
  * @run: its run; a reference.
  * @entry: in run->readers, under run->wake_lock.
- * @wanted: head at which to wake; NOT_WAITING. Under run->wake_lock.
+ * @wanted: least head at which to wake somebody; under run->wake_lock.
  * @armed: by STROBE_ARM; 0 if not. Written by the ioctl, read by poll.
  * @next: cursor of read().
  * @lock: serialises read() on one fd.
@@ -76,13 +76,14 @@ void strobe_wake_readers(struct irq_work *work)
 		final = is_final(run);
 		head = load_head(run);
 		list_for_each_entry(reader, &run->readers, entry) {
-			if (reader->wanted == NOT_WAITING)
-				continue;
-			if (final || head >= reader->wanted) {
+			/* The end is news for everybody, also who waits for no row. */
+			if (final) {
+				wake_up_interruptible_poll(&reader->queue,
+							   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+			} else if (head >= reader->wanted) {
 				reader->wanted = NOT_WAITING;
 				wake_up_interruptible_poll(&reader->queue,
-							   EPOLLIN | EPOLLRDNORM |
-							   (final ? EPOLLHUP : 0));
+							   EPOLLIN | EPOLLRDNORM);
 			} else {
 				least = min(least, reader->wanted);
 			}
@@ -99,7 +100,8 @@ static void want(struct strobe_reader_file *reader, u64 row)
 	struct strobe_run *run = reader->run;
 
 	scoped_guard(spinlock_irqsave, &run->wake_lock) {
-		reader->wanted = row;
+		/* Others may sleep on the same fd; who is woken early looks again. */
+		reader->wanted = min(reader->wanted, row);
 		if (row < run->wake_at)
 			WRITE_ONCE(run->wake_at, row);
 	}

@@ -524,6 +524,7 @@ long strobe_ioctl_list(void __user *arg)
 	struct strobe_entry *entries __free(kvfree) = NULL;
 	struct catalogue catalogue = { };
 	struct strobe_list l;
+	u32 room;
 	int ret;
 
 	ret = strobe_copy_struct(&l, sizeof(l), arg, sizeof(l));
@@ -533,25 +534,24 @@ long strobe_ioctl_list(void __user *arg)
 	    l.entry_size % 8)
 		return -EINVAL;
 
-	scoped_guard(mutex, &strobe_registry)
-		ret = fill(&catalogue, l.run);
-	if (ret)
-		return ret;
-	/* Room for what there is: the caller's figure is not to be trusted. */
-	catalogue.room = min3(l.room, catalogue.count, ROOM_MAX);
-	if (catalogue.room) {
-		entries = kvcalloc(catalogue.room, sizeof(*entries), GFP_KERNEL_ACCOUNT);
-		if (!entries)
-			return -ENOMEM;
-		catalogue.entries = entries;
-	}
-	catalogue.count = 0;
-	scoped_guard(mutex, &strobe_registry) {
-		ret = fill(&catalogue, l.run);
-		l.generation = strobe_generation;
-	}
-	if (ret)
-		return ret;
+	/* Begun anew if the catalogue has grown between the count and the copy. */
+	do {
+		kvfree(entries);
+		entries = NULL;
+		room = min3(l.room, catalogue.count, ROOM_MAX);
+		if (room) {
+			entries = kvcalloc(room, sizeof(*entries), GFP_KERNEL_ACCOUNT);
+			if (!entries)
+				return -ENOMEM;
+		}
+		catalogue = (struct catalogue){ .entries = entries, .room = room };
+		scoped_guard(mutex, &strobe_registry) {
+			ret = fill(&catalogue, l.run);
+			l.generation = strobe_generation;
+		}
+		if (ret)
+			return ret;
+	} while (room < min3(l.room, catalogue.count, ROOM_MAX));
 	ret = copy_entries(&l, &catalogue);
 	if (ret)
 		return ret;

@@ -33,11 +33,28 @@ u64 strobe_ring_oldest(u64 head, u64 capacity, u64 limit)
 	return min(overwritten, final);
 }
 
+static unsigned long bytes_max(void)
+{
+	return READ_ONCE(ring_bytes_max) ?: (totalram_pages() << PAGE_SHIFT) / 4;
+}
+
+/**
+ * strobe_ring_fits() - would there be room, as things are now?
+ * @bytes: from strobe_ring_size().
+ */
+bool strobe_ring_fits(size_t bytes)
+{
+	unsigned long max = bytes_max(), used = atomic_long_read(&ring_bytes);
+
+	return bytes <= max && used <= max - bytes;
+}
+
 static bool reserve(size_t bytes)
 {
-	unsigned long max = READ_ONCE(ring_bytes_max) ?: (totalram_pages() << PAGE_SHIFT) / 4;
-
-	if (atomic_long_add_return(bytes, &ring_bytes) <= max)
+	if (!strobe_ring_fits(bytes))
+		return false;
+	/* Others may have been faster. */
+	if (atomic_long_add_return(bytes, &ring_bytes) <= bytes_max())
 		return true;
 	atomic_long_sub(bytes, &ring_bytes);
 	return false;
@@ -82,7 +99,7 @@ int strobe_ring_alloc(struct strobe_ring *ring, size_t bytes)
 	unsigned int count = bytes >> PAGE_SHIFT;
 	int ret = -ENOMEM;
 
-	if (bytes == SIZE_MAX || !reserve(bytes))
+	if (!reserve(bytes))
 		return -ENOSPC;
 	ring->pages = kvcalloc(count, sizeof(*ring->pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!ring->pages)

@@ -350,8 +350,11 @@ static int start_run(struct strobe_run *run)
 	struct strobe_ring_header *header = run->header;
 	int ret;
 
-	if (run->state != STROBE_READY)
-		return run->state >= STROBE_DONE ? -ESHUTDOWN : -EALREADY;
+	if (run->state != STROBE_READY) {
+		if (run->state >= STROBE_DONE)
+			return -ESHUTDOWN;
+		return run->state == STROBE_RUNNING ? -EALREADY : -EBUSY;
+	}
 	run->started = ktime_get_ns();
 	run->start_time = run_time(run, run->started);
 	run->first_due = run->started + run->period;
@@ -476,6 +479,10 @@ static long ioctl_control(struct strobe_run *run, void __user *arg)
 		return -EINVAL;
 	if (c.op == STROBE_TRIGGER ? !c.count || c.count > STROBE_TRIGGER_MAX : c.count)
 		return -EINVAL;
+	/* An answer that has no room would come too late to change nothing. */
+	ret = strobe_copy_back(arg, &c, sizeof(c));
+	if (ret)
+		return ret;
 	if (c.op == STROBE_TRIGGER)
 		ret = trigger_run(run, c.count);
 	else if (c.op != STROBE_STATUS)
@@ -740,12 +747,11 @@ static u64 default_capacity(u64 period)
 	return roundup_pow_of_two(max(rows, LEAST_DEFAULT_CAPACITY));
 }
 
-/* Geometry: what the ring will look like. */
-static void lay_out(struct strobe_run *run, struct strobe_create *c)
+/* Geometry: what the ring will look like, and whether there is room for it. */
+static int lay_out(struct strobe_run *run, struct strobe_create *c)
 {
 	u64 capacity = c->capacity ?: default_capacity(run->period);
 	u32 stride = ALIGN(sizeof(struct strobe_row) + 8 * run->channels, 64);
-	size_t bytes = strobe_ring_size(capacity, stride);
 
 	run->mask = capacity - 1;
 	run->stride = stride / 8;
@@ -753,7 +759,11 @@ static void lay_out(struct strobe_run *run, struct strobe_create *c)
 	run->is_tai = c->clock == CLOCK_TAI;
 	c->channels = run->channels;
 	c->row_stride = stride;
-	c->ring_bytes = bytes;
+	c->ring_bytes = strobe_ring_size(capacity, stride);
+	if (strobe_ring_fits(c->ring_bytes))
+		return 0;
+	c->why = STROBE_WHY_MEMORY;
+	return -ENOSPC;
 }
 
 static int make_ring(struct strobe_run *run, struct strobe_create *c)
@@ -819,8 +829,7 @@ static int configure(struct strobe_run *run, struct strobe_create *c,
 	ret = compile_steps(run, c, steps);
 	if (ret)
 		return ret;
-	lay_out(run, c);
-	return 0;
+	return lay_out(run, c);
 }
 
 /* Under strobe_registry. The file, once there, owns the run. */

@@ -145,7 +145,8 @@ enum strobe_engine {
  * @capacity: rows in the ring, a power of two, at least 2.
  * @limit: rows this run will make at most. Up to @capacity, nothing is ever
  *	overwritten (a linear buffer); beyond, the ring is circular.
- * @data_offset: where row 0 lies, from the start of the mapping.
+ * @data_offset: where row 0 lies, from the start of the mapping; a multiple of
+ *	64.
  * @clock: clock of all times: CLOCK_MONOTONIC (1) or CLOCK_TAI (11), as in the
  *	initial time namespace.
  * @incompat: bits a reader must know to understand the rows; refuse unknown.
@@ -169,7 +170,8 @@ enum strobe_engine {
  * @state: enum strobe_state, stored with release after the last @head: load
  *	it before @head, or the last row can be overlooked.
  * @error: negative errno of a FAILED run, else 0.
- * @wake: futex word; used by user producers only.
+ * @wake: futex word; used by user producers only, changed after @head and
+ *	@state.
  * @missed: by cause, see enum strobe_missed; the sum is triggers - head.
  * @errors: rows in which a channel failed.
  * @end_time: when the run ended, on @clock; 0 before.

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A reader: copies rows out of a ring while a producer goes on filling it, and knows which it lost.
+
+use crate::barrier;
+use crate::batch::{Batch, Rows};
+use crate::geometry::Geometry;
+use crate::header::{AttachError, Header, Snapshot};
+use crate::memory::Memory;
+use crate::sync::Ordering;
+
+/// The row a reader begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// The oldest one that can still be read. What was overwritten before is not this reader's loss.
+    Oldest,
+    /// This row, made or not yet. If it was overwritten already, it and those after it count as lost.
+    Row(u64),
+    /// The next one to be made.
+    Now,
+}
+
+/// One reader of a ring, with a cursor of its own. It writes nothing, and the producer never waits for it.
+///
+/// The account is exact: once the run has ended and [`ended`](Reader::ended) says so,
+/// `delivered() + lost()` is the number of rows made since [`begun_at`](Reader::begun_at).
+pub struct Reader {
+    memory: Memory,
+    header: Header,
+    begun_at: u64,
+    next: u64,
+    lost: u64,
+    ended: bool,
+}
+
+impl Reader {
+    /// A reader of the ring in this memory.
+    pub fn attach(memory: Memory, begin: Begin) -> Result<Reader, AttachError> {
+        let header = Header::load(&memory)?;
+        let (_, head) = barrier::state_then_head(&memory);
+        let next = match begin {
+            Begin::Oldest => header.geometry.oldest(head),
+            Begin::Row(row) => row,
+            Begin::Now => head,
+        };
+        Ok(Reader {
+            memory,
+            header,
+            begun_at: next,
+            next,
+            lost: 0,
+            ended: false,
+        })
+    }
+
+    /// What the ring says about itself for good.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Shape of the ring.
+    pub fn geometry(&self) -> &Geometry {
+        &self.header.geometry
+    }
+
+    /// Words of one row: a buffer for n rows has n times as many.
+    pub fn row_words(&self) -> usize {
+        self.header.geometry.row_words()
+    }
+
+    /// State and counters of the run, now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::load(&self.memory)
+    }
+
+    /// The row this reader began with.
+    pub fn begun_at(&self) -> u64 {
+        self.begun_at
+    }
+
+    /// The row that the next read begins with, if it is not lost by then: there is something to read once
+    /// `next_row() + 1` rows were made.
+    pub fn next_row(&self) -> u64 {
+        self.next
+    }
+
+    /// Rows lost to this reader so far: the sum of its batches.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Rows delivered so far.
+    pub fn delivered(&self) -> u64 {
+        self.next - self.begun_at - self.lost
+    }
+
+    /// Whether the run has ended and all its rows were delivered or lost. Learnt by [`read`](Reader::read).
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Copies rows to `buffer`, as many as fit; all of them are whole. Returns at once: a batch without
+    /// rows and without loss means that there is nothing new.
+    ///
+    /// # Panics
+    /// If `buffer` is shorter than one row ([`row_words`](Reader::row_words)): reading would never end.
+    pub fn read<'a>(&mut self, buffer: &'a mut [u64]) -> Batch<'a> {
+        let geometry = &self.header.geometry;
+        let row_words = geometry.row_words();
+        let room = (buffer.len() / row_words) as u64;
+        assert!(
+            room > 0,
+            "the buffer must have room for one row of {row_words} words"
+        );
+
+        let (state, head) = barrier::state_then_head(&self.memory); // G, C
+        let from = self.next.max(geometry.oldest(head));
+        let count = head.saturating_sub(from).min(room);
+        self.copy(from, count, buffer);
+        let head_now = barrier::head_after_copy(&self.memory); // D
+        let oldest = geometry.oldest(head_now);
+
+        // What is older than "oldest" by now may have been overwritten while it was copied.
+        let (first, whole) = if count > 0 && oldest >= from + count {
+            let restart = if state.is_final() {
+                oldest
+            } else {
+                geometry.restart(head_now)
+            };
+            (restart, 0)
+        } else {
+            let first = oldest.clamp(from, from + count);
+            (first, from + count - first)
+        };
+        let lost = first - self.next;
+        self.lost += lost;
+        self.next = first + whole;
+        self.ended = state.is_final() && self.next >= head;
+
+        let end = count as usize * row_words;
+        let rows = Rows::new(
+            &buffer[end - whole as usize * row_words..end],
+            geometry.channels(),
+        );
+        Batch { lost, first, rows }
+    }
+
+    /// Address of the word that a user engine's producer changes when it wakes readers. To sleep: load
+    /// [`wake_value`](Reader::wake_value), read; if nothing came, FUTEX_WAIT for the value loaded.
+    #[cfg(not(loom))]
+    pub fn wake_address(&self) -> *const u32 {
+        self.memory
+            .half_address(std::mem::offset_of!(crate::layout::RingHeader, wake))
+    }
+
+    /// The wake word, loaded before everything that is read after it.
+    pub fn wake_value(&self) -> u32 {
+        barrier::wake_value(&self.memory) // H
+    }
+
+    fn copy(&self, first: u64, count: u64, buffer: &mut [u64]) {
+        let geometry = &self.header.geometry;
+        let row_words = geometry.row_words();
+        for (row, to) in (first..first + count).zip(buffer.chunks_exact_mut(row_words)) {
+            let slot = geometry.slot(row);
+            for (to, word) in to
+                .iter_mut()
+                .zip(&self.memory.words()[slot..slot + row_words])
+            {
+                *to = word.load(Ordering::Relaxed);
+            }
+        }
+    }
+}

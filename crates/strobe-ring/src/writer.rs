@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The producer of the user engine. The kernel engine does the same in C, over the same layout.
+
+use crate::barrier;
+use crate::geometry::Geometry;
+use crate::header::{Header, StartTimes};
+use crate::layout::{
+    Missed, RingHeader, State, HEADER_SIZE, MISSED_CAUSES, RING_MAJOR, RING_MINOR, ROW_FLAGS,
+    ROW_HEADER_WORDS, ROW_RESUMED,
+};
+use crate::memory::{Memory, MemoryMut};
+use crate::sync::{AtomicU64, Ordering};
+use std::fmt;
+use std::mem::offset_of;
+
+/// Errno of a run whose producer went away without a word.
+const EPIPE: i32 = 32;
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All rows of the limit were made.
+    Done,
+    /// On request.
+    Stopped,
+    /// By a failure: its errno, positive or negative.
+    Failed(i32),
+}
+
+/// The one producer of a ring. Dropped before [`finish`](Writer::finish), it ends the run as failed
+/// (EPIPE), so that no reader waits for ever; who is killed cannot do that.
+pub struct Writer {
+    memory: MemoryMut,
+    geometry: Geometry,
+    live: Live,
+}
+
+/// The producer's own copy of what it publishes: shared memory is never read back.
+struct Live {
+    state: State,
+    head: u64,
+    triggers: u64,
+    errors: u64,
+    missed: [u64; MISSED_CAUSES],
+    resumed: bool,
+    wake: u32,
+}
+
+impl Writer {
+    /// Makes a new ring in this memory; the run is READY.
+    pub fn create(memory: MemoryMut, header: &Header) -> Result<Writer, CreateError> {
+        let bytes = memory.memory().bytes() as u64;
+        let need = header.geometry.bytes();
+        if bytes < need {
+            return Err(CreateError { bytes, need });
+        }
+        write_header(memory.memory(), header);
+        let live = Live {
+            state: State::Ready,
+            head: 0,
+            triggers: 0,
+            errors: 0,
+            missed: [0; MISSED_CAUSES],
+            resumed: false,
+            wake: 0,
+        };
+        Ok(Writer {
+            memory,
+            geometry: header.geometry,
+            live,
+        })
+    }
+
+    /// The same ring for a reader in this process.
+    pub fn for_reader(&self) -> Memory {
+        self.memory.for_reader()
+    }
+
+    /// Shape of the ring.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Where the run is.
+    pub fn state(&self) -> State {
+        self.live.state
+    }
+
+    /// Rows made.
+    pub fn head(&self) -> u64 {
+        self.live.head
+    }
+
+    /// Triggers known: also the number of the next one.
+    pub fn triggers(&self) -> u64 {
+        self.live.triggers
+    }
+
+    /// Whether all rows of the limit were made: it is time to [`finish`](Writer::finish) as done.
+    pub fn is_full(&self) -> bool {
+        self.live.head >= self.geometry.limit()
+    }
+
+    /// READY becomes RUNNING.
+    pub fn start(&mut self, times: StartTimes) -> Result<(), WrongState> {
+        self.must_be(State::Ready)?;
+        self.store(offset_of!(RingHeader, start_time), times.time);
+        self.store(offset_of!(RingHeader, start_realtime), times.realtime);
+        self.store(offset_of!(RingHeader, start_tai), times.tai);
+        self.store(offset_of!(RingHeader, first_due), times.first_due);
+        self.enter(State::Running);
+        Ok(())
+    }
+
+    /// RUNNING becomes PAUSED; triggers are not counted until [`resume`](Writer::resume).
+    pub fn pause(&mut self) -> Result<(), WrongState> {
+        self.must_be(State::Running)?;
+        self.enter(State::Paused);
+        Ok(())
+    }
+
+    /// PAUSED becomes RUNNING; the next row is flagged as resumed.
+    pub fn resume(&mut self) -> Result<(), WrongState> {
+        self.must_be(State::Paused)?;
+        self.live.resumed = true;
+        self.enter(State::Running);
+        Ok(())
+    }
+
+    /// Begins the row of a trigger that came at `time`; it exists when it is committed. A row that is
+    /// dropped instead leaves no trace: the trigger is to be counted by [`miss`](Writer::miss) then.
+    /// `None` if the run is not running, or full.
+    #[inline]
+    pub fn begin(&mut self, time: u64) -> Option<NewRow<'_>> {
+        if self.live.state != State::Running || self.is_full() {
+            return None;
+        }
+        let words = self.memory.memory().words();
+        let start = self.geometry.slot(self.live.head);
+        let (row, values) =
+            words[start..start + self.geometry.row_words()].split_at(ROW_HEADER_WORDS);
+        barrier::before_row(); // A
+        row[ROW].store(self.live.head, Ordering::Relaxed);
+        row[TRIGGER].store(self.live.triggers, Ordering::Relaxed);
+        row[TIME].store(time, Ordering::Relaxed);
+        let fault = 0;
+        Some(NewRow {
+            header: words,
+            row,
+            values,
+            filled: 0,
+            fault,
+            live: &mut self.live,
+        })
+    }
+
+    /// Makes a whole row; see [`begin`](Writer::begin). Values too few count as failed channels, values
+    /// too many are left out. False if the run is not running, or full.
+    pub fn push(&mut self, time: u64, flags: u64, values: &[u64]) -> bool {
+        let Some(mut row) = self.begin(time) else {
+            return false;
+        };
+        for &value in values {
+            row.value(value);
+        }
+        row.commit(flags);
+        true
+    }
+
+    /// Counts triggers that made no row. Nothing unless the run is running.
+    pub fn miss(&mut self, cause: Missed, count: u64) {
+        if self.live.state != State::Running {
+            return;
+        }
+        let missed = &mut self.live.missed[cause as usize];
+        *missed = missed.saturating_add(count);
+        let missed = *missed;
+        self.live.triggers = self.live.triggers.saturating_add(count);
+        self.store(offset_of!(RingHeader, missed) + 8 * cause as usize, missed);
+        self.store(offset_of!(RingHeader, triggers), self.live.triggers);
+    }
+
+    /// Ends the run; nothing if it has ended already.
+    pub fn finish(&mut self, end: End, end_time: u64) {
+        if self.live.state.is_final() {
+            return;
+        }
+        let (state, error) = match end {
+            End::Done => (State::Done, 0),
+            End::Stopped => (State::Stopped, 0),
+            End::Failed(errno) => (State::Failed, errno.saturating_abs().saturating_neg()),
+        };
+        let memory = self.memory.memory();
+        memory
+            .half(offset_of!(RingHeader, error))
+            .store(error as u32, Ordering::Relaxed);
+        self.store(offset_of!(RingHeader, end_time), end_time);
+        self.enter(state);
+    }
+
+    /// Changes the wake word after all that was published so far. FUTEX_WAKE is the caller's, on
+    /// [`wake_address`](Writer::wake_address).
+    pub fn change_wake(&mut self) {
+        self.live.wake = self.live.wake.wrapping_add(1);
+        barrier::change_wake(self.memory.memory(), self.live.wake); // H
+    }
+
+    /// Address of the wake word.
+    #[cfg(not(loom))]
+    pub fn wake_address(&self) -> *const u32 {
+        self.memory
+            .memory()
+            .half_address(offset_of!(RingHeader, wake))
+    }
+
+    fn must_be(&self, state: State) -> Result<(), WrongState> {
+        if self.live.state == state {
+            Ok(())
+        } else {
+            Err(WrongState {
+                state: self.live.state,
+                needed: state,
+            })
+        }
+    }
+
+    fn enter(&mut self, state: State) {
+        self.live.state = state;
+        barrier::enter(self.memory.memory(), state); // G
+    }
+
+    fn store(&self, offset: usize, value: u64) {
+        self.memory
+            .memory()
+            .word(offset)
+            .store(value, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.finish(End::Failed(EPIPE), 0);
+        self.change_wake();
+    }
+}
+
+const ROW: usize = offset_of!(crate::layout::RowHeader, row) / 8;
+const TRIGGER: usize = offset_of!(crate::layout::RowHeader, trigger) / 8;
+const TIME: usize = offset_of!(crate::layout::RowHeader, time) / 8;
+const STATUS: usize = offset_of!(crate::layout::RowHeader, status) / 8;
+
+/// A row that is being made in its place: each value is written once.
+#[must_use = "a row exists when it is committed"]
+pub struct NewRow<'w> {
+    header: &'w [AtomicU64],
+    row: &'w [AtomicU64],
+    values: &'w [AtomicU64],
+    filled: usize,
+    /// As in the status: 1 + index of the first channel that failed.
+    fault: u64,
+    live: &'w mut Live,
+}
+
+impl NewRow<'_> {
+    /// Number of the trigger.
+    pub fn trigger(&self) -> u64 {
+        self.live.triggers
+    }
+
+    /// The value of the next channel. One channel too many is left out.
+    #[inline]
+    pub fn value(&mut self, value: u64) {
+        if let Some(word) = self.values.get(self.filled) {
+            word.store(value, Ordering::Relaxed);
+            self.filled += 1;
+        }
+    }
+
+    /// The next channel failed: its value is 0, and the row's status names the first such channel.
+    pub fn failed(&mut self) {
+        if self.filled < self.values.len() {
+            if self.fault == 0 {
+                self.fault = self.filled as u64 + 1;
+            }
+            self.value(0);
+        }
+    }
+
+    /// Publishes the row. `flags` are [`ROW_LATE`](crate::layout::ROW_LATE) or 0; channels without a value
+    /// have failed.
+    #[inline]
+    pub fn commit(mut self, flags: u64) {
+        while self.filled < self.values.len() {
+            self.failed();
+        }
+        let live = self.live;
+        let resumed = if live.resumed { ROW_RESUMED } else { 0 };
+        let status = flags & ROW_FLAGS | resumed | self.fault << 32;
+        self.row[STATUS].store(status, Ordering::Relaxed);
+        live.resumed = false;
+        live.triggers = live.triggers.saturating_add(1);
+        self.header[offset_of!(RingHeader, triggers) / 8].store(live.triggers, Ordering::Relaxed);
+        if self.fault != 0 {
+            live.errors += 1;
+            self.header[offset_of!(RingHeader, errors) / 8].store(live.errors, Ordering::Relaxed);
+        }
+        live.head += 1;
+        barrier::publish(&self.header[offset_of!(RingHeader, head) / 8], live.head);
+        // B
+    }
+}
+
+/// The magic is written last, so that a header is never seen half made.
+fn write_header(memory: &Memory, header: &Header) {
+    let mut bytes = [0; HEADER_SIZE];
+    let mut put =
+        |offset: usize, value: &[u8]| bytes[offset..offset + value.len()].copy_from_slice(value);
+    let geometry = &header.geometry;
+    put(offset_of!(RingHeader, major), &RING_MAJOR.to_ne_bytes());
+    put(offset_of!(RingHeader, minor), &RING_MINOR.to_ne_bytes());
+    put(
+        offset_of!(RingHeader, header_size),
+        &(HEADER_SIZE as u32).to_ne_bytes(),
+    );
+    put(
+        offset_of!(RingHeader, row_stride),
+        &geometry.row_stride().to_ne_bytes(),
+    );
+    put(
+        offset_of!(RingHeader, channels),
+        &geometry.channels().to_ne_bytes(),
+    );
+    put(
+        offset_of!(RingHeader, capacity),
+        &geometry.capacity().to_ne_bytes(),
+    );
+    put(
+        offset_of!(RingHeader, limit),
+        &geometry.limit().to_ne_bytes(),
+    );
+    put(
+        offset_of!(RingHeader, data_offset),
+        &geometry.data_offset().to_ne_bytes(),
+    );
+    put(offset_of!(RingHeader, clock), &header.clock.to_ne_bytes());
+    put(
+        offset_of!(RingHeader, period_ns),
+        &header.period_ns.to_ne_bytes(),
+    );
+    put(offset_of!(RingHeader, run), &header.run.to_ne_bytes());
+    put(
+        offset_of!(RingHeader, engine),
+        &header.engine.to_raw().to_ne_bytes(),
+    );
+
+    let halves = offset_of!(RingHeader, state)..offset_of!(RingHeader, missed);
+    for offset in halves.clone().step_by(4) {
+        memory.half(offset).store(0, Ordering::Relaxed);
+    }
+    for (index, word) in bytes.chunks_exact(8).enumerate() {
+        if !halves.contains(&(index * 8)) {
+            let word = word.try_into().map_or(0, u64::from_ne_bytes);
+            memory.word(index * 8).store(word, Ordering::Relaxed);
+        }
+    }
+    barrier::make_known(memory); // I
+}
+
+/// The memory is too small for the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreateError {
+    /// Bytes there are.
+    pub bytes: u64,
+    /// Bytes of the ring.
+    pub need: u64,
+}
+
+impl fmt::Display for CreateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} bytes of memory for a ring of {}: give it as many",
+            self.bytes, self.need
+        )
+    }
+}
+
+impl std::error::Error for CreateError {}
+
+/// The run is not in the state that this needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrongState {
+    /// Where it is.
+    pub state: State,
+    /// Where it would have to be.
+    pub needed: State,
+}
+
+impl fmt::Display for WrongState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the run is {}, and must be {} for that",
+            self.state, self.needed
+        )
+    }
+}
+
+impl std::error::Error for WrongState {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::layout::{Engine, CLOCK_MONOTONIC, NO_LIMIT};
+    use crate::reader::{Begin, Reader};
+
+    #[test]
+    fn the_numbers_end_at_the_limit_and_do_not_wrap() {
+        let geometry = Geometry::new(0, 2, NO_LIMIT).unwrap();
+        let header = Header {
+            geometry,
+            clock: CLOCK_MONOTONIC,
+            period_ns: 0,
+            run: 1,
+            engine: Engine::User,
+        };
+        let memory = MemoryMut::zeroed(geometry.bytes() as usize);
+        let mut writer = Writer::create(memory, &header).unwrap();
+        writer.start(StartTimes::default()).unwrap();
+        // As if so many rows had been made.
+        writer.live.head = NO_LIMIT - 3;
+        writer.live.triggers = NO_LIMIT - 3;
+        writer.push(0, 0, &[]);
+        let mut reader = Reader::attach(writer.for_reader(), Begin::Now).unwrap();
+        writer.miss(Missed::Busy, NO_LIMIT);
+        assert_eq!(writer.triggers(), u64::MAX);
+        assert!(writer.push(1, 0, &[]));
+        assert!(writer.push(2, 0, &[]));
+        assert!(writer.is_full());
+        assert!(!writer.push(3, 0, &[]));
+        writer.finish(End::Done, 4);
+        let mut buffer = [0; 16];
+        let times: Vec<_> = reader
+            .read(&mut buffer)
+            .rows()
+            .map(|row| (row.row, row.time))
+            .collect();
+        assert_eq!(times, [(NO_LIMIT - 2, 1), (NO_LIMIT - 1, 2)]);
+        assert!(reader.ended());
+    }
+}

@@ -347,15 +347,18 @@ static int check_events(struct place place, const struct board_blob *blob)
 		if (event->vector >= header->vectors)
 			return refuse(&place, "vector");
 		ret = check_pending(&place, blob, event) ?:
-		      check_list(&place, blob, event->silence_first, event->silence_count, pending) ?:
-		      check_list(&place, blob, event->enable_first, event->enable_count, false) ?:
-		      check_list(&place, blob, event->disable_first, event->disable_count, false);
+		      check_list(&place, blob, event->silence_first,
+				 event->silence_count, pending) ?:
+		      check_list(&place, blob, event->enable_first,
+				 event->enable_count, false) ?:
+		      check_list(&place, blob, event->disable_first,
+				 event->disable_count, false);
 		if (ret)
 			return ret;
 		for (k = 0; k < i; k++) {
 			if (blob->events[k].vector == event->vector &&
 			    !(blob->events[k].flags & event->flags & STROBE_BOARD_PENDING))
-				return refuse(&place, "vector of another event, and nothing tells them apart");
+				return refuse(&place, "not told apart from another of its vector");
 		}
 	}
 	return 0;
@@ -458,5 +461,6 @@ int board_blob_parse(struct board_blob *blob, const void *data, size_t size,
 	       check_outputs(place, blob) ?:
 	       check_writes(place, blob) ?:
 	       check_events(place, blob) ?:
-	       check_list(&place, blob, header->setup_first, header->setup_count, false);
+	       check_list(&place, blob, header->setup_first,
+			  header->setup_count, false);
 }

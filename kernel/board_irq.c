@@ -213,8 +213,8 @@ static int board_event_enable(struct strobe_event *event)
 	}
 	board->listening++;
 	/*
-	 * What was raised before is not a trigger, and a card that waits for
-	 * its acknowledgement would never raise another. The interrupt is on
+	 * What was raised before is not a trigger, and a card that waits to be
+	 * acknowledged would never raise another. The interrupt is on
 	 * already: what is raised meanwhile, the handler silences.
 	 */
 	if (own->has_pending)

@@ -232,7 +232,7 @@ struct strobe_target {
 extern struct mutex strobe_registry;
 int strobe_copy_struct(void *to, size_t known, const void __user *from, size_t least);
 int strobe_copy_back(void __user *to, const void *from, size_t known);
-int strobe_fd_publish(struct file *file, s32 *fd, void __user *to, const void *from, size_t known);
+int strobe_fd_publish(int fd, struct file *file, void __user *to, const void *from, size_t known);
 
 /* registry.c; all under strobe_registry */
 extern struct list_head strobe_devices;

@@ -66,8 +66,8 @@ int strobe_copy_back(void __user *to, const void *from, size_t known)
 
 /**
  * strobe_fd_publish() - give a file to the caller; the last step of a creation.
+ * @fd: its number, from get_unused_fd_flags(); also in @from.
  * @file: the file; consumed.
- * @fd: where its number goes, in @from.
  * @to: argument.
  * @from: answer.
  * @known: size of the answer.
@@ -75,25 +75,18 @@ int strobe_copy_back(void __user *to, const void *from, size_t known)
  * Nothing can fail after the number was installed: until then the caller has
  * seen nothing, and releasing the file undoes all.
  *
- * Return: 0, -EMFILE, -EFAULT.
+ * Return: 0 or -EFAULT.
  */
-int strobe_fd_publish(struct file *file, s32 *fd, void __user *to, const void *from, size_t known)
+int strobe_fd_publish(int fd, struct file *file, void __user *to, const void *from, size_t known)
 {
-	int ret;
+	int ret = strobe_copy_back(to, from, known);
 
-	*fd = get_unused_fd_flags(O_CLOEXEC);
-	if (*fd < 0) {
-		ret = *fd;
-		fput(file);
-		return ret;
-	}
-	ret = strobe_copy_back(to, from, known);
 	if (ret) {
-		put_unused_fd(*fd);
+		put_unused_fd(fd);
 		fput(file);
 		return ret;
 	}
-	fd_install(*fd, file);
+	fd_install(fd, file);
 	return 0;
 }
 

@@ -16,6 +16,7 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>
+#include <linux/file.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
@@ -311,6 +312,35 @@ static struct strobe_run *run_by_id(u32 id)
 	return run;
 }
 
+/* A ring fd's file; consumes the reference to @run, whatever happens. */
+static struct file *open_reader(struct strobe_run *run, const struct strobe_reader *r)
+{
+	struct strobe_reader_file *reader = kzalloc(sizeof(*reader), GFP_KERNEL_ACCOUNT);
+	struct file *file;
+
+	if (!reader) {
+		strobe_run_put(run);
+		return ERR_PTR(-ENOMEM);
+	}
+	reader->run = run;
+	reader->wanted = NOT_WAITING;
+	reader->next = r->first == STROBE_FROM_NOW ? load_head(run) : r->first;
+	mutex_init(&reader->lock);
+	init_waitqueue_head(&reader->queue);
+	file = anon_inode_getfile("[strobe-ring]", &reader_fops, reader,
+				  O_RDONLY | (r->flags & STROBE_NONBLOCK ? O_NONBLOCK : 0));
+	if (IS_ERR(file)) {
+		kfree(reader);
+		strobe_run_put(run);
+		return file;
+	}
+	/* From here on the file owns the reader. */
+	guard(spinlock_irqsave)(&run->wake_lock);
+	list_add_tail(&reader->entry, &run->readers);
+	run->reader_count++;
+	return file;
+}
+
 /**
  * strobe_ioctl_reader() - STROBE_READER.
  * @owned: the run, on an owner fd; NULL on the control device.
@@ -321,7 +351,6 @@ static struct strobe_run *run_by_id(u32 id)
  */
 long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
 {
-	struct strobe_reader_file *reader;
 	struct strobe_reader r;
 	struct strobe_run *run;
 	struct file *file;
@@ -340,29 +369,16 @@ long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
 		if (IS_ERR(run))
 			return PTR_ERR(run);
 	}
-
-	reader = kzalloc(sizeof(*reader), GFP_KERNEL_ACCOUNT);
-	if (!reader) {
+	r.ring_bytes = run->ring.bytes;
+	r.fd = get_unused_fd_flags(O_CLOEXEC);
+	if (r.fd < 0) {
 		strobe_run_put(run);
-		return -ENOMEM;
+		return r.fd;
 	}
-	reader->run = run;
-	reader->wanted = NOT_WAITING;
-	reader->next = r.first == STROBE_FROM_NOW ? load_head(run) : r.first;
-	mutex_init(&reader->lock);
-	init_waitqueue_head(&reader->queue);
-	file = anon_inode_getfile("[strobe-ring]", &reader_fops, reader,
-				  O_RDONLY | (r.flags & STROBE_NONBLOCK ? O_NONBLOCK : 0));
+	file = open_reader(run, &r);
 	if (IS_ERR(file)) {
-		kfree(reader);
-		strobe_run_put(run);
+		put_unused_fd(r.fd);
 		return PTR_ERR(file);
 	}
-	/* From here on the file owns the reader. */
-	scoped_guard(spinlock_irqsave, &run->wake_lock) {
-		list_add_tail(&reader->entry, &run->readers);
-		run->reader_count++;
-	}
-	r.ring_bytes = run->ring.bytes;
-	return strobe_fd_publish(file, &r.fd, arg, &r, sizeof(r));
+	return strobe_fd_publish(r.fd, file, arg, &r, sizeof(r));
 }

@@ -16,6 +16,7 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>
+#include <linux/file.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/rculist.h>
@@ -316,7 +317,6 @@ static void end_run(struct strobe_run *run, u32 state, int error)
 	if (!run->released)
 		trace_strobe_stop(run->id, run->state, error, run->head, run->triggers);
 	release_devices(run);
-	irq_work_sync(&run->wake);
 	strobe_wake_readers(&run->wake);
 }
 
@@ -524,7 +524,8 @@ static int owner_release(struct inode *inode, struct file *file)
 		strobe_generation++;
 	}
 	strobe_sysfs_remove(run->sysfs);
-	/* Silent and released: nothing queues it again. */
+	/* Silent and released: nothing queues them again. */
+	irq_work_sync(&run->wake);
 	cancel_work_sync(&run->done);
 	strobe_run_put(run);
 	return 0;
@@ -813,7 +814,7 @@ static struct strobe_run *new_run(void)
 	run->wake_at = U64_MAX;
 	run->uid = current_fsuid();
 	run->pid = task_tgid_nr(current);
-	get_task_comm(run->comm, current);
+	get_task_comm(run->comm, current->group_leader);
 	return run;
 }
 
@@ -936,7 +937,7 @@ long strobe_ioctl_create(void __user *arg)
 {
 	struct strobe_create c;
 	struct file *file;
-	int ret;
+	int fd, ret;
 
 	ret = strobe_copy_struct(&c, sizeof(c), arg, sizeof(c));
 	if (ret)
@@ -949,9 +950,14 @@ long strobe_ioctl_create(void __user *arg)
 	c.row_stride = 0;
 	c.ring_bytes = 0;
 	c.cost_ns = 0;
-	file = create_run(&c);
-	if (!IS_ERR_OR_NULL(file))
-		return strobe_fd_publish(file, &c.fd, arg, &c, sizeof(c));
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	file = fd < 0 ? ERR_PTR(fd) : create_run(&c);
+	if (!IS_ERR_OR_NULL(file)) {
+		c.fd = fd;
+		return strobe_fd_publish(fd, file, arg, &c, sizeof(c));
+	}
+	if (fd >= 0)
+		put_unused_fd(fd);
 	ret = strobe_copy_back(arg, &c, sizeof(c));
 	return IS_ERR(file) ? PTR_ERR(file) : ret;
 }

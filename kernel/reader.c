@@ -335,9 +335,10 @@ static struct file *open_reader(struct strobe_run *run, const struct strobe_read
 		return file;
 	}
 	/* From here on the file owns the reader. */
-	guard(spinlock_irqsave)(&run->wake_lock);
-	list_add_tail(&reader->entry, &run->readers);
-	run->reader_count++;
+	scoped_guard(spinlock_irqsave, &run->wake_lock) {
+		list_add_tail(&reader->entry, &run->readers);
+		run->reader_count++;
+	}
 	return file;
 }
 

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Putting boards where the kernel finds them, and telling the driver to look again.
+//!
+//! A board is two files in the firmware directory: the blob for strobe_board.ko, and beside it the TOML it
+//! was made of, for people and for engines that need no driver. The driver asks for the blob whenever such a
+//! device appears, so that hot-plug and boot need nothing but the files.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Board, Faults, Hardware};
+
+/// The driver, and the module it is in.
+const DRIVER: &str = "strobe_board";
+const AUTOLOAD: &str = "strobe-board.conf";
+
+/// Where things are on this machine; tests have a machine of their own.
+#[derive(Clone, Debug)]
+pub struct System {
+    /// Where the kernel looks for boards.
+    pub firmware: PathBuf,
+    /// The PCI bus in sysfs.
+    pub pci: PathBuf,
+    /// Where it is written which modules are loaded at boot.
+    pub autoload: PathBuf,
+    /// The program that loads modules.
+    pub modprobe: PathBuf,
+}
+
+impl Default for System {
+    fn default() -> Self {
+        System {
+            firmware: "/lib/firmware/strobe".into(),
+            pci: "/sys/bus/pci".into(),
+            autoload: "/etc/modules-load.d".into(),
+            modprobe: "modprobe".into(),
+        }
+    }
+}
+
+/// What may be done to devices when a board is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Nothing: the files are all that is wanted.
+    FilesOnly,
+    /// Bind the devices that have no driver.
+    Free,
+    /// Take the devices from other drivers, too.
+    Force,
+}
+
+/// What became of one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// Its address, `0000:00:03.0`.
+    pub address: String,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// What became of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// strobe_board has it; its name in the catalogue, if that can be told.
+    Bound(Option<String>),
+    /// Another driver has it.
+    Other(String),
+    /// No driver has it.
+    Free,
+}
+
+/// What `install` has done.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    /// The blob.
+    pub blob: PathBuf,
+    /// Whether the driver will be loaded at boot.
+    pub at_boot: bool,
+    /// The devices of this kind, empty if there is none at present.
+    pub bindings: Vec<Binding>,
+}
+
+/// Why a board could not be installed, found or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// Something could not be read or written.
+    #[error("{}: cannot {doing}: {source}{}", path.display(), remedy(source))]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What came of it.
+        source: io::Error,
+    },
+    /// The driver is not there.
+    #[error("the driver {DRIVER} cannot be loaded: {0}; run it with sudo, or install strobe's kernel modules first")]
+    NoDriver(String),
+    /// No such board.
+    #[error("no board `{name}` is installed in {}; {}", directory.display(), known(installed))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        directory: PathBuf,
+        /// What is there instead.
+        installed: Vec<String>,
+    },
+    /// Several boards have that name.
+    #[error("there are several boards `{name}`: {}; name one of these", files.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// Their files, without extension.
+        files: Vec<String>,
+    },
+    /// A board file is wrong.
+    #[error(transparent)]
+    Board(#[from] Faults),
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "; run it with sudo",
+        io::ErrorKind::ReadOnlyFilesystem => "; choose another directory with --firmware-dir",
+        _ => "",
+    }
+}
+
+fn known(installed: &[String]) -> String {
+    match installed {
+        [] => "none is installed, see `strobe board install`".into(),
+        list => format!("installed: {}", list.join(", ")),
+    }
+}
+
+type Result<T> = std::result::Result<T, InstallError>;
+
+/// Adds what was tried, and with what, to an error of the system.
+trait Doing<T> {
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, doing: &'static str, path: &Path) -> Result<T> {
+        self.map_err(|source| InstallError::Io {
+            doing,
+            path: path.into(),
+            source,
+        })
+    }
+}
+
+impl System {
+    /// Installs a board, whose text is `toml`, and binds devices as `policy` allows.
+    ///
+    /// Runs that use such a device end, unless nothing has changed.
+    pub fn install(&self, board: &Board, toml: &str, policy: Policy) -> Result<Installed> {
+        let stem = self.firmware.join(board.hardware.stem());
+        let path = stem.with_extension("board");
+        let blob = board.compile();
+        fs::create_dir_all(&self.firmware).doing("create the directory", &self.firmware)?;
+        let changed = fs::read(&path).map_or(true, |old| old != blob);
+        // The blob comes last: it is what counts.
+        replace(&stem.with_extension("toml"), toml.as_bytes())?;
+        replace(&path, &blob)?;
+        if policy == Policy::FilesOnly {
+            return Ok(Installed {
+                blob: path,
+                at_boot: false,
+                bindings: Vec::new(),
+            });
+        }
+
+        let at_boot = self.autoload.is_dir();
+        if at_boot {
+            let text = format!("# Written by `strobe board install`: takes the cards that boards were installed for.\n{DRIVER}\n");
+            replace(&self.autoload.join(AUTOLOAD), text.as_bytes())?;
+        }
+        let fresh = self.load_driver()?;
+        let mut bindings = Vec::new();
+        for device in self.devices(&board.hardware)? {
+            let driver = device.driver();
+            match driver.as_deref() {
+                Some(DRIVER) if fresh || !changed => {}
+                Some(DRIVER) | None => self.probe(&device)?,
+                Some(_) if policy == Policy::Force => {
+                    device.set_override(DRIVER)?;
+                    self.probe(&device)?;
+                }
+                Some(_) => {}
+            }
+            bindings.push(device.binding());
+        }
+        Ok(Installed {
+            blob: path,
+            at_boot,
+            bindings,
+        })
+    }
+
+    /// Removes an installed board. Its devices go to whatever driver there is for them, if any.
+    pub fn remove(&self, hardware: &Hardware) -> Result<Vec<Binding>> {
+        let stem = self.firmware.join(hardware.stem());
+        let blob = stem.with_extension("board");
+        fs::remove_file(&blob).doing("remove the board", &blob)?;
+        match fs::remove_file(stem.with_extension("toml")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            done => done.doing("remove the board's text", &stem.with_extension("toml"))?,
+        }
+        if self.installed()?.is_empty() {
+            // May be absent, or another's wish; the driver without boards does nothing.
+            let _ = fs::remove_file(self.autoload.join(AUTOLOAD));
+        }
+        let mut bindings = Vec::new();
+        for device in self.devices(hardware)? {
+            if device.driver().as_deref() == Some(DRIVER) {
+                device.clear_override()?;
+                self.probe(&device)?;
+                bindings.push(device.binding());
+            }
+        }
+        Ok(bindings)
+    }
+
+    /// The text of an installed board, by the name of its device or of its files.
+    pub fn find(&self, name: &str) -> Result<PathBuf> {
+        let installed = self.installed()?;
+        let mut files: Vec<&(String, PathBuf)> = installed
+            .iter()
+            .filter(|(stem, path)| {
+                stem == name || Board::read(path).is_ok_and(|board| board.name == name)
+            })
+            .collect();
+        match (files.pop(), files.is_empty()) {
+            (Some((_, path)), true) => Ok(path.clone()),
+            (Some((last, _)), false) => {
+                let files = files
+                    .iter()
+                    .map(|(stem, _)| stem)
+                    .chain([last])
+                    .cloned()
+                    .collect();
+                Err(InstallError::Ambiguous {
+                    name: name.into(),
+                    files,
+                })
+            }
+            (None, _) => Err(InstallError::Unknown {
+                name: name.into(),
+                directory: self.firmware.clone(),
+                installed: installed.into_iter().map(|(stem, _)| stem).collect(),
+            }),
+        }
+    }
+
+    /// The boards that are installed: names of their files, and their texts.
+    fn installed(&self) -> Result<Vec<(String, PathBuf)>> {
+        let mut list = Vec::new();
+        let entries = match fs::read_dir(&self.firmware) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(list),
+            entries => entries.doing("list the boards", &self.firmware)?,
+        };
+        for entry in entries {
+            let path = entry.doing("list the boards", &self.firmware)?.path();
+            if let (Some("toml"), Some(stem)) = (
+                extension(&path),
+                path.file_stem().and_then(|stem| stem.to_str()),
+            ) {
+                list.push((stem.to_owned(), path.clone()));
+            }
+        }
+        list.sort();
+        Ok(list)
+    }
+
+    /// Loads the driver; answers whether it had to be.
+    fn load_driver(&self) -> Result<bool> {
+        if self.pci.join("drivers").join(DRIVER).exists() {
+            return Ok(false);
+        }
+        let said = match Command::new(&self.modprobe).arg(DRIVER).output() {
+            Ok(done) if done.status.success() => return Ok(true),
+            Ok(done) => String::from_utf8_lossy(&done.stderr).trim().to_owned(),
+            Err(error) => format!("{}: {error}", self.modprobe.display()),
+        };
+        Err(InstallError::NoDriver(said))
+    }
+
+    fn devices(&self, hardware: &Hardware) -> Result<Vec<Device>> {
+        let directory = self.pci.join("devices");
+        let mut list = Vec::new();
+        for entry in fs::read_dir(&directory).doing("list PCI devices", &directory)? {
+            let device = Device(entry.doing("list PCI devices", &directory)?.path());
+            if device.is(hardware) {
+                list.push(device);
+            }
+        }
+        list.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(list)
+    }
+
+    /// Takes a device from its driver, if it has one, and lets the kernel look for one anew.
+    fn probe(&self, device: &Device) -> Result<()> {
+        if device.driver().is_some() {
+            let path = device.0.join("driver/unbind");
+            fs::write(&path, device.address()).doing("unbind the device", &path)?;
+        }
+        let path = self.pci.join("drivers_probe");
+        match fs::write(&path, device.address()) {
+            // How it ended is seen by the driver that the device then has.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(error).doing("bind the device", &path)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A PCI device, by its directory in sysfs.
+struct Device(PathBuf);
+
+impl Device {
+    fn address(&self) -> &str {
+        self.0
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default()
+    }
+
+    fn id(&self, file: &str) -> Option<u16> {
+        let text = fs::read_to_string(self.0.join(file)).ok()?;
+        u16::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
+    }
+
+    fn is(&self, hardware: &Hardware) -> bool {
+        let Hardware::Pci {
+            vendor,
+            device,
+            subsystem,
+        } = *hardware;
+        let subsystem_fits = subsystem.is_none_or(|(vendor, device)| {
+            self.id("subsystem_vendor") == Some(vendor)
+                && self.id("subsystem_device") == Some(device)
+        });
+        self.id("vendor") == Some(vendor) && self.id("device") == Some(device) && subsystem_fits
+    }
+
+    fn driver(&self) -> Option<String> {
+        let link = fs::read_link(self.0.join("driver")).ok()?;
+        Some(link.file_name()?.to_str()?.to_owned())
+    }
+
+    /// From now on only this driver may have the device.
+    fn set_override(&self, driver: &str) -> Result<()> {
+        let path = self.0.join("driver_override");
+        fs::write(&path, driver).doing("choose the driver", &path)
+    }
+
+    /// Takes back what `set_override` has done.
+    fn clear_override(&self) -> Result<()> {
+        let path = self.0.join("driver_override");
+        match fs::read_to_string(&path) {
+            Ok(chosen) if chosen.trim() == DRIVER => {
+                fs::write(&path, "\n").doing("free the device for other drivers", &path)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn binding(&self) -> Binding {
+        let outcome = match self.driver() {
+            Some(driver) if driver == DRIVER => Outcome::Bound(self.catalogue_name()),
+            Some(driver) => Outcome::Other(driver),
+            None => Outcome::Free,
+        };
+        Binding {
+            address: self.address().into(),
+            outcome,
+        }
+    }
+
+    /// The device below it in the class strobe.
+    fn catalogue_name(&self) -> Option<String> {
+        let entry = fs::read_dir(self.0.join("strobe")).ok()?.next()?.ok()?;
+        entry.file_name().into_string().ok()
+    }
+}
+
+fn extension(path: &Path) -> Option<&str> {
+    path.extension().and_then(|extension| extension.to_str())
+}
+
+/// Writes a file so that whoever opens it sees the old one or the new one, whole.
+fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = path.with_extension(format!("{}.new", extension(path).unwrap_or_default()));
+    let write = || {
+        let mut file = fs::File::create(&temporary)?;
+        io::Write::write_all(&mut file, bytes)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    };
+    write().doing("write", path)
+}

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boards: text files that describe a device's registers, interrupts, channels, outputs and events.
+//!
+//! A board file is TOML; docs/reference/board.md explains every key. [`Board::from_toml`] reads one and
+//! answers either a [`Board`] in which every reference is resolved and every range checked, or *all* that is
+//! wrong with it. [`Board::compile`] makes the blob that strobe_board.ko loads as firmware, and [`System`]
+//! puts it where the kernel finds it.
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::path::Path;
+
+mod blob;
+mod fault;
+mod install;
+mod parse;
+mod pci;
+mod resolve;
+mod table;
+
+pub use fault::{Fault, Faults};
+pub use install::{Binding, InstallError, Installed, Outcome, Policy, System};
+
+/// A device, as its board file describes it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Board {
+    /// Name of the device in the catalogue.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Which hardware it is.
+    pub hardware: Hardware,
+    /// How it raises interrupts, if it does.
+    pub interrupt: Option<Interrupt>,
+    /// The register blocks that are mapped, by number.
+    pub bars: Vec<Bar>,
+    /// Registers, in the order of the file; channels and the like refer to them by index.
+    pub registers: Vec<Register>,
+    /// What a row may read.
+    pub channels: Vec<Channel>,
+    /// What a row may write.
+    pub outputs: Vec<Output>,
+    /// What may trigger a row.
+    pub events: Vec<Event>,
+    /// Stores that are done once, when the driver takes the device.
+    pub setup: Vec<Write>,
+}
+
+/// Which hardware a board file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Hardware {
+    /// A PCI card.
+    Pci {
+        /// Vendor id.
+        vendor: u16,
+        /// Device id.
+        device: u16,
+        /// Subsystem vendor and subsystem id, if only such cards are meant.
+        subsystem: Option<(u16, u16)>,
+    },
+}
+
+/// How a board raises its interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// Kind of interrupt.
+    pub kind: InterruptKind,
+    /// Vectors to ask for; 1 for INTx.
+    pub vectors: u16,
+}
+
+/// Kind of interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptKind {
+    /// The level-triggered line of old, possibly shared.
+    Intx,
+    /// Message signalled.
+    Msi,
+    /// Message signalled, with a table.
+    Msix,
+}
+
+/// A block of registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// Number of the PCI BAR, 0 to 5.
+    pub number: u8,
+    /// Bytes it has at least.
+    pub size: u64,
+}
+
+/// What a register allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only.
+    ReadOnly,
+    /// Writes only.
+    WriteOnly,
+    /// Both.
+    ReadWrite,
+}
+
+impl Access {
+    /// Whether it may be read.
+    pub fn reads(self) -> bool {
+        self != Access::WriteOnly
+    }
+
+    /// Whether it may be written.
+    pub fn writes(self) -> bool {
+        self != Access::ReadOnly
+    }
+}
+
+/// One register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Register {
+    /// Its name in the file.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Number of the BAR it lies in.
+    pub bar: u8,
+    /// Bytes from the start of the BAR, a multiple of `width`.
+    pub offset: u32,
+    /// Bytes of one access: 1, 2, 4 or 8.
+    pub width: u8,
+    /// Whether the most significant byte comes first.
+    pub big_endian: bool,
+    /// What it allows.
+    pub access: Access,
+}
+
+impl Register {
+    /// Bits it has.
+    pub fn bits(&self) -> u8 {
+        8 * self.width
+    }
+
+    /// All its bits.
+    pub fn all_ones(&self) -> u64 {
+        u64::MAX >> (64 - u32::from(self.bits()))
+    }
+}
+
+/// How the bits of a channel are to be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A natural number.
+    Unsigned,
+    /// Two's complement.
+    Signed,
+    /// IEEE 754 binary64.
+    Float,
+}
+
+/// A field of a register that a row may read.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Channel {
+    /// Name, without the device.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Unit of `value * scale + offset`; empty if it has none.
+    pub unit: String,
+    /// Factor to that unit.
+    pub scale: f64,
+    /// What is added after it.
+    pub offset: f64,
+    /// Index of its register.
+    pub register: usize,
+    /// Lowest bit of the field.
+    pub shift: u8,
+    /// Bits of the field.
+    pub bits: u8,
+    /// How they are to be understood.
+    pub kind: Kind,
+}
+
+/// A register that a row may write.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Output {
+    /// Name, without the device.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Unit of `value * scale + offset`; empty if it has none.
+    pub unit: String,
+    /// Factor to that unit.
+    pub scale: f64,
+    /// What is added after it.
+    pub offset: f64,
+    /// Index of its register.
+    pub register: usize,
+}
+
+/// An interrupt of the board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// Name, without the device.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Interrupt vector, from 0.
+    pub vector: u16,
+    /// Where it is seen that this event is meant.
+    pub pending: Option<Pending>,
+    /// Stores that withdraw the interrupt.
+    pub silence: Vec<Write>,
+    /// Stores when the first run starts to listen.
+    pub enable: Vec<Write>,
+    /// Stores when the last run has ended.
+    pub disable: Vec<Write>,
+}
+
+/// The event has happened if any of these bits is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Index of the register.
+    pub register: usize,
+    /// Bits of it.
+    pub mask: u64,
+}
+
+/// A store into a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Index of the register.
+    pub register: usize,
+    /// What to store.
+    pub value: WriteValue,
+}
+
+/// What a [`Write`] stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteValue {
+    /// This number.
+    Fixed(u64),
+    /// What was read from the event's pending register, masked.
+    Pending,
+}
+
+impl Board {
+    /// Reads a board file's text; `file` names it in what is said about it.
+    pub fn from_toml(file: &str, text: &str) -> Result<Board, Faults> {
+        parse::board(file, text)
+    }
+
+    /// Reads a board file.
+    pub fn read(path: &Path) -> Result<Board, Faults> {
+        let file = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(text) => Board::from_toml(&file, &text),
+            Err(error) => Err(Faults::whole(
+                &file,
+                format!("{error}; give the name of a board file that can be read"),
+            )),
+        }
+    }
+
+    /// The blob that strobe_board.ko takes; see include/uapi/strobe_board.h.
+    pub fn compile(&self) -> Vec<u8> {
+        blob::compile(self)
+    }
+
+    /// What it has, in words: `9 channels, 2 outputs, 1 event`.
+    pub fn summary(&self) -> String {
+        let count = |number: usize, word: &str| {
+            format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+        };
+        [
+            count(self.channels.len(), "channel"),
+            count(self.outputs.len(), "output"),
+            count(self.events.len(), "event"),
+        ]
+        .join(", ")
+    }
+}
+
+impl Hardware {
+    /// Name, without extension, of the files of a board for this hardware in the firmware directory.
+    pub fn stem(&self) -> String {
+        match *self {
+            Hardware::Pci {
+                vendor,
+                device,
+                subsystem: None,
+            } => format!("pci-{vendor:04x}-{device:04x}"),
+            Hardware::Pci {
+                vendor,
+                device,
+                subsystem: Some((subvendor, subdevice)),
+            } => {
+                format!("pci-{vendor:04x}-{device:04x}-{subvendor:04x}-{subdevice:04x}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Hardware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Hardware::Pci {
+                vendor,
+                device,
+                subsystem,
+            } => {
+                write!(f, "PCI {vendor:04x}:{device:04x}")?;
+                match subsystem {
+                    Some((vendor, device)) => write!(f, ", subsystem {vendor:04x}:{device:04x}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for InterruptKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            InterruptKind::Intx => "intx",
+            InterruptKind::Msi => "msi",
+            InterruptKind::Msix => "msix",
+        })
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::ReadOnly => "ro",
+            Access::WriteOnly => "wo",
+            Access::ReadWrite => "rw",
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Unsigned => "unsigned",
+            Kind::Signed => "signed",
+            Kind::Float => "f64",
+        })
+    }
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reading a TOML table key by key.
+//!
+//! Not serde: it stops at the first fault and forgets where values stood, and a board file's author wants to
+//! see all of them, with their lines.
+
+use std::ops::{Range, RangeInclusive};
+
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+use super::fault::{hint, Log};
+
+/// A value and where it stands in the text.
+pub(super) type At<T> = (T, Range<usize>);
+
+/// A table of the file. Every key it is asked for is a known one; `finish` complains about the others.
+pub(super) struct Table<'t> {
+    /// What the table describes, as faults name it.
+    pub(super) object: String,
+    /// Where it stands.
+    pub(super) at: Range<usize>,
+    entries: &'t DeTable<'t>,
+    known: Vec<&'static str>,
+    log: &'t Log<'t>,
+}
+
+impl<'t> Table<'t> {
+    pub(super) fn new(
+        object: String,
+        at: Range<usize>,
+        entries: &'t DeTable<'t>,
+        log: &'t Log<'t>,
+    ) -> Self {
+        Table {
+            object,
+            at,
+            entries,
+            known: Vec::new(),
+            log,
+        }
+    }
+
+    /// Notes what is wrong with this table as a whole.
+    pub(super) fn fault(&self, message: impl Into<String>) {
+        self.log.add(&self.at, &self.object, message);
+    }
+
+    /// Notes what is wrong at one place of it.
+    pub(super) fn fault_at(&self, at: &Range<usize>, message: impl Into<String>) {
+        self.log.add(at, &self.object, message);
+    }
+
+    fn value(&mut self, key: &'static str) -> Option<At<&'t DeValue<'t>>> {
+        self.known.push(key);
+        let value = self.entries.get(key)?;
+        Some((value.get_ref(), value.span()))
+    }
+
+    fn wrong(&self, key: &str, at: &Range<usize>, found: &DeValue<'_>, wanted: &str) {
+        self.fault_at(
+            at,
+            format!("`{key}` is {}; write {wanted}", article(found.type_str())),
+        );
+    }
+
+    pub(super) fn string(&mut self, key: &'static str) -> Option<At<&'t str>> {
+        let (value, at) = self.value(key)?;
+        match value {
+            DeValue::String(text) => Some((text.as_ref(), at)),
+            other => {
+                self.wrong(key, &at, other, "a text in quotes");
+                None
+            }
+        }
+    }
+
+    /// One of several words.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&str, T)],
+    ) -> Option<T> {
+        let (word, at) = self.string(key)?;
+        let found = choices.iter().find(|(name, _)| *name == word);
+        if found.is_none() {
+            let mut names: Vec<String> = choices
+                .iter()
+                .map(|(name, _)| format!("\"{name}\""))
+                .collect();
+            let last = names.pop().unwrap_or_default();
+            self.fault_at(
+                &at,
+                format!(
+                    "`{key}` is \"{word}\"; it must be {} or {last}",
+                    names.join(", ")
+                ),
+            );
+        }
+        found.map(|(_, choice)| *choice)
+    }
+
+    pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        let (value, at) = self.value(key)?;
+        if value.as_bool().is_none() {
+            self.wrong(key, &at, value, "true or false");
+        }
+        value.as_bool()
+    }
+
+    pub(super) fn integer(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<u64>,
+    ) -> Option<At<u64>> {
+        let (value, at) = self.value(key)?;
+        let Some(integer) = value.as_integer() else {
+            self.wrong(key, &at, value, "a whole number");
+            return None;
+        };
+        match u64::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(number) if range.contains(&number) => Some((number, at)),
+            _ => {
+                let (low, high) = (range.start(), range.end());
+                self.fault_at(
+                    &at,
+                    format!("`{key}` is {integer}; it must be {}", between(*low, *high)),
+                );
+                None
+            }
+        }
+    }
+
+    /// A finite number, with or without a point.
+    pub(super) fn number(&mut self, key: &'static str) -> Option<At<f64>> {
+        let (value, at) = self.value(key)?;
+        let number = match value {
+            DeValue::Float(text) => text.as_str().parse::<f64>().ok(),
+            DeValue::Integer(text) if text.radix() == 10 => text.as_str().parse::<f64>().ok(),
+            DeValue::Integer(text) => u64::from_str_radix(text.as_str(), text.radix())
+                .ok()
+                .map(|whole| whole as f64),
+            other => {
+                self.wrong(key, &at, other, "a number");
+                return None;
+            }
+        };
+        let number = number.filter(|number| number.is_finite());
+        if number.is_none() {
+            self.fault_at(
+                &at,
+                format!("`{key}` is not finite; write a number such as 0.001"),
+            );
+        }
+        Some((number?, at))
+    }
+
+    /// Either a whole number or a text, as `numbers` and `texts` understand them.
+    pub(super) fn either(&mut self, key: &'static str) -> Option<At<Either<'t>>> {
+        let (value, at) = self.value(key)?;
+        match value {
+            DeValue::String(text) => Some((Either::Text(text.as_ref()), at)),
+            DeValue::Integer(whole) => match u64::from_str_radix(whole.as_str(), whole.radix()) {
+                Ok(number) => Some((Either::Number(number), at)),
+                Err(_) => {
+                    self.fault_at(
+                        &at,
+                        format!("`{key}` is {whole}; it must be {}", between(0, u64::MAX)),
+                    );
+                    None
+                }
+            },
+            other => {
+                self.wrong(key, &at, other, "a whole number or a text in quotes");
+                None
+            }
+        }
+    }
+
+    /// A table below this one.
+    pub(super) fn table(&mut self, key: &'static str) -> Option<Table<'t>> {
+        self.known.push(key);
+        let (name, value) = self.entries.get_key_value(key)?;
+        match value.get_ref() {
+            DeValue::Table(entries) => {
+                let object = if self.object.is_empty() {
+                    format!("[{key}]")
+                } else {
+                    format!("{}, {key}", self.object)
+                };
+                Some(Table::new(object, name.span(), entries, self.log))
+            }
+            other => {
+                self.wrong(key, &value.span(), other, "a table");
+                None
+            }
+        }
+    }
+
+    /// The named tables below a key, such as all `[channel.NAME]`, in the order of the file.
+    pub(super) fn tables(
+        &mut self,
+        key: &'static str,
+        object: impl Fn(&str) -> String,
+    ) -> Vec<(&'t str, Table<'t>)> {
+        let Some((value, at)) = self.value(key) else {
+            return Vec::new();
+        };
+        let DeValue::Table(entries) = value else {
+            self.wrong(key, &at, value, &format!("tables [{key}.NAME]"));
+            return Vec::new();
+        };
+        let mut list = Vec::new();
+        for (name, value) in entries {
+            let place = name.span();
+            let name = name.get_ref().as_ref();
+            match value.get_ref() {
+                DeValue::Table(entries) => list.push((name, Table::new(object(name), place, entries, self.log))),
+                _ => self.log.add(&place, &self.object, format!(
+                    "[{key}] holds named tables, and `{name}` is not one; write it below a header [{key}.NAME]")),
+            }
+        }
+        // The map is sorted by name; channels shall come in the order in which they were written.
+        list.sort_by_key(|(_, table)| table.at.start);
+        list
+    }
+
+    /// A list of inline tables, such as `[{ register = "x", write = 1 }]`.
+    pub(super) fn list(&mut self, key: &'static str) -> Vec<Table<'t>> {
+        let Some((value, at)) = self.value(key) else {
+            return Vec::new();
+        };
+        let DeValue::Array(items) = value else {
+            self.wrong(key, &at, value, "a list of tables in [ ]");
+            return Vec::new();
+        };
+        let mut list = Vec::new();
+        for item in items.iter() {
+            match item.get_ref() {
+                DeValue::Table(entries) => {
+                    let object = format!("{}, {key}", self.object);
+                    list.push(Table::new(object, item.span(), entries, self.log));
+                }
+                other => self.wrong(key, &item.span(), other, "a list of tables in [ ]"),
+            }
+        }
+        list
+    }
+
+    /// Whether a key is there, right or wrong.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// Notes that a key is missing, unless it is there but wrong, which was noted already.
+    pub(super) fn missing(&self, key: &str, example: &str) {
+        if !self.has(key) {
+            self.fault(format!("`{key}` is missing; add {example}"));
+        }
+    }
+
+    /// Complains about keys that nobody asked for.
+    pub(super) fn finish(self) {
+        for key in self.entries.keys() {
+            let name = key.get_ref().as_ref();
+            if !self.known.contains(&name) {
+                let hint = hint(name, self.known.iter().copied());
+                self.fault_at(&key.span(), format!("unknown key `{name}`; {hint}"));
+            }
+        }
+    }
+}
+
+/// A value that may be written in two ways.
+pub(super) enum Either<'t> {
+    Number(u64),
+    Text(&'t str),
+}
+
+fn article(kind: &str) -> String {
+    let vowel = kind.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {kind}", if vowel { "an" } else { "a" })
+}
+
+fn between(low: u64, high: u64) -> String {
+    match (low, high) {
+        (low, high) if low == high => format!("{low}"),
+        (low, u64::MAX) => format!("a whole number from {low} to 0x{:x}", u64::MAX),
+        (low, high) if high > 0xffff => format!("a whole number from {low} to 0x{high:x}"),
+        (low, high) => format!("a whole number from {low} to {high}"),
+    }
+}
+
+/// Where a key of a parsed document stands.
+pub(super) fn document<'t>(root: &'t Spanned<DeTable<'t>>, log: &'t Log<'t>) -> Table<'t> {
+    Table::new(String::new(), root.span(), root.get_ref(), log)
+}

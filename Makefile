@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# The only entry. `make help` lists the targets.
+PREFIX ?= /usr/local
+DESTDIR ?=
+KDIR ?= /lib/modules/$(shell uname -r)/build
+export PREFIX DESTDIR KDIR
+
+.PHONY: help setup build build-kernel build-host build-guest run test check lab litmus bench sanitize soak install uninstall docs clean
+
+help:            ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+
+setup:           ## install what is missing, fetch kernels and crates
+	@lab/setup
+
+build: build-kernel build-host build-guest ## modules for the lab's kernels, the library and program, the guests' programs
+
+build-kernel:
+	@lab/kmod W=1
+
+build-host:
+	@cargo build --release --workspace --exclude strobe-cases
+
+build-guest:
+	@lab/guest-build
+
+run: build-kernel build-guest ## a demonstration in a guest
+	@lab/run --icount --device edu --file lab/demo.sh --out build/run -- sh demo.sh
+
+test: build      ## every test, on the host and in guests
+	@lab/suite
+
+lab: build-kernel build-guest ## only the tests in guests
+	@lab/suite --guest
+
+check:           ## formatting, lints, sparse, checkpatch, shellcheck, licences, documentation
+	@lab/check
+
+litmus:          ## the memory barriers, judged by herd7
+	@lab/litmus
+
+bench: build     ## costs in instructions, and ratios
+	@bench/run
+
+sanitize:        ## later: the tests on KASAN, lockdep and KCSAN kernels
+	@lab/run --kernel debug -- true
+
+soak:            ## later: 24 hours of acquisition in a deterministic guest
+	@echo "make soak: not built yet" >&2; exit 1
+
+install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, DESTDIR=)
+	@dist/install
+
+uninstall:       ## remove exactly what was installed
+	@dist/uninstall
+
+docs:            ## the library's reference
+	@cargo doc --workspace --no-deps
+
+clean:           ## remove what was built; the cache stays
+	rm -rf build target

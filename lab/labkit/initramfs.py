@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The guest's file system: one archive, built for each run, unpacked into memory by the kernel."""
+
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import BUILD, TREE, LabError, modules
+from .cpio import Archive
+from .kernel import Kernel
+
+PROGRAMS = BUILD / "guest/bin"
+DIRECTORIES = ("proc", "sys", "dev", "run", "out", "root", "mnt", "lib/firmware/strobe", "var/tmp")
+ACCOUNTS = {
+    "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n",
+    "/etc/group": "root:x:0:\nstrobe:x:500:\nuser:x:1000:\n",
+}
+
+
+@dataclass
+class Guest:
+    """What is in a guest, and what it does."""
+
+    kernel: Kernel
+    command: list[str]
+    load: list[str] = field(default_factory=list)  # "NAME" or "NAME parameter=value", in order
+    modules: list[str] = field(default_factory=list)  # present, but not loaded
+    files: list[str] = field(default_factory=list)  # "PATH" or "PATH:PATH IN THE GUEST"
+    settle: int = 0  # seconds from the end of the boot to the command
+    out: bool = False
+    symbols: bool = False
+
+
+def build(guest: Guest, archive: Path) -> None:
+    """Writes the archive. Needs a directory of its own around it for temporary files."""
+    staged = archive.parent / "modules"
+    names = [line.split()[0] for line in guest.load]
+    modules.stage(guest.kernel, names + guest.modules + ["configfs"], staged)
+    with Archive(archive) as root:
+        for name in DIRECTORIES:
+            root.directory(f"/{name}")
+        root.directory("/tmp", 0o1777)
+        for path, text in ACCOUNTS.items():
+            root.data(path, text)
+        add_busybox(root)
+        root.copy(TREE / "lab/guest/init", "/init")
+        root.copy(staged / "lib/modules", "/lib/modules")
+        for program in programs(guest.command):
+            root.copy(program, f"/usr/local/bin/{program.name}")
+        if (TREE / "boards").exists():
+            root.copy(TREE / "boards", "/boards")
+        for word in guest.files:
+            add_file(root, word)
+        add_orders(root, guest)
+
+
+def programs(command: list[str]) -> list[Path]:
+    """The programs of build/guest/bin; of the test cases, which are many and big, only those the command names."""
+    return [path for path in sorted(PROGRAMS.glob("*"))
+            if not path.name.startswith("case-") or any(path.name in word for word in command)]
+
+
+def add_busybox(root: Archive) -> None:
+    busybox = shutil.which("busybox")
+    if not busybox:
+        raise LabError("busybox is not installed: run `make setup`")
+    root.copy(Path(busybox).resolve(), "/bin/busybox")
+    applets = subprocess.run([busybox, "--list-full"], check=True, capture_output=True, text=True)
+    for applet in applets.stdout.split():
+        if applet not in ("bin/busybox", "init", "linuxrc"):
+            root.link(f"/{applet}", "/bin/busybox")
+
+
+def add_file(root: Archive, word: str) -> None:
+    host, _, path = word.partition(":")
+    source = Path(host).resolve()
+    if not source.exists():
+        raise LabError(f"--file {host}: there is no such file")
+    root.copy(source, path or f"/root/{source.name}")
+
+
+def add_orders(root: Archive, guest: Guest) -> None:
+    """What lab/guest/init reads: see there."""
+    root.data("/lab/command", f"exec {shlex.join(guest.command)}\n")
+    root.data("/lab/modules", "".join(f"{modules.normal(name)} {parameters}\n" for name, _, parameters
+                                      in (line.partition(" ") for line in guest.load)))
+    root.data("/lab/orders", f"kernel={guest.kernel.flavour}\nsettle={guest.settle}\n"
+                             f"out={int(guest.out)}\nsymbols={int(guest.symbols)}\n")

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Test jobs: programs that run side by side, print one after the other, and are counted together."""
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Job:
+    """One program that tests something."""
+
+    title: str
+    command: list[str]
+    directory: Path
+    environment: dict[str, str] | None = None
+
+
+@dataclass
+class Result:
+    """What a job has said."""
+
+    job: Job
+    output: str
+    status: int
+    seconds: float
+    passed: int = field(init=False)
+    failed: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.passed, self.failed = count(self.output)
+        # A job that failed as a whole, without a test to name, is one failure: it must not go uncounted.
+        if self.status and not self.failed:
+            self.failed = 1
+        if not self.status and not self.passed:
+            self.output += f"\n{self.job.title}: no test was run\n"
+            self.failed = self.failed or 1
+
+
+def count(output: str) -> tuple[int, int]:
+    """Passed and failed tests, as the harnesses of cargo and of Python report them."""
+    passed = failed = 0
+    for good, bad in re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed", output, re.MULTILINE):
+        passed, failed = passed + int(good), failed + int(bad)
+    for ran, verdict in re.findall(r"^Ran (\d+) tests? in .*\n\n(.*)$", output, re.MULTILINE):
+        bad = sum(int(number) for number in re.findall(r"(?:failures|errors)=(\d+)", verdict))
+        skipped = sum(int(number) for number in re.findall(r"skipped=(\d+)", verdict))
+        passed, failed = passed + int(ran) - bad - skipped, failed + bad
+    return passed, failed
+
+
+def run(job: Job) -> Result:
+    start = time.monotonic()
+    # A job ends when this program does, whatever ends it.
+    done = subprocess.run(["setpriv", "--pdeathsig", "TERM", *job.command], cwd=job.directory, env=job.environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    return Result(job, done.stdout, done.returncode, time.monotonic() - start)
+
+
+def run_all(jobs: Iterable[Job], parallel: int) -> list[Result]:
+    """Runs jobs, so many at once. Each one's output is printed in one piece, in the order of the jobs."""
+    results = []
+    with ThreadPoolExecutor(parallel) as pool:
+        for result in pool.map(run, jobs):
+            state = "FAILED" if result.failed else "ok"
+            print(f"--- {result.job.title}\n{result.output.rstrip()}\n"
+                  f"--- {state} {result.job.title}: {result.passed} passed, {result.failed} failed, "
+                  f"exit status {result.status}, {result.seconds:.1f} s\n")
+            sys.stdout.flush()
+            results.append(result)
+    return results

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs a guest: QEMU's command line, the guest's ports, and the end of everything in every case."""
+
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from . import LabError
+from .kernel import Kernel
+
+PROGRAM = "qemu-system-x86_64"
+PORTS = ("stdout", "stderr", "status", "out", "symbols")
+TICK = 0.02  # seconds between looks at what the guest has written
+CMDLINE = (
+    "console=ttyS0 loglevel=7 printk.time=1 log_buf_len=4M"  # the whole log is the evidence
+    " panic=-1 oops=panic sysctl.kernel.hung_task_timeout_secs=60"  # a dead guest ends at once
+    " nokaslr tsc=reliable clocksource=tsc"  # one clock, the same addresses in every run
+    " cryptomgr.notests random.trust_cpu=on"  # no self-tests behind the back of a measurement
+)
+
+
+@dataclass
+class Machine:
+    """The computer that the guest sees."""
+
+    cpus: int = 2
+    memory: int = 1024
+    accel: str = "tcg"
+    icount: int | None = None
+    devices: list[str] = field(default_factory=list)
+    plugins: list[str] = field(default_factory=list)
+    append: list[str] = field(default_factory=list)
+    qemu: list[str] = field(default_factory=list)
+
+
+def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
+    """QEMU's command line. The guest's initramfs is work/initramfs; its ports are files in work."""
+    words = [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none",
+             "-machine", "q35", "-accel", machine.accel, "-cpu", "host" if machine.accel == "kvm" else "max",
+             "-smp", str(machine.cpus), "-m", str(machine.memory),
+             "-kernel", str(kernel.image), "-initrd", str(work / "initramfs"),
+             "-append", " ".join([CMDLINE, *machine.append]), "-serial", f"file:{work}/log"]
+    if machine.icount is not None:
+        words += ["-icount", f"shift={machine.icount},sleep=off", "-rtc", "base=2026-01-01,clock=vm", "-seed", "1"]
+    # A slot far from those of the user's devices. ioeventfd=off: what the guest writes is taken at that very
+    # instruction, not when the host gets round to it; otherwise two --icount runs differ.
+    words += ["-device", "virtio-serial-pci,addr=0x10,ioeventfd=off"]
+    for port in PORTS:
+        # Files, because a pipe may be full, and then the guest would see the speed of the host.
+        words += ["-chardev", f"file,id={port},path={work}/{port}",
+                  "-device", f"virtserialport,chardev={port},name=lab.{port}"]
+    for device in machine.devices:
+        words += ["-device", device]
+    for plugin in machine.plugins:
+        words += ["-plugin", plugin]
+    return words + machine.qemu
+
+
+def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: BinaryIO) -> None:
+    """Runs QEMU until the guest is off, passing on what the guest's command writes.
+
+    Raises LabError if it takes too long (status 124) or if QEMU fails (status 71). Leaves no process behind.
+    """
+    if not shutil.which(PROGRAM):
+        raise LabError(f"{PROGRAM} is not installed: run `make setup`", 71)
+    for port in ("stdout", "stderr"):
+        (work / port).touch()
+    end = time.monotonic() + timeout
+    with open(work / "qemu", "wb") as messages, open(work / "stdout", "rb") as out, open(work / "stderr", "rb") as err:
+        # The guest dies with this program, also when that is killed and can do nothing about it.
+        guest = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words], stdin=subprocess.DEVNULL,
+                                 stdout=messages, stderr=messages, start_new_session=True)
+        try:
+            while guest.poll() is None:
+                pass_on(out, stdout)
+                pass_on(err, stderr)
+                if time.monotonic() > end:
+                    raise LabError(f"the guest was not done after {timeout:g} s and was switched off", 124)
+                time.sleep(TICK)
+        finally:
+            guest.kill()
+            guest.wait()
+            pass_on(out, stdout)
+            pass_on(err, stderr)
+    if guest.returncode:
+        said = (work / "qemu").read_text(errors="replace").strip()
+        raise LabError(f"QEMU failed with status {guest.returncode}: {said}", 71)
+
+
+def pass_on(source: BinaryIO, target: BinaryIO) -> None:
+    while data := source.read(1 << 20):
+        target.write(data)
+        target.flush()
+
+
+def binary_streams() -> tuple[BinaryIO, BinaryIO]:
+    return sys.stdout.buffer, sys.stderr.buffer

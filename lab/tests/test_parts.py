@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The parts of the lab that can be tested without a guest."""
+
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import tempfile
+import types
+import unittest
+from pathlib import Path
+
+from labkit import LabError, cache, kernel, modules
+from labkit.cpio import Archive
+from labkit.jobs import Job, count, run_all
+
+
+def program(name: str) -> types.ModuleType:
+    """A program of the lab, as a module."""
+    path = str(Path(__file__).parents[1] / name)
+    loader = importlib.machinery.SourceFileLoader(name, path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class InTemporaryDirectory(unittest.TestCase):
+    def setUp(self) -> None:
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.path = Path(self.directory.name)
+
+
+class Archives(InTemporaryDirectory):
+    def listing(self, archive: Path) -> list[str]:
+        done = subprocess.run(["cpio", "-itv", "--quiet"], stdin=open(archive, "rb"), capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    def test_cpio_reads_back_what_was_written(self) -> None:
+        with Archive(self.path / "a") as archive:
+            archive.data("/etc/passwd", "root\n")
+            archive.link("/bin/sh", "/bin/busybox")
+            archive.directory("/tmp", 0o1777)
+        (self.path / "out").mkdir()
+        subprocess.run(["cpio", "-id", "--quiet"], stdin=open(self.path / "a", "rb"), cwd=self.path / "out", check=True)
+        self.assertEqual((self.path / "out/etc/passwd").read_text(), "root\n")
+        self.assertEqual(os.readlink(self.path / "out/bin/sh"), "/bin/busybox")
+        self.assertEqual((self.path / "out/tmp").stat().st_mode & 0o7777, 0o1777)
+
+    def test_everything_belongs_to_root_and_comes_after_its_directory(self) -> None:
+        with Archive(self.path / "a") as archive:
+            archive.data("/a/b/c", "x")
+        lines = self.listing(self.path / "a")
+        self.assertEqual([line.split()[-1] for line in lines], ["a", "a/b", "a/b/c"])
+        self.assertTrue(all(line.split()[2:4] == ["root", "root"] for line in lines))
+
+    def test_the_same_files_make_the_same_bytes(self) -> None:
+        for name in ("source", "other"):
+            (self.path / name).mkdir()
+            (self.path / name / "f").write_text("x")
+            os.utime(self.path / name / "f", (hash(name) % 1000, 5))
+            with Archive(self.path / f"{name}.cpio") as archive:
+                archive.copy(self.path / name, "/d")
+        self.assertEqual((self.path / "source.cpio").read_bytes(), (self.path / "other.cpio").read_bytes())
+
+
+class Modules(InTemporaryDirectory):
+    def setUp(self) -> None:
+        super().setUp()
+        self.kernel = kernel.Kernel("amd64", self.path)
+        place = self.path / "lib/modules/6.12.0"
+        place.mkdir(parents=True)
+        (place / "modules.dep").write_text("kernel/a-b.ko.xz: kernel/c.ko.xz\nkernel/c.ko.xz:\nkernel/d.ko:\n")
+        (place / "modules.builtin").write_text("kernel/built-in.ko\n")
+
+    def test_a_module_comes_with_what_it_depends_on_once(self) -> None:
+        self.assertEqual(modules.stock(self.kernel, ["a_b", "c", "d"]), ["kernel/a-b.ko.xz", "kernel/c.ko.xz", "kernel/d.ko"])
+
+    def test_what_is_built_into_the_kernel_needs_no_file(self) -> None:
+        self.assertEqual(modules.stock(self.kernel, ["built_in"]), [])
+
+    def test_an_unknown_module_is_named_with_the_remedy(self) -> None:
+        with self.assertRaisesRegex(LabError, "nonsense.*make build"):
+            modules.stock(self.kernel, ["nonsense"])
+
+    def test_dashes_and_underscores_are_one(self) -> None:
+        self.assertEqual(modules.normal("kernel/a-b_c.ko.xz"), "a_b_c")
+
+
+class Kernels(unittest.TestCase):
+    def test_a_kernel_that_is_not_built_yet_is_refused_by_name(self) -> None:
+        with self.assertRaisesRegex(LabError, "kcsan kernel is not built yet"):
+            kernel.kernel("kcsan")
+
+    def test_versions_compare_as_numbers(self) -> None:
+        self.assertGreater(kernel.version("6.12.117-1~deb12u1"), kernel.version("6.1.170-3"))
+
+
+class Caches(InTemporaryDirectory):
+    def setUp(self) -> None:
+        super().setUp()
+        before = os.environ.get("STROBE_CACHE")
+        os.environ["STROBE_CACHE"] = self.directory.name
+        self.addCleanup(lambda: os.environ.pop("STROBE_CACHE") if before is None else os.environ.update(STROBE_CACHE=before))
+
+    def test_what_is_in_the_cache_is_not_asked_for_again(self) -> None:
+        (self.path / "thing").mkdir()
+        self.assertEqual(cache.unpacked("thing", self.fail, self.fail), self.path / "thing")
+
+    def test_what_fails_to_arrive_leaves_nothing_behind(self) -> None:
+        def failing() -> list[str]:
+            raise LabError("no network")
+        with self.assertRaises(LabError):
+            cache.unpacked("thing", failing, self.fail)
+        self.assertFalse((self.path / "thing").exists())
+
+
+class Copies(InTemporaryDirectory):
+    def setUp(self) -> None:
+        super().setUp()
+        self.sync = program("kmod").sync
+        (self.path / "from").mkdir()
+        (self.path / "from/a.c").write_text("1")
+        (self.path / "from/b.c").write_text("1")
+        self.sync(self.path / "from", self.path / "to")
+
+    def test_an_unchanged_file_is_left_alone(self) -> None:
+        before = (self.path / "to/a.c").stat()
+        self.sync(self.path / "from", self.path / "to")
+        after = (self.path / "to/a.c").stat()
+        self.assertEqual((before.st_ctime_ns, before.st_mtime_ns), (after.st_ctime_ns, after.st_mtime_ns))
+
+    def test_a_file_that_is_gone_goes_and_what_make_has_built_stays(self) -> None:
+        (self.path / "to/a.o").write_text("object")
+        (self.path / "from/b.c").unlink()
+        self.sync(self.path / "from", self.path / "to")
+        self.assertEqual(sorted(path.name for path in (self.path / "to").glob("[ab].*")), ["a.c", "a.o"])
+
+
+class Jobs(unittest.TestCase):
+    def test_tests_of_cargo_and_of_python_are_counted(self) -> None:
+        self.assertEqual(count("test result: ok. 3 passed; 0 failed; 1 ignored\ntest result: FAILED. 2 passed; 1 failed; 0"), (5, 1))
+        self.assertEqual(count("Ran 7 tests in 0.1s\n\nFAILED (failures=1, errors=2, skipped=1)\n"), (3, 3))
+        self.assertEqual(count("Ran 1 test in 0.1s\n\nOK\n"), (1, 0))
+
+    def test_a_job_that_fails_without_naming_a_test_is_one_failure(self) -> None:
+        (result,) = run_all([Job("x", ["sh", "-c", "echo 'test result: ok. 2 passed; 0 failed'; exit 70"], Path("/"))], 1)
+        self.assertEqual((result.passed, result.failed), (2, 1))
+
+    def test_a_job_that_runs_no_test_is_a_failure(self) -> None:
+        (result,) = run_all([Job("x", ["true"], Path("/"))], 1)
+        self.assertEqual(result.failed, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The command line of strobe: one module a subcommand.
+//!
+//! A library only so that `strobe-assets` can write the manual pages and
+//! completions from the same definitions.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+mod board;
+mod list;
+mod progress;
+mod record;
+mod report;
+mod status;
+mod term;
+
+/// Record any channels on any event into rows, and lose nothing silently.
+#[derive(Parser)]
+#[command(
+    name = "strobe",
+    version,
+    after_help = "Exit status: 0 complete; 1 could not run; 3 something was missed, lost or failed; \
+                  130 interrupted."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    List(list::Args),
+    Record(Box<record::Args>),
+    Status(status::Args),
+    Board(board::Args),
+}
+
+/// The definition of the command line.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Does what the arguments of this process say.
+pub fn main() -> ExitCode {
+    match Cli::try_parse() {
+        Ok(cli) => match cli.command {
+            Command::List(args) => list::run(&args),
+            Command::Record(args) => record::run(&args),
+            Command::Status(args) => status::run(&args),
+            Command::Board(args) => board::run(args),
+        },
+        // Help and version are answers, on standard output; all else is an
+        // error. Neither can be reported any further if it cannot be printed.
+        Err(message) => {
+            let _ = message.print();
+            if message.use_stderr() {
+                term::COULD_NOT_RUN.into()
+            } else {
+                term::COMPLETE.into()
+            }
+        }
+    }
+}

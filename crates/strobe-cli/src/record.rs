@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe record`: one run, into outputs.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use strobe::channel::column_names;
+use strobe::engine::kernel::{self, Control, DryRun, Run};
+use strobe::engine::Source;
+use strobe::event::{Event, EventSpec};
+use strobe::info::End;
+use strobe::plan::{Plan, Step};
+use strobe::quantity::{duration_ns, show_ns};
+use strobe::record::{record, Options, Stop};
+use strobe::summary::Summary;
+use strobe::{engine, output, record};
+
+use crate::progress::Line;
+use crate::report;
+use crate::term::{self, answer, fail, say};
+
+/// Record channels on every trigger of an event
+///
+/// Standard output gets the rows if an output is `-`; else, with --json, the
+/// account as one JSON object. With both, the account goes to standard error.
+/// Without --json the account is text on standard error.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What triggers a row: timer:1kHz, timer:250us, device.event, or soft (a
+    /// row for each line on standard input)
+    #[arg(long, value_name = "EV")]
+    event: EventSpec,
+
+    /// Channels of a row, in this order
+    #[arg(long, value_name = "CH", value_delimiter = ',', required = true)]
+    read: Vec<String>,
+
+    /// Values to write at each trigger, before the channels are read
+    #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = setting)]
+    set: Vec<Step>,
+
+    /// Who makes the rows
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    engine: EngineChoice,
+
+    /// How the user engine waits for the event
+    #[arg(long, value_name = "HOW")]
+    wait: Option<WaitChoice>,
+
+    /// End after so many rows
+    #[arg(long, value_name = "N", conflicts_with = "duration",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    rows: Option<u64>,
+
+    /// End after this time: 10s, 500ms, 2min
+    #[arg(long = "for", value_name = "TIME", value_parser = duration_ns)]
+    duration: Option<u64>,
+
+    /// Rows the ring holds at least; rounded up to a power of two
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
+    ring: Option<u64>,
+
+    /// Where rows go: FILE.arrows, FILE.csv, or - for CSV on standard output;
+    /// may be given several times
+    #[arg(short, long, value_name = "FILE")]
+    output: Vec<String>,
+
+    /// Print the account as one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Say what would be recorded and what it would cost, and record nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Board file for the user engine
+    #[arg(long, value_name = "FILE")]
+    board: Option<PathBuf>,
+
+    /// Exit with 0 also if something was missed, lost or failed
+    #[arg(long)]
+    allow_loss: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum EngineChoice {
+    /// Whichever can do it
+    Auto,
+    /// The kernel module
+    Kernel,
+    /// A real-time thread of this program
+    User,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum WaitChoice {
+    Block,
+    Hybrid,
+    Spin,
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(
+        "--engine user: this strobe has no user engine yet; leave it out, or use --engine kernel"
+    )]
+    UserEngine,
+    #[error(
+        "--wait: only the user engine has a choice of waiting; leave it out for the kernel engine"
+    )]
+    Wait,
+    #[error(
+        "--board {}: board files are for the user engine; for the kernel engine install it once, \
+         as root: strobe board install {}", .0.display(), .0.display()
+    )]
+    Board(PathBuf),
+    #[error("output {0}: given twice; each output needs a name of its own")]
+    OutputTwice(String),
+    #[error("signals cannot be handled: {0}")]
+    Signals(io::Error),
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    #[error(transparent)]
+    Output(#[from] output::Error),
+    #[error(transparent)]
+    Record(#[from] record::Error),
+}
+
+pub fn run(args: &Args) -> ExitCode {
+    let plan = plan(args);
+    let result = check(args, &plan).and_then(|()| match args.dry_run {
+        true => Ok(show_dry_run(args, &plan, &Control::open()?.dry_run(&plan)?)),
+        false => record_run(args, &plan),
+    });
+    result.unwrap_or_else(fail)
+}
+
+/// What is wrong with the arguments together, before anything is done.
+fn check(args: &Args, plan: &Plan) -> Result<(), Error> {
+    if args.engine == EngineChoice::User {
+        return Err(Error::UserEngine);
+    }
+    if args.wait.is_some() {
+        return Err(Error::Wait);
+    }
+    if let Some(board) = &args.board {
+        return Err(Error::Board(board.clone()));
+    }
+    kernel::check(plan)?;
+    let mut names = HashSet::new();
+    for name in &args.output {
+        output::check(name)?;
+        if !names.insert(name) {
+            return Err(Error::OutputTwice(name.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn plan(args: &Args) -> Plan {
+    let reads = args.read.iter().cloned().map(Step::Read);
+    let by_time = args.duration.zip(args.event.period_ns());
+    Plan {
+        steps: args.set.iter().cloned().chain(reads).collect(),
+        ring: args.ring,
+        // A timer makes a known number of rows in a time.
+        limit: args
+            .rows
+            .or(by_time.map(|(time, period)| (time / period.max(1)).max(1))),
+        ..Plan::new(args.event.clone())
+    }
+}
+
+/// `OUT=V`.
+fn setting(text: &str) -> Result<Step, String> {
+    let (output, value) = text
+        .split_once('=')
+        .ok_or("write OUTPUT=VALUE, as in sim.level=1")?;
+    let number = match value.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        // A negative value is meant as its two's complement.
+        None => value
+            .parse()
+            .ok()
+            .or(value.parse::<i64>().ok().map(|v| v as u64)),
+    };
+    Ok(Step::Write {
+        output: output.to_owned(),
+        value: number
+            .ok_or_else(|| format!("`{value}` is not a whole number; write 12, -1 or 0x1F"))?,
+    })
+}
+
+fn show_dry_run(args: &Args, plan: &Plan, answer_of: &DryRun) -> ExitCode {
+    if args.json {
+        return match serde_json::to_string(answer_of) {
+            Ok(json) => answer(&(json + "\n")),
+            Err(error) => fail(error),
+        };
+    }
+    let names = column_names(&answer_of.channels);
+    let share = plan.event.period_ns().map_or(String::new(), |period| {
+        let percent = 100.0 * answer_of.cost_ns as f64 / period as f64;
+        format!(", {percent:.2} % of the period")
+    });
+    let pair = |key: &str, value: String| [key.to_owned(), value];
+    answer(&term::table(
+        "",
+        &[
+            pair("event", plan.event.to_string()),
+            pair(
+                "columns",
+                format!("row, trigger, time, status, {}", names.join(", ")),
+            ),
+            pair("row", format!("{} bytes", answer_of.row_bytes)),
+            pair(
+                "ring",
+                format!(
+                    "{} rows, {} bytes",
+                    answer_of.ring_rows, answer_of.ring_bytes
+                ),
+            ),
+            pair(
+                "rows",
+                plan.limit
+                    .map_or("until stopped".to_owned(), |n| n.to_string()),
+            ),
+            pair(
+                "cost",
+                format!("{} a row{share}", show_ns(answer_of.cost_ns as f64)),
+            ),
+        ],
+    ))
+}
+
+fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
+    let run = Arc::new(Control::open()?.create(plan)?);
+    let stop = Stop::default();
+    handle_signals(&stop).map_err(Error::Signals)?;
+    if *plan.event.event() == Event::Soft {
+        trigger_by_lines(Arc::clone(&run), stop.clone());
+    }
+    let options = Options {
+        outputs: args.output.clone(),
+        duration: args.duration.map(Duration::from_nanos),
+    };
+    let line = Line::new(plan.limit);
+    let summary = record(run.as_ref(), &options, &stop, &mut |now| line.show(now));
+    line.clear();
+    let summary = summary?;
+    show(args, &summary);
+    Ok(exit_status(&summary, args.allow_loss).into())
+}
+
+/// The first signal ends the recording in an orderly way, the second one at
+/// once.
+fn handle_signals(stop: &Stop) -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let interrupt = || Arc::clone(&stop.interrupt);
+        let status = term::INTERRUPTED.into();
+        signal_hook::flag::register_conditional_shutdown(signal, status, interrupt())?;
+        signal_hook::flag::register(signal, interrupt())?;
+    }
+    Ok(())
+}
+
+/// One trigger for each line on standard input; its end completes the run.
+fn trigger_by_lines(run: Arc<Run>, stop: Stop) {
+    std::thread::spawn(move || {
+        let lines = io::stdin().lock().split(b'\n');
+        for _ in lines.map_while(Result::ok) {
+            // Fails when the run has ended, and before it was started.
+            while run.trigger(1).is_err() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        stop.finish.store(true, Ordering::Relaxed);
+    });
+}
+
+fn show(args: &Args, summary: &Summary) {
+    if args.json {
+        let json = serde_json::to_string(summary).unwrap_or_default();
+        if args.output.iter().any(|name| name == "-") {
+            say(json);
+        } else {
+            answer(&(json + "\n"));
+        }
+    } else if let Some(text) = report::text(summary).strip_suffix('\n') {
+        say(text);
+    }
+    for output in &summary.outputs {
+        if let Some(error) = &output.error {
+            say(format_args!("strobe: output {}: {error}", output.path));
+        }
+    }
+    if let End::Failed(why) = &summary.end {
+        say(format_args!(
+            "strobe: run on event {}: {why}",
+            summary.event
+        ));
+    }
+}
+
+fn exit_status(summary: &Summary, allow_loss: bool) -> u8 {
+    match summary.end {
+        End::Stopped => term::INTERRUPTED,
+        _ if summary.is_whole() || allow_loss => term::COMPLETE,
+        _ => term::NOT_WHOLE,
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The account of a recording in words.
+
+use std::fmt::Write;
+
+use strobe::info::End;
+use strobe::quantity::show_ns;
+use strobe::stats::{Figures, Stats};
+use strobe::summary::Summary;
+
+/// Lines of a histogram.
+const LINES: usize = 8;
+/// Longest bar of a histogram.
+const BAR: u64 = 40;
+
+/// Several lines; the last one ends with a newline.
+pub fn text(summary: &Summary) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_all(&mut text, summary);
+    text
+}
+
+fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
+    let elapsed = show_ns(s.elapsed_s * 1e9);
+    let end = match &s.end {
+        End::Failed(why) => format!("failed: {why}"),
+        end => end.word().to_owned(),
+    };
+    writeln!(
+        to,
+        "{}: {} rows in {elapsed} ({} engine), {end}",
+        s.event,
+        s.rows,
+        s.engine.name()
+    )?;
+    let causes: Vec<String> = s
+        .missed_by
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(cause, count)| format!("{cause} {count}"))
+        .collect();
+    let causes = if causes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", causes.join(", "))
+    };
+    writeln!(
+        to,
+        "missed {}{causes}, lost {}, errors {}",
+        s.missed, s.lost, s.errors
+    )?;
+    if let Some(period) = &s.period_ns {
+        writeln!(to, "period  {}", figures(period))?;
+    }
+    if let Some(late) = &s.late_ns {
+        writeln!(to, "late    {}", figures(late))?;
+    }
+    if s.late.count() > 0 {
+        histogram(to, "late", &s.late)?;
+    } else {
+        histogram(to, "period", &s.period)?;
+    }
+    for output in &s.outputs {
+        let error = output.error.as_ref();
+        let error = error.map_or(String::new(), |e| format!(", then FAILED: {e}"));
+        writeln!(
+            to,
+            "{}: {} rows, {} bytes{error}",
+            output.path, output.rows, output.bytes
+        )?;
+    }
+    Ok(())
+}
+
+fn figures(f: &Figures) -> String {
+    let quantile = |ns: Option<i64>| ns.map_or("-".to_owned(), |ns| show_ns(ns as f64));
+    format!(
+        "min {}, mean {}, max {}, sd {}, p50 {}, p99 {}, p99.9 {}",
+        show_ns(f.min as f64),
+        show_ns(f.mean),
+        show_ns(f.max as f64),
+        show_ns(f.sd),
+        quantile(f.p50),
+        quantile(f.p99),
+        quantile(f.p999)
+    )
+}
+
+fn histogram(to: &mut String, what: &str, stats: &Stats) -> std::fmt::Result {
+    let lines = stats.histogram(LINES);
+    let Some(most) = lines
+        .iter()
+        .map(|(_, count)| *count)
+        .max()
+        .filter(|n| *n > 0)
+    else {
+        return Ok(());
+    };
+    for (start, count) in lines {
+        // At least one mark for a line that is not empty.
+        let marks = u128::from(count) * u128::from(BAR) / u128::from(most);
+        let marks = if count > 0 { marks.max(1) } else { 0 };
+        let bar = "#".repeat(usize::try_from(marks).unwrap_or(0));
+        let start = show_ns(start as f64);
+        let line = format!("  {what} from {start:>9}  {count:>9}  {bar}");
+        writeln!(to, "{}", line.trim_end())?;
+    }
+    Ok(())
+}

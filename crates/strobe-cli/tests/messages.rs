@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the program says, and how it exits, where nothing can be recorded.
+//! These tests need a machine without /dev/strobe; where there is one they
+//! only check what is refused before it is opened.
+
+use std::process::{Command, Output, Stdio};
+
+fn strobe(arguments: &[&str]) -> Output {
+    let program = env!("CARGO_BIN_EXE_strobe");
+    Command::new(program)
+        .args(arguments)
+        .output()
+        .expect("the program runs")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The message of a command that must exit with 1.
+fn refusal(arguments: &[&str]) -> String {
+    let output = strobe(arguments);
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{arguments:?}: {}",
+        stderr(&output)
+    );
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    stderr(&output)
+}
+
+fn record(more: &[&str]) -> String {
+    let usual = ["record", "--event", "timer:1kHz", "--read", "sim.counter"];
+    refusal(&[&usual, more].concat())
+}
+
+#[test]
+fn without_the_module_the_message_says_how_to_load_it() {
+    if std::path::Path::new("/dev/strobe").exists() {
+        return;
+    }
+    for arguments in [
+        vec!["list"],
+        vec!["status"],
+        vec!["list", "--json"],
+        vec!["status", "--json"],
+    ] {
+        let message = refusal(&arguments);
+        assert_eq!(
+            message,
+            "strobe: no /dev/strobe: the kernel engine is not loaded; load it as root: modprobe strobe\n"
+        );
+    }
+    assert!(record(&[]).contains("modprobe strobe"));
+    assert!(record(&["--dry-run"]).contains("modprobe strobe"));
+}
+
+#[test]
+fn an_output_is_not_touched_if_nothing_can_be_recorded() {
+    if std::path::Path::new("/dev/strobe").exists() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("old.csv");
+    std::fs::write(&file, "precious").expect("a file");
+    record(&["-o", file.to_str().expect("a name")]);
+    assert_eq!(std::fs::read_to_string(file).expect("the file"), "precious");
+}
+
+#[test]
+fn usage_errors_exit_with_1() {
+    for (arguments, part) in [
+        (vec!["recrod"], "unrecognized subcommand"),
+        (vec!["record", "--read", "a.b"], "--event"),
+        (vec!["record", "--event", "soft"], "--read"),
+        (
+            vec!["record", "--event", "timer", "--read", "a.b"],
+            "say how often, as in timer:1kHz",
+        ),
+        (
+            vec!["record", "--event", "timer:fast", "--read", "a.b"],
+            "no number",
+        ),
+        (
+            vec!["record", "--event", "timer:1s2", "--read", "a.b"],
+            "is no unit",
+        ),
+    ] {
+        let message = refusal(&arguments);
+        assert!(message.contains(part), "{arguments:?}: {message}");
+    }
+    for (more, part) in [
+        (vec!["--rows", "0"], "'0'"),
+        (vec!["--rows", "5", "--for", "10s"], "cannot be used with"),
+        (
+            vec!["--for", "10"],
+            "is no unit; use ns, us, ms, s, min or h",
+        ),
+        (vec!["--engine", "quantum"], "auto, kernel, user"),
+        (vec!["--set", "sim.latch"], "write OUTPUT=VALUE"),
+        (vec!["--set", "sim.latch=x"], "not a whole number"),
+        (vec!["--ring", "-5"], "-5"),
+    ] {
+        let message = record(&more);
+        assert!(message.contains(part), "{more:?}: {message}");
+    }
+}
+
+#[test]
+fn what_the_kernel_engine_cannot_do_is_refused_with_the_remedy() {
+    assert!(record(&["--engine", "user"]).contains("use --engine kernel"));
+    assert!(record(&["--wait", "spin"]).contains("--wait: only the user engine"));
+    assert!(record(&["--board", "b.toml"]).contains("strobe board install b.toml"));
+    for event in ["uio:edu", "gpio:chip/4:rising", "hpet:64Hz"] {
+        let message = refusal(&["record", "--event", event, "--read", "a.b"]);
+        assert!(
+            message.starts_with(&format!("strobe: event {event}: the kernel engine")),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_is_refused_before_anything_is_done() {
+    assert!(
+        record(&["-o", "scan.txt"]).contains("output scan.txt: unknown format; end the name in")
+    );
+    assert!(record(&["-o", "scan.h5"]).contains("cannot write .h5 files"));
+    assert!(record(&["-o", "a.csv", "-o", "a.csv"]).contains("output a.csv: given twice"));
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    for arguments in [
+        vec!["--help"],
+        vec!["record", "--help"],
+        vec!["--version"],
+        vec!["help"],
+    ] {
+        let output = strobe(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(
+            !output.stdout.is_empty() && output.stderr.is_empty(),
+            "{arguments:?}"
+        );
+    }
+    assert_eq!(
+        strobe(&["--version"]).stdout,
+        format!("strobe {}\n", env!("CARGO_PKG_VERSION")).as_bytes()
+    );
+}
+
+#[test]
+fn nobody_listening_is_no_panic() {
+    for arguments in ["list", "record --event x --read y", "--help"] {
+        for redirection in ["2>&-", ">&-", "2>/dev/full", ">/dev/full"] {
+            let program = env!("CARGO_BIN_EXE_strobe");
+            let status = Command::new("sh")
+                .args(["-c", &format!("{program} {arguments} {redirection}")])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .expect("a shell");
+            // 101 is a panic, none a signal.
+            assert!(
+                matches!(status.code(), Some(0 | 1)),
+                "{arguments} {redirection}: {status}"
+            );
+        }
+    }
+}
+
+#[test]
+fn manual_pages_and_completions_are_written_for_all_subcommands() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let assets = env!("CARGO_BIN_EXE_strobe-assets");
+    let status = Command::new(assets)
+        .arg(dir.path())
+        .status()
+        .expect("the program runs");
+    assert!(status.success());
+    for file in [
+        "man/strobe.1",
+        "man/strobe-record.1",
+        "man/strobe-list.1",
+        "man/strobe-status.1",
+        "man/strobe-board.1",
+        "completions/bash/strobe.bash",
+        "completions/zsh/_strobe",
+        "completions/fish/strobe.fish",
+    ] {
+        let text = std::fs::read_to_string(dir.path().join(file)).unwrap_or_default();
+        assert!(text.contains("strobe"), "{file}");
+    }
+    let usage = Command::new(assets).output().expect("the program runs");
+    assert_eq!(usage.status.code(), Some(1));
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of a channel: how its 64-bit word is to be understood.
+
+use serde::Serialize;
+
+/// How the 64-bit word of a channel is to be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Type {
+    /// Unsigned.
+    U64,
+    /// Two's complement, extended to 64 bits.
+    S64,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+/// What it takes to read a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// May be read in hard interrupt context.
+    Hard,
+    /// May sleep.
+    Sleep,
+    /// Its value arrives later.
+    Async,
+}
+
+/// A scalar: a channel, or an output that a row may write.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Channel {
+    /// `device.channel`.
+    pub name: String,
+    /// Description for people.
+    pub description: String,
+    /// Unit of the scaled value; empty if it has none.
+    pub unit: String,
+    /// How the word is to be understood.
+    #[serde(rename = "type")]
+    pub kind: Type,
+    /// What it takes to read it.
+    pub class: Class,
+    /// Factor from the word to the value.
+    pub scale: f64,
+    /// What is added then.
+    pub offset: f64,
+    /// Significant bits of the word.
+    pub bits: u32,
+    /// Rough time one access takes.
+    pub cost_ns: u32,
+    /// A run uses it.
+    pub in_use: bool,
+}
+
+impl Type {
+    /// The word as a number, before scale and offset.
+    pub fn number(self, word: u64) -> f64 {
+        match self {
+            Type::U64 => word as f64,
+            Type::S64 => word as i64 as f64,
+            Type::F64 => f64::from_bits(word),
+        }
+    }
+
+    /// Its name, as in catalogues and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::U64 => "u64",
+            Type::S64 => "s64",
+            Type::F64 => "f64",
+        }
+    }
+}
+
+impl Class {
+    /// Its name, as in catalogues and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Hard => "hard",
+            Class::Sleep => "sleep",
+            Class::Async => "async",
+        }
+    }
+}
+
+impl Channel {
+    /// The value that a word stands for, in [`Channel::unit`].
+    pub fn value(&self, word: u64) -> f64 {
+        self.kind.number(word) * self.scale + self.offset
+    }
+
+    /// Whether the value is anything but the word itself.
+    pub fn is_scaled(&self) -> bool {
+        self.scale != 1.0 || self.offset != 0.0
+    }
+}
+
+/// Names for the columns of a table: those of the channels, but a channel that
+/// is read several times in a row becomes `name`, `name#2`, `name#3`.
+pub fn column_names(channels: &[Channel]) -> Vec<String> {
+    channels
+        .iter()
+        .enumerate()
+        .map(|(i, channel)| {
+            let before = channels.iter().take(i);
+            match before.filter(|c| c.name == channel.name).count() {
+                0 => channel.name.clone(),
+                n => format!("{}#{}", channel.name, n + 1),
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn channel(name: &str, kind: Type) -> Channel {
+        Channel {
+            name: name.to_owned(),
+            description: format!("{name} of a test"),
+            unit: "V".to_owned(),
+            kind,
+            class: Class::Hard,
+            scale: 1.0,
+            offset: 0.0,
+            bits: 64,
+            cost_ns: 10,
+            in_use: false,
+        }
+    }
+
+    #[test]
+    fn a_word_is_understood_by_its_type_and_scaled() {
+        let mut c = channel("adc.x", Type::S64);
+        assert_eq!(c.value(-3_i64 as u64), -3.0);
+        assert!(!c.is_scaled());
+        c.scale = 0.5;
+        c.offset = 10.0;
+        assert!(c.is_scaled());
+        assert_eq!(c.value(-3_i64 as u64), 8.5);
+        c.kind = Type::U64;
+        assert_eq!(c.value(4), 12.0);
+        c.kind = Type::F64;
+        assert_eq!(c.value((-2.0_f64).to_bits()), 9.0);
+    }
+
+    #[test]
+    fn a_channel_read_twice_gets_two_columns() {
+        let names = ["a.x", "a.y", "a.x", "a.x"].map(|n| channel(n, Type::U64));
+        assert_eq!(column_names(&names), ["a.x", "a.y", "a.x#2", "a.x#3"]);
+    }
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Engines: who makes rows.
+//!
+//! What is above the ring does not know which engine fills it; all it needs is
+//! a [`Source`].
+
+use std::io;
+
+use crate::info::RunInfo;
+use crate::quantity::show_ns;
+use crate::reader::RunReader;
+use crate::uapi;
+
+pub mod kernel;
+
+/// One run, as those above the ring need it. The run ends when it is dropped.
+pub trait Source: Send + Sync {
+    /// What is known of the run; its start times are in the ring.
+    fn info(&self) -> &RunInfo;
+
+    /// Triggers make rows from now on.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    fn start(&self) -> Result<(), Error>;
+
+    /// Ends the run; nothing if it has ended.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    fn stop(&self) -> Result<(), Error>;
+
+    /// Triggers of the event `soft`, one after the other.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    fn trigger(&self, count: u32) -> Result<(), Error>;
+
+    /// A reader that begins with the oldest row there is.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    fn reader(&self) -> Result<RunReader, Error>;
+}
+
+/// Why an engine does not do what it was asked for: the object, and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The module is not there.
+    #[error("no {path}: the kernel engine is not loaded; load it as root: modprobe strobe")]
+    NoModule {
+        /// The control device.
+        path: String,
+    },
+    /// The control device cannot be opened.
+    #[error(
+        "{path}: no permission; become a member of the group strobe (usermod -aG strobe USER, \
+         then log in again), or be root"
+    )]
+    NoPermission {
+        /// The control device.
+        path: String,
+    },
+    /// The control device is not that of this program's module.
+    #[error(
+        "{path}: {call} was refused ({source}); the loaded module and this program are of \
+         different versions: install both from one release, then modprobe -r strobe"
+    )]
+    Version {
+        /// The control device.
+        path: String,
+        /// What was called.
+        call: &'static str,
+        /// The errno.
+        source: io::Error,
+    },
+    /// No such event, channel or output.
+    #[error("{what} {name}: no such {what}; {instead}")]
+    NotHere {
+        /// "event", "channel" or "output".
+        what: &'static str,
+        /// The name asked for.
+        name: String,
+        /// What there is.
+        instead: String,
+    },
+    /// An event of the other engine.
+    #[error(
+        "event {0}: the kernel engine does not have it, and this strobe has no user engine yet; \
+         use timer:PERIOD, soft or device.event (`strobe list` shows them)"
+    )]
+    NotOfKernel(String),
+    /// Period out of bounds, or given where none belongs.
+    #[error("event {event}: a period of {}: it must be from 1 us to 1 h", show_period(*.period_ns))]
+    Period {
+        /// The event, as asked for.
+        event: String,
+        /// Its period.
+        period_ns: Option<u64>,
+    },
+    /// Too many steps.
+    #[error("{0} channels and outputs: a row has at most {max}; split them into several runs", max = uapi::STEPS_MAX)]
+    Steps(usize),
+    /// A channel that cannot be read on this event.
+    #[error("channel {channel}: cannot be read on event {event}; read it in a run of its own, on another event")]
+    Class {
+        /// The channel.
+        channel: String,
+        /// The event.
+        event: String,
+    },
+    /// Another run excludes this one.
+    #[error(
+        "{object}: used by another run, which excludes this one; `strobe status` shows the runs"
+    )]
+    Busy {
+        /// The event, channel or output.
+        object: String,
+    },
+    /// A value that does not fit.
+    #[error("output {output}: {value} does not fit{}", bits.map_or(String::new(), |b| format!("; it has {b} bits")))]
+    Value {
+        /// The output.
+        output: String,
+        /// What was to be written.
+        value: u64,
+        /// Bits it has, if known.
+        bits: Option<u32>,
+    },
+    /// Lateness on an event that is never due.
+    #[error("channel {channel}: event {event} is never due, so no row of it can be late; leave the channel out, or use a timer")]
+    Due {
+        /// The channel.
+        channel: String,
+        /// The event.
+        event: String,
+    },
+    /// A ring of an impossible size.
+    #[error("a ring of {0} rows: it can have from 2 to {max} rows", max = uapi::CAPACITY_MAX)]
+    Capacity(u64),
+    /// More memory than rings may have.
+    #[error(
+        "a ring of {}: all rings together would be larger than the module allows; use a shorter \
+         ring (--ring), or raise /sys/module/strobe/parameters/ring_bytes_max", show_bytes(*.0)
+    )]
+    Memory(u64),
+    /// The system has not enough memory.
+    #[error("a ring of {}: not enough memory; use a shorter ring (--ring)", show_bytes(*.0))]
+    NoMemory(u64),
+    /// The driver of a device refused.
+    #[error("{object}: its driver refused: {source}; see the kernel's log (dmesg)")]
+    Provider {
+        /// The channel or output.
+        object: String,
+        /// Its reason.
+        source: io::Error,
+    },
+    /// A call on a run failed.
+    #[error("run on event {event}: {doing} failed: {source}")]
+    Run {
+        /// The event.
+        event: String,
+        /// What was asked for.
+        doing: &'static str,
+        /// The errno.
+        source: io::Error,
+    },
+    /// The ring is not one that this program reads.
+    #[error("run on event {event}: {source}")]
+    Ring {
+        /// The event.
+        event: String,
+        /// What is wrong with it.
+        source: strobe_ring::AttachError,
+    },
+}
+
+fn show_period(period_ns: Option<u64>) -> String {
+    period_ns.map_or("none".to_owned(), |ns| show_ns(ns as f64))
+}
+
+/// Memory for people.
+fn show_bytes(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    match bytes {
+        0 => "unknown size".to_owned(),
+        b if b < MIB => format!("{} KiB", b.div_ceil(1024)),
+        b => format!("{} MiB", b.div_ceil(MIB)),
+    }
+}

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel engine: `/dev/strobe`.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fs::{open, Mode, OFlags};
+use rustix::io::Errno;
+use strobe_ring::layout::CLOCK_TAI;
+use strobe_ring::{Begin, Engine, Reader, StartTimes, State};
+
+use super::{Error, Source};
+use crate::catalogue::{Catalogue, Device, Event as ListedEvent, RunStatus};
+use crate::channel::{Channel, Class, Type};
+use crate::event::Event;
+use crate::info::{Clock, RunInfo};
+use crate::mmap;
+use crate::plan::{Plan, Step};
+use crate::reader::{RunReader, Wake};
+use crate::uapi::{self, control_op, create_flag, entry_flag, kind, op, why};
+
+/// Whether this engine has events like the one of this plan; a device's own
+/// events are only known to the module.
+///
+/// # Errors
+/// It is an event of the user engine.
+pub fn check(plan: &Plan) -> Result<(), Error> {
+    kernel_event(plan).map(|_| ())
+}
+
+/// The control device, open.
+pub struct Control {
+    path: String,
+    fd: OwnedFd,
+}
+
+/// What a run would be.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct DryRun {
+    /// The values of a row, in their order.
+    pub channels: Vec<Channel>,
+    /// Bytes from row to row.
+    pub row_bytes: u32,
+    /// Rows in the ring.
+    pub ring_rows: u64,
+    /// Bytes of the ring.
+    pub ring_bytes: u64,
+    /// Rough time the steps of one row take.
+    pub cost_ns: u64,
+}
+
+impl Control {
+    /// Opens `/dev/strobe`.
+    ///
+    /// # Errors
+    /// The module is not loaded, or there is no permission.
+    pub fn open() -> Result<Self, Error> {
+        Self::open_at(uapi::DEVICE_PATH)
+    }
+
+    fn open_at(path: &str) -> Result<Self, Error> {
+        let path = path.to_owned();
+        match open(path.as_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(fd) => Ok(Control { path, fd }),
+            Err(Errno::ACCESS | Errno::PERM) => Err(Error::NoPermission { path }),
+            Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Err(Error::NoModule { path }),
+            Err(errno) => Err(Error::Version {
+                path,
+                call: "open",
+                source: errno.into(),
+            }),
+        }
+    }
+
+    /// All that is here.
+    ///
+    /// # Errors
+    /// The module is of another version.
+    pub fn catalogue(&self) -> Result<Catalogue, Error> {
+        let (entries, generation) = self.entries(0)?;
+        Ok(catalogue(&entries, generation))
+    }
+
+    /// What the run would be; nothing is changed.
+    ///
+    /// # Errors
+    /// The run would be refused; the reason.
+    pub fn dry_run(&self, plan: &Plan) -> Result<DryRun, Error> {
+        let (answer, _) = self.call_create(plan, create_flag::DRY_RUN)?;
+        let catalogue = self.catalogue()?;
+        let named = |name: &str| catalogue.channels.iter().find(|c| c.name == name).cloned();
+        let reads = plan.steps.iter().filter(|s| matches!(s, Step::Read(_)));
+        Ok(DryRun {
+            channels: reads.filter_map(|s| named(s.name())).collect(),
+            row_bytes: answer.row_stride,
+            ring_rows: plan.capacity().unwrap_or_else(|| rows_in(&answer)),
+            ring_bytes: answer.ring_bytes,
+            cost_ns: answer.cost_ns,
+        })
+    }
+
+    /// Makes a run; it waits for its start.
+    ///
+    /// # Errors
+    /// The run is refused; the reason.
+    pub fn create(&self, plan: &Plan) -> Result<Run, Error> {
+        let event = plan.event.to_string();
+        let (answer, owner) = self.call_create(plan, 0)?;
+        let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
+        let (entries, _) = self.entries(answer.run)?;
+        let channels = entries.iter().filter(|e| e.kind == kind::CHANNEL);
+        let mut run = Run {
+            owner,
+            info: RunInfo {
+                engine: Engine::Kernel,
+                kernel: rustix::system::uname()
+                    .release()
+                    .to_string_lossy()
+                    .into_owned(),
+                event,
+                run: answer.run,
+                clock: plan.clock,
+                period_ns: None,
+                capacity: 0,
+                limit: plan.limit,
+                start: StartTimes::default(),
+                channels: channels.map(channel).collect(),
+            },
+        };
+        // The ring knows best what it is.
+        let reader = run.reader()?;
+        let header = reader.ring().header();
+        run.info.capacity = header.geometry.capacity();
+        run.info.period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
+        run.info.clock = match header.clock {
+            CLOCK_TAI => Clock::Tai,
+            _ => Clock::Monotonic,
+        };
+        Ok(run)
+    }
+
+    /// A reader of somebody's run, from the oldest row there is.
+    ///
+    /// # Errors
+    /// There is no such run, or it is not to be read by others.
+    pub fn reader(&self, run: u32) -> Result<RunReader, Error> {
+        reader(self.fd.as_fd(), run, &format!("number {run}"))
+    }
+
+    fn call_create(
+        &self,
+        plan: &Plan,
+        flags: u32,
+    ) -> Result<(uapi::Create, Option<OwnedFd>), Error> {
+        let (event, period_ns) = kernel_event(plan)?;
+        let not_here = |what, name: &str| self.not_here(what, name);
+        let mut create = uapi::Create {
+            flags: flags | if plan.shared { create_flag::SHARED } else { 0 },
+            event: fixed(event).ok_or_else(|| not_here("event", event))?,
+            period_ns,
+            capacity: plan.capacity().unwrap_or(0),
+            limit: plan.limit.unwrap_or(uapi::NO_LIMIT),
+            clock: match plan.clock {
+                Clock::Monotonic => strobe_ring::layout::CLOCK_MONOTONIC,
+                Clock::Tai => CLOCK_TAI,
+            },
+            ..uapi::Create::EMPTY
+        };
+        let steps: Vec<uapi::Step> = plan
+            .steps
+            .iter()
+            .map(|step| {
+                let (op, value) = match step {
+                    Step::Read(_) => (op::READ, 0),
+                    Step::Write { value, .. } => (op::WRITE, *value),
+                };
+                let name = fixed(step.name()).ok_or_else(|| not_here(what(step), step.name()))?;
+                let flags = 0;
+                Ok(uapi::Step {
+                    op,
+                    flags,
+                    value,
+                    name,
+                })
+            })
+            .collect::<Result<_, Error>>()?;
+        match uapi::create(self.fd.as_fd(), &mut create, &steps) {
+            Ok(owner) => Ok((create, owner)),
+            Err(errno) => Err(self.refusal(plan, &create, errno)),
+        }
+    }
+
+    /// The words for a `STROBE_CREATE` that failed.
+    fn refusal(&self, plan: &Plan, answer: &uapi::Create, errno: Errno) -> Error {
+        let event = plan.event.to_string();
+        let source = io::Error::from(errno);
+        let fault = usize::try_from(answer.fault_step).ok();
+        let step = fault.and_then(|index| plan.steps.get(index));
+        let name = step.map_or("", Step::name).to_owned();
+        let object = match step {
+            Some(step) => format!("{} {name}", what(step)),
+            None => format!("event {event}"),
+        };
+        match answer.why {
+            why::EVENT => self.not_here("event", &event),
+            why::PERIOD => Error::Period {
+                event,
+                period_ns: plan.event.period_ns(),
+            },
+            why::STEPS => Error::Steps(plan.steps.len()),
+            why::NAME => self.not_here(step.map_or("channel", what), &name),
+            why::CLASS => Error::Class {
+                channel: name,
+                event,
+            },
+            why::BUSY => Error::Busy { object },
+            why::VALUE => Error::Value {
+                bits: self.output_bits(&name),
+                output: name,
+                value: answer_value(step),
+            },
+            why::DUE => Error::Due {
+                channel: name,
+                event,
+            },
+            why::CAPACITY => Error::Capacity(answer.capacity),
+            why::MEMORY => Error::Memory(answer.ring_bytes),
+            why::PROVIDER => Error::Provider { object, source },
+            why::STEP | why::CLOCK => self.other_version("STROBE_CREATE", errno),
+            _ => match errno {
+                Errno::NOMEM => Error::NoMemory(answer.ring_bytes),
+                Errno::NOTTY | Errno::INVAL | Errno::TOOBIG => {
+                    self.other_version("STROBE_CREATE", errno)
+                }
+                _ => Error::Run {
+                    event,
+                    doing: "its creation",
+                    source,
+                },
+            },
+        }
+    }
+
+    fn not_here(&self, what: &'static str, name: &str) -> Error {
+        // If the catalogue fails as well, the name alone has to do.
+        let catalogue = self.catalogue().unwrap_or_default();
+        let instead = match what {
+            "event" => catalogue.instead_of_event(),
+            "output" => catalogue.instead_of_output(name),
+            _ => catalogue.instead_of_channel(name),
+        };
+        Error::NotHere {
+            what,
+            name: name.to_owned(),
+            instead,
+        }
+    }
+
+    fn output_bits(&self, name: &str) -> Option<u32> {
+        let catalogue = self.catalogue().ok()?;
+        let output = catalogue.outputs.iter().find(|o| o.name == name)?;
+        Some(output.bits)
+    }
+
+    fn other_version(&self, call: &'static str, errno: Errno) -> Error {
+        Error::Version {
+            path: self.path.clone(),
+            call,
+            source: errno.into(),
+        }
+    }
+
+    /// The catalogue of everything, or of one run.
+    fn entries(&self, run: u32) -> Result<(Vec<uapi::Entry>, u64), Error> {
+        let mut entries = Vec::new();
+        loop {
+            let list = uapi::list(self.fd.as_fd(), run, &mut entries)
+                .map_err(|errno| self.other_version("STROBE_LIST", errno))?;
+            let count = usize::try_from(list.count).unwrap_or(usize::MAX);
+            if count <= entries.len() {
+                entries.truncate(count);
+                return Ok((entries, list.generation));
+            }
+            // A little more: something may come between the calls.
+            entries.resize(count.saturating_add(8), uapi::Entry::EMPTY);
+        }
+    }
+}
+
+/// A run of the kernel engine. It ends when this is dropped.
+pub struct Run {
+    owner: OwnedFd,
+    info: RunInfo,
+}
+
+impl Run {
+    /// Makes a running run pause: triggers are not counted.
+    ///
+    /// # Errors
+    /// It is not running.
+    pub fn pause(&self) -> Result<(), Error> {
+        self.control("the pause", control_op::PAUSE, 0)
+    }
+
+    /// Makes a paused run go on.
+    ///
+    /// # Errors
+    /// It is not paused.
+    pub fn resume(&self) -> Result<(), Error> {
+        self.control("going on", control_op::RESUME, 0)
+    }
+
+    /// Where the run is.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn state(&self) -> Result<State, Error> {
+        let answer = self.call("the status", control_op::STATUS, 0)?;
+        Ok(State::from_raw(answer.state))
+    }
+
+    fn control(&self, doing: &'static str, op: u32, count: u32) -> Result<(), Error> {
+        self.call(doing, op, count).map(|_| ())
+    }
+
+    fn call(&self, doing: &'static str, op: u32, count: u32) -> Result<uapi::Control, Error> {
+        uapi::control(self.owner.as_fd(), op, count).map_err(|errno| Error::Run {
+            event: self.info.event.clone(),
+            doing,
+            source: errno.into(),
+        })
+    }
+}
+
+impl Source for Run {
+    fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    fn start(&self) -> Result<(), Error> {
+        self.control("the start", control_op::START, 0)
+    }
+
+    fn stop(&self) -> Result<(), Error> {
+        self.control("the stop", control_op::STOP, 0)
+    }
+
+    fn trigger(&self, count: u32) -> Result<(), Error> {
+        self.control("the trigger", control_op::TRIGGER, count)
+    }
+
+    fn reader(&self) -> Result<RunReader, Error> {
+        reader(self.owner.as_fd(), 0, &self.info.event)
+    }
+}
+
+fn reader(fd: std::os::fd::BorrowedFd<'_>, run: u32, event: &str) -> Result<RunReader, Error> {
+    let failed = |doing| {
+        move |errno: Errno| Error::Run {
+            event: event.to_owned(),
+            doing,
+            source: errno.into(),
+        }
+    };
+    let (fd, bytes) = uapi::reader(fd, run).map_err(failed("making a reader"))?;
+    let memory = mmap::map(fd.as_fd(), bytes).map_err(failed("mapping its ring"))?;
+    let ring = Reader::attach(memory, Begin::Oldest).map_err(|source| Error::Ring {
+        event: event.to_owned(),
+        source,
+    })?;
+    Ok(RunReader::new(ring, Box::new(RingFd(fd))))
+}
+
+/// A ring fd: sleeps by `STROBE_ARM` and poll.
+struct RingFd(OwnedFd);
+
+impl Wake for RingFd {
+    fn wait(&self, _: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
+        uapi::arm(self.0.as_fd(), rows)?;
+        let timeout = Timespec::try_from(timeout).map_err(|_| io::ErrorKind::InvalidInput)?;
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+/// Name and period of an event, if it is one of this engine.
+fn kernel_event(plan: &Plan) -> Result<(&str, u64), Error> {
+    match plan.event.event() {
+        Event::Timer { period_ns } => Ok(("timer", *period_ns)),
+        Event::Soft => Ok(("soft", 0)),
+        Event::Device(name) => Ok((name, 0)),
+        Event::Gpio { .. } | Event::Uio(_) | Event::Hpet { .. } => {
+            Err(Error::NotOfKernel(plan.event.to_string()))
+        }
+    }
+}
+
+fn what(step: &Step) -> &'static str {
+    match step {
+        Step::Read(_) => "channel",
+        Step::Write { .. } => "output",
+    }
+}
+
+fn answer_value(step: Option<&Step>) -> u64 {
+    match step {
+        Some(Step::Write { value, .. }) => *value,
+        _ => 0,
+    }
+}
+
+/// Rows of a ring whose size the module chose: header and padding are smaller
+/// than the rows, and their number is a power of two.
+fn rows_in(answer: &uapi::Create) -> u64 {
+    let rows = answer.ring_bytes.checked_div(u64::from(answer.row_stride));
+    rows.unwrap_or(0).checked_ilog2().map_or(0, |log| 1 << log)
+}
+
+/// A name as the contract wants it, if it fits and has no NUL.
+fn fixed<const N: usize>(name: &str) -> Option<[u8; N]> {
+    let mut array = [0; N];
+    let (to, end) = array.split_at_mut_checked(name.len())?;
+    to.copy_from_slice(name.as_bytes());
+    (!end.is_empty() && !name.contains('\0')).then_some(array)
+}
+
+/// The text before the NUL.
+fn text(array: &[u8]) -> String {
+    let text = array.split(|byte| *byte == 0).next().unwrap_or(array);
+    String::from_utf8_lossy(text).into_owned()
+}
+
+fn catalogue(entries: &[uapi::Entry], generation: u64) -> Catalogue {
+    let mut catalogue = Catalogue {
+        generation,
+        ..Catalogue::default()
+    };
+    for entry in entries {
+        let in_use = entry.flags & entry_flag::IN_USE != 0;
+        let (name, description) = (text(&entry.name), text(&entry.text));
+        match entry.kind {
+            kind::DEVICE => catalogue.devices.push(Device {
+                name,
+                description,
+                in_use,
+            }),
+            kind::CHANNEL => catalogue.channels.push(channel(entry)),
+            kind::OUTPUT => catalogue.outputs.push(channel(entry)),
+            kind::EVENT => catalogue.events.push(ListedEvent {
+                name,
+                description,
+                periodic: entry.flags & entry_flag::PERIODIC != 0,
+                in_use,
+            }),
+            kind::RUN => catalogue.runs.push(run_status(entry)),
+            // A kind of a later module; nothing to show for it.
+            _ => {}
+        }
+    }
+    catalogue
+}
+
+fn channel(entry: &uapi::Entry) -> Channel {
+    let value = entry.value();
+    Channel {
+        name: text(&entry.name),
+        description: text(&entry.text),
+        unit: text(&value.unit),
+        kind: match value.kind {
+            1 => Type::S64,
+            2 => Type::F64,
+            _ => Type::U64,
+        },
+        class: match value.cost_class {
+            1 => Class::Sleep,
+            2 => Class::Async,
+            _ => Class::Hard,
+        },
+        scale: f64::from_bits(value.scale),
+        offset: f64::from_bits(value.offset),
+        bits: value.bits,
+        cost_ns: value.cost_ns,
+        in_use: entry.flags & entry_flag::IN_USE != 0,
+    }
+}
+
+fn run_status(entry: &uapi::Entry) -> RunStatus {
+    let run = entry.run();
+    RunStatus {
+        run: entry.id,
+        engine: Engine::Kernel.name(),
+        event: text(&entry.name),
+        program: text(&entry.text),
+        state: State::from_raw(run.state),
+        error: run.error,
+        channels: run.channels,
+        readers: run.readers,
+        uid: run.uid,
+        pid: run.pid,
+        capacity: run.capacity,
+        limit: Some(run.limit).filter(|limit| *limit != uapi::NO_LIMIT),
+        rows: run.head,
+        triggers: run.triggers,
+        missed: run.triggers.saturating_sub(run.head),
+        period_ns: run.period_ns,
+        elapsed_ns: run.elapsed_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::*;
+
+fn plan(event: &str) -> Plan {
+    let mut plan = Plan::new(event.parse().expect("an event"));
+    plan.steps = vec![
+        Step::Write {
+            output: "sim.latch".into(),
+            value: 256,
+        },
+        Step::Read("sim.foo".into()),
+    ];
+    plan
+}
+
+/// A control device that answers nothing, so that messages have no catalogue.
+fn deaf() -> Control {
+    Control::open_at("/dev/null").expect("/dev/null")
+}
+
+fn refusal(event: &str, why: u32, fault_step: u32, errno: Errno) -> String {
+    let answer = uapi::Create {
+        why,
+        fault_step,
+        capacity: 3,
+        ring_bytes: 5 << 20,
+        ..uapi::Create::EMPTY
+    };
+    deaf().refusal(&plan(event), &answer, errno).to_string()
+}
+
+#[test]
+fn without_a_module_the_remedy_is_to_load_it() {
+    let error = Control::open_at("/dev/nonexistent")
+        .err()
+        .map(|e| e.to_string());
+    assert_eq!(
+        error.as_deref(),
+        Some("no /dev/nonexistent: the kernel engine is not loaded; load it as root: modprobe strobe")
+    );
+}
+
+#[test]
+fn a_device_that_is_not_strobe_is_named_with_the_remedy() {
+    let error = deaf().catalogue().map_err(|e| e.to_string());
+    assert_eq!(
+        error,
+        Err("/dev/null: STROBE_LIST was refused (Inappropriate ioctl for device (os error 25)); the loaded \
+             module and this program are of different versions: install both from one release, then \
+             modprobe -r strobe"
+            .to_owned())
+    );
+}
+
+#[test]
+fn every_refusal_names_the_object() {
+    let none = u32::MAX;
+    for (why, step, errno, object) in [
+        (
+            why::EVENT,
+            none,
+            Errno::NOENT,
+            "event sim.bar: no such event",
+        ),
+        (why::STEPS, none, Errno::INVAL, "2 channels and outputs"),
+        (
+            why::NAME,
+            1,
+            Errno::NOENT,
+            "channel sim.foo: no such channel",
+        ),
+        (
+            why::NAME,
+            0,
+            Errno::NOENT,
+            "output sim.latch: no such output",
+        ),
+        (
+            why::CLASS,
+            1,
+            Errno::OPNOTSUPP,
+            "channel sim.foo: cannot be read on event sim.bar",
+        ),
+        (
+            why::BUSY,
+            1,
+            Errno::BUSY,
+            "channel sim.foo: used by another run",
+        ),
+        (
+            why::BUSY,
+            none,
+            Errno::BUSY,
+            "event sim.bar: used by another run",
+        ),
+        (
+            why::VALUE,
+            0,
+            Errno::RANGE,
+            "output sim.latch: 256 does not fit",
+        ),
+        (
+            why::DUE,
+            1,
+            Errno::OPNOTSUPP,
+            "channel sim.foo: event sim.bar is never due",
+        ),
+        (why::CAPACITY, none, Errno::INVAL, "a ring of 3 rows"),
+        (why::MEMORY, none, Errno::NOSPC, "a ring of 5 MiB"),
+        (
+            why::PROVIDER,
+            1,
+            Errno::IO,
+            "channel sim.foo: its driver refused",
+        ),
+        (
+            why::CLOCK,
+            none,
+            Errno::INVAL,
+            "/dev/null: STROBE_CREATE was refused",
+        ),
+        (0, none, Errno::NOMEM, "a ring of 5 MiB: not enough memory"),
+        (
+            0,
+            none,
+            Errno::MFILE,
+            "run on event sim.bar: its creation failed: Too many open files",
+        ),
+        // A module of a later version may know more reasons, and more steps.
+        (
+            99,
+            77,
+            Errno::IO,
+            "run on event sim.bar: its creation failed",
+        ),
+    ] {
+        let message = refusal("sim.bar", why, step, errno);
+        assert!(message.starts_with(object), "{message}");
+    }
+    let message = refusal("timer:2h", why::PERIOD, none, Errno::INVAL);
+    assert_eq!(
+        message,
+        "event timer:2h: a period of 7200 s: it must be from 1 us to 1 h"
+    );
+}
+
+#[test]
+fn events_of_the_user_engine_are_refused() {
+    for event in ["gpio:chip/1:both", "uio:edu", "hpet:64Hz"] {
+        let error = kernel_event(&plan(event))
+            .map(|_| ())
+            .map_err(|e| e.to_string());
+        assert!(error.is_err_and(|e| e.starts_with(&format!("event {event}: the kernel engine"))));
+    }
+    assert!(matches!(
+        kernel_event(&plan("timer:1kHz")),
+        Ok(("timer", 1_000_000))
+    ));
+    assert!(matches!(
+        kernel_event(&plan("sim.pulse")),
+        Ok(("sim.pulse", 0))
+    ));
+}
+
+#[test]
+fn a_name_that_does_not_fit_is_not_cut() {
+    assert_eq!(fixed::<4>("abc"), Some(*b"abc\0"));
+    assert_eq!(fixed::<4>("abcd"), None);
+    assert_eq!(fixed::<4>("abcdefgh"), None);
+    assert_eq!(fixed::<4>("a\0b"), None);
+    assert_eq!(text(b"abc\0zz"), "abc");
+    assert_eq!(text(b"abcd"), "abcd");
+}
+
+#[test]
+fn the_size_of_a_ring_tells_its_rows() {
+    let answer = |ring_bytes, row_stride| uapi::Create {
+        ring_bytes,
+        row_stride,
+        ..uapi::Create::EMPTY
+    };
+    assert_eq!(rows_in(&answer(4096 + 1024 * 64, 64)), 1024);
+    assert_eq!(rows_in(&answer(8192 + 16384 * 128, 128)), 16384);
+    assert_eq!(rows_in(&answer(0, 0)), 0);
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of a run: before its first row, and after its last.
+
+use serde::{Serialize, Serializer};
+use strobe_ring::layout::MISSED_CAUSES;
+use strobe_ring::{Engine, Missed, StartTimes};
+
+use crate::channel::Channel;
+
+/// Clock of all times of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// CLOCK_MONOTONIC.
+    Monotonic,
+    /// CLOCK_TAI.
+    Tai,
+}
+
+impl Clock {
+    /// Its name, as in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Clock::Monotonic => "monotonic",
+            Clock::Tai => "tai",
+        }
+    }
+}
+
+/// A run, as it is known when it has been started. All of it goes into files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunInfo {
+    /// Who makes the rows.
+    pub engine: Engine,
+    /// Release of the kernel it runs on.
+    pub kernel: String,
+    /// The event, as it was asked for.
+    pub event: String,
+    /// Number of the run.
+    pub run: u32,
+    /// Clock of all times.
+    pub clock: Clock,
+    /// Distance of triggers, if the event has one.
+    pub period_ns: Option<u64>,
+    /// Rows in the ring.
+    pub capacity: u64,
+    /// Rows the run will make at most; `None`: until it is stopped.
+    pub limit: Option<u64>,
+    /// When it was started, and when its first trigger was due; all 0 before.
+    pub start: StartTimes,
+    /// The values of a row, in their order.
+    pub channels: Vec<Channel>,
+}
+
+impl RunInfo {
+    /// When trigger 0 was due, if the event is ever due.
+    pub fn first_due_ns(&self) -> Option<u64> {
+        self.period_ns.map(|_| self.start.first_due)
+    }
+}
+
+/// How a recording ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// All that was asked for was done.
+    Complete,
+    /// It was interrupted.
+    Stopped,
+    /// The run failed; the text says why.
+    Failed(String),
+}
+
+impl Serialize for End {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            End::Failed(why) => to.collect_str(&format_args!("failed: {why}")),
+            end => to.serialize_str(end.word()),
+        }
+    }
+}
+
+impl End {
+    /// In one word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            End::Complete => "complete",
+            End::Stopped => "stopped",
+            End::Failed(_) => "failed",
+        }
+    }
+}
+
+/// The account of a run that has ended, for one reader of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Totals {
+    /// Rows the run made.
+    pub rows: u64,
+    /// Triggers there were.
+    pub triggers: u64,
+    /// Triggers that made no row, by cause.
+    pub missed_by: [u64; MISSED_CAUSES],
+    /// Rows that were overwritten before this reader came.
+    pub lost: u64,
+    /// Rows in which a channel failed.
+    pub errors: u64,
+    /// When the run ended, on its clock.
+    pub end_time_ns: u64,
+    /// How it ended.
+    pub end: End,
+}
+
+impl Totals {
+    /// Triggers that made no row.
+    pub fn missed(&self) -> u64 {
+        self.triggers - self.rows.min(self.triggers)
+    }
+
+    /// Causes by name. Those that this version knows are always there, others
+    /// if they occurred.
+    pub fn missed_by_name(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let known = Missed::Source as usize;
+        let causes = Missed::NAMES.into_iter().zip(self.missed_by).enumerate();
+        causes
+            .filter(move |(cause, (_, count))| *cause <= known || *count > 0)
+            .map(|(_, named)| named)
+    }
+
+    /// Whether each trigger made a row, each row arrived and each channel of
+    /// it was read.
+    pub fn is_whole(&self) -> bool {
+        self.missed() == 0 && self.lost == 0 && self.errors == 0
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn info(channels: Vec<Channel>) -> RunInfo {
+        RunInfo {
+            engine: Engine::Kernel,
+            kernel: "6.12.0".into(),
+            event: "timer:10kHz".into(),
+            run: 7,
+            clock: Clock::Monotonic,
+            period_ns: Some(100_000),
+            capacity: 1024,
+            limit: Some(5000),
+            start: StartTimes {
+                time: 1_000,
+                realtime: 2_000,
+                tai: 3_000,
+                first_due: 1_500,
+            },
+            channels,
+        }
+    }
+
+    pub(crate) fn totals(rows: u64) -> Totals {
+        Totals {
+            rows,
+            triggers: rows + 3,
+            missed_by: [1, 0, 2, 0, 0, 0, 0, 0],
+            lost: 4,
+            errors: 0,
+            end_time_ns: 9_000,
+            end: End::Complete,
+        }
+    }
+
+    #[test]
+    fn unknown_causes_are_named_once_they_occur() {
+        let mut totals = totals(10);
+        assert_eq!(totals.missed(), 3);
+        let names = |t: &Totals| t.missed_by_name().map(|(n, _)| n).collect::<Vec<_>>();
+        assert_eq!(names(&totals), ["overrun", "busy", "throttled", "source"]);
+        totals.missed_by[6] = 1;
+        assert_eq!(names(&totals).last(), Some(&"cause6"));
+    }
+
+    #[test]
+    fn whole_means_nothing_missed_lost_or_failed() {
+        let whole = Totals {
+            triggers: 10,
+            missed_by: [0; 8],
+            lost: 0,
+            ..totals(10)
+        };
+        assert!(whole.is_whole());
+        assert!(!totals(10).is_whole());
+        assert!(!Totals {
+            lost: 1,
+            ..whole.clone()
+        }
+        .is_whole());
+        assert!(!Totals {
+            errors: 1,
+            ..whole.clone()
+        }
+        .is_whole());
+        assert!(!Totals {
+            triggers: 11,
+            ..whole
+        }
+        .is_whole());
+    }
+}

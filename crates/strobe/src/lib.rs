@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! strobe: on every event, read a set of channels from any devices into one
+//! row, and lose nothing silently.
+//!
+//! A [`plan::Plan`] says what a run is to do, an engine ([`engine`]) does it,
+//! a [`reader::RunReader`] reads its rows, and [`record`] brings them into
+//! outputs ([`output`]) with an exact account ([`summary::Summary`]).
+//!
+//! ```no_run
+//! use strobe::engine::kernel::Control;
+//! use strobe::plan::{Plan, Step};
+//! use strobe::record::{record, Options, Stop};
+//!
+//! let mut plan = Plan::new("timer:1kHz".parse()?);
+//! plan.steps.push(Step::Read("sim.counter".into()));
+//! plan.limit = Some(1000);
+//! let run = Control::open()?.create(&plan)?;
+//! let options = Options { outputs: vec!["scan.arrows".into()], ..Options::default() };
+//! let summary = record(&run, &options, &Stop::default(), &mut |_| {})?;
+//! println!("{} rows, {} missed, {} lost", summary.rows, summary.missed, summary.lost);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(unsafe_code)]
+
+pub mod board;
+pub mod catalogue;
+pub mod channel;
+pub mod engine;
+pub mod event;
+pub mod info;
+mod mmap;
+pub mod output;
+pub mod plan;
+pub mod quantity;
+pub mod reader;
+pub mod record;
+pub mod stats;
+pub mod summary;
+pub mod timing;
+mod uapi;
+
+pub use strobe_ring as ring;

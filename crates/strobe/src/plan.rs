@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a run is to do, whichever engine does it.
+
+use crate::event::EventSpec;
+use crate::info::Clock;
+
+/// One step of a row; steps are done in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Read a channel.
+    Read(String),
+    /// Write an output.
+    Write {
+        /// `device.output`.
+        output: String,
+        /// What to write.
+        value: u64,
+    },
+}
+
+impl Step {
+    /// The channel or output.
+    pub fn name(&self) -> &str {
+        match self {
+            Step::Read(name) | Step::Write { output: name, .. } => name,
+        }
+    }
+}
+
+/// One event, an ordered list of steps, one ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// What makes rows.
+    pub event: EventSpec,
+    /// What a row is made of.
+    pub steps: Vec<Step>,
+    /// Rows the ring is to hold at least; `None`: the engine's choice.
+    pub ring: Option<u64>,
+    /// Rows to make; `None`: until the run is stopped.
+    pub limit: Option<u64>,
+    /// Clock of all times.
+    pub clock: Clock,
+    /// Whether anybody who can see the run may read its ring.
+    pub shared: bool,
+}
+
+impl Plan {
+    /// Nothing but rows on this event, until stopped.
+    pub fn new(event: EventSpec) -> Self {
+        Plan {
+            event,
+            steps: Vec::new(),
+            ring: None,
+            limit: None,
+            clock: Clock::Monotonic,
+            shared: false,
+        }
+    }
+
+    /// Rows in the ring: what was asked for, rounded up to a power of two.
+    /// `None`: the engine's choice. Too large numbers stay as they are, for the
+    /// engine to refuse.
+    pub fn capacity(&self) -> Option<u64> {
+        self.ring
+            .map(|rows| rows.max(2).checked_next_power_of_two().unwrap_or(rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ring_is_rounded_up_to_a_power_of_two() {
+        let mut plan = Plan::new("soft".parse().expect("an event"));
+        assert_eq!(plan.capacity(), None);
+        for (asked, got) in [(0, 2), (1, 2), (2, 2), (3, 4), (1000, 1024), (1024, 1024)] {
+            plan.ring = Some(asked);
+            assert_eq!(plan.capacity(), Some(got));
+        }
+        plan.ring = Some(u64::MAX);
+        assert_eq!(plan.capacity(), Some(u64::MAX));
+    }
+}

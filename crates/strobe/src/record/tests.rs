@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recording from an engine of the tests: a ring in memory and a writer that
+//! does what the test says.
+
+use std::sync::Mutex;
+
+use strobe_ring::{Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, StartTimes, Writer};
+
+use super::*;
+use crate::channel::{tests::channel, Type};
+use crate::info::tests;
+use crate::reader::Wake;
+
+/// A run whose producer acts whenever the recorder sleeps.
+struct TestRun {
+    info: RunInfo,
+    memory: Memory,
+    producer: Arc<Mutex<Producer>>,
+    wait_fails: bool,
+}
+
+struct Producer {
+    writer: Writer,
+    /// What to do at each sleep of the recorder, in this order.
+    acts: std::vec::IntoIter<Act>,
+}
+
+type Act = Box<dyn FnOnce(&mut Writer) + Send>;
+
+fn act(act: impl FnOnce(&mut Writer) + Send + 'static) -> Act {
+    Box::new(act)
+}
+
+/// Rows of one channel, one every 100 ns from `from` on.
+fn push(writer: &mut Writer, from: u64, rows: u64) {
+    for n in from..from + rows {
+        writer.push(1_000 + 100 * n, 0, &[7 * n]);
+    }
+}
+
+fn run(capacity: u64, limit: u64, acts: Vec<Act>) -> TestRun {
+    let mut info = tests::info(vec![channel("sim.counter", Type::U64)]);
+    info.capacity = capacity;
+    info.limit = Some(limit);
+    info.period_ns = Some(100);
+    let geometry = Geometry::new(1, capacity, limit).expect("a shape");
+    let header = Header {
+        geometry,
+        clock: 1,
+        period_ns: 100,
+        run: 7,
+        engine: strobe_ring::Engine::User,
+    };
+    let memory = MemoryMut::zeroed(usize::try_from(geometry.bytes()).expect("a small ring"));
+    let writer = Writer::create(memory, &header).expect("a writer");
+    TestRun {
+        info,
+        memory: writer.for_reader(),
+        producer: Arc::new(Mutex::new(Producer {
+            writer,
+            acts: acts.into_iter(),
+        })),
+        wait_fails: false,
+    }
+}
+
+impl TestRun {
+    fn record(&self, options: &Options, stop: &Stop) -> Summary {
+        record(self, options, stop, &mut |_| {}).expect("a recording")
+    }
+
+    fn account(&self) -> Summary {
+        self.record(&Options::default(), &Stop::default())
+    }
+}
+
+impl Source for TestRun {
+    fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    fn start(&self) -> Result<(), engine::Error> {
+        let times = StartTimes {
+            time: 900,
+            first_due: 1_000,
+            ..StartTimes::default()
+        };
+        self.producer
+            .lock()
+            .expect("the lock")
+            .writer
+            .start(times)
+            .expect("a start");
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), engine::Error> {
+        let mut producer = self.producer.lock().expect("the lock");
+        producer.writer.finish(strobe_ring::End::Stopped, 5_000);
+        Ok(())
+    }
+
+    fn trigger(&self, _: u32) -> Result<(), engine::Error> {
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<RunReader, engine::Error> {
+        let ring = Reader::attach(self.memory.clone(), Begin::Oldest).expect("a reader");
+        let wake = Acting {
+            producer: Arc::clone(&self.producer),
+            fails: self.wait_fails,
+        };
+        Ok(RunReader::new(ring, Box::new(wake)))
+    }
+}
+
+struct Acting {
+    producer: Arc<Mutex<Producer>>,
+    fails: bool,
+}
+
+impl Wake for Acting {
+    fn wait(&self, _: &Reader, _: u64, _: Duration) -> io::Result<()> {
+        if self.fails {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let mut producer = self.producer.lock().expect("the lock");
+        if let Some(act) = producer.acts.next() {
+            act(&mut producer.writer);
+        }
+        Ok(())
+    }
+}
+
+/// The limit was reached.
+fn done() -> Act {
+    act(|w| w.finish(strobe_ring::End::Done, 2_000_000_900))
+}
+
+#[test]
+fn every_row_of_a_complete_run_is_accounted_for() {
+    let run = run(
+        1024,
+        30,
+        vec![act(|w| push(w, 0, 20)), act(|w| push(w, 20, 10)), done()],
+    );
+    let summary = run.account();
+    assert_eq!(summary.end, End::Complete);
+    assert_eq!((summary.rows, summary.missed, summary.lost), (30, 0, 0));
+    assert_eq!(summary.start_time_ns, 900);
+    assert_eq!(summary.elapsed_s, 2.0);
+    assert!(summary.is_whole());
+    assert_eq!(summary.period.count(), 29);
+    assert_eq!(summary.late_ns.map(|f| (f.min, f.max)), Some((0, 0)));
+}
+
+#[test]
+fn missed_triggers_and_lost_rows_are_told_apart() {
+    let run = run(
+        16,
+        100,
+        vec![
+            act(|w| {
+                push(w, 0, 5);
+                w.miss(Missed::Overrun, 3);
+                w.miss(Missed::Throttled, 1);
+            }),
+            // 40 rows through a ring of 16: the guard row leaves 15 to read.
+            act(|w| push(w, 9, 40)),
+            act(|w| w.finish(strobe_ring::End::Done, 9_000)),
+        ],
+    );
+    let summary = run.account();
+    assert_eq!(summary.rows, 45);
+    assert_eq!(summary.missed, 4);
+    assert_eq!(
+        summary.missed_by,
+        [("overrun", 3), ("busy", 0), ("throttled", 1), ("source", 0)]
+    );
+    assert_eq!(summary.lost, 25);
+    assert_eq!(summary.end, End::Complete);
+    assert!(!summary.is_whole());
+}
+
+#[test]
+fn an_interrupted_recording_keeps_what_was_made() {
+    let stop = Stop::default();
+    let interrupt = Arc::clone(&stop.interrupt);
+    let run = run(
+        1024,
+        1_000,
+        vec![act(move |w| {
+            push(w, 0, 10);
+            interrupt.store(true, Ordering::Relaxed);
+        })],
+    );
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("a.csv");
+    let options = Options {
+        outputs: vec![path.to_str().expect("a name").to_owned()],
+        duration: None,
+    };
+    let summary = run.record(&options, &stop);
+    assert_eq!((summary.end, summary.rows), (End::Stopped, 10));
+    let lines = std::fs::read_to_string(path).expect("the file");
+    assert_eq!(lines.lines().count(), 11);
+    assert_eq!(lines.lines().last(), Some("9,9,1900,0,63"));
+}
+
+#[test]
+fn rows_are_in_the_file_before_the_recorder_sleeps() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("a.csv");
+    let options = Options {
+        outputs: vec![path.to_str().expect("a name").to_owned()],
+        duration: None,
+    };
+    let lines = Arc::new(Mutex::new(0));
+    let seen = Arc::clone(&lines);
+    let look = act(move |_| {
+        let text = std::fs::read_to_string(path).expect("the file");
+        *seen.lock().expect("the lock") = text.lines().count();
+    });
+    let run = run(1024, 30, vec![act(|w| push(w, 0, 5)), look, done()]);
+    run.record(&options, &Stop::default());
+    assert_eq!(*lines.lock().expect("the lock"), 6);
+}
+
+#[test]
+fn a_recording_that_is_told_to_finish_is_complete() {
+    let stop = Stop::default();
+    stop.finish.store(true, Ordering::Relaxed);
+    let summary = run(1024, 1_000, vec![]).record(&Options::default(), &stop);
+    assert_eq!((summary.end, summary.rows), (End::Complete, 0));
+    assert_eq!((summary.period_ns, summary.late_ns), (None, None));
+}
+
+#[test]
+fn a_recording_of_limited_time_ends_by_itself() {
+    let options = Options {
+        outputs: vec![],
+        duration: Some(Duration::from_millis(1)),
+    };
+    let mut run = run(1024, 1_000, vec![]);
+    run.info.limit = None;
+    let summary = run.record(&options, &Stop::default());
+    assert_eq!(summary.end, End::Complete);
+}
+
+#[test]
+fn a_run_that_fails_says_why() {
+    let gone = Errno::NODEV.raw_os_error();
+    let summary = run(
+        1024,
+        1_000,
+        vec![
+            act(|w| push(w, 0, 10)),
+            act(move |w| w.finish(strobe_ring::End::Failed(-gone), 3_400)),
+        ],
+    )
+    .account();
+    let why = "a device of the run went away after 2.5 us".to_owned();
+    assert_eq!((summary.end, summary.rows), (End::Failed(why), 10));
+}
+
+#[test]
+fn an_output_that_fails_does_not_stop_the_others() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| dir.path().join(name).to_str().expect("a name").to_owned();
+    std::os::unix::fs::symlink("/dev/full", path("full.csv")).expect("a link");
+    let run = run(1024, 30, vec![act(|w| push(w, 0, 30)), done()]);
+    let options = Options {
+        outputs: vec![path("full.csv"), path("good.csv")],
+        duration: None,
+    };
+    let summary = run.record(&options, &Stop::default());
+    assert_eq!(summary.end, End::Complete);
+    assert!(!summary.is_whole());
+    let [full, good] = summary.outputs.as_slice() else {
+        panic!("two outputs")
+    };
+    assert_eq!((full.rows, good.rows), (0, 30));
+    assert!(full
+        .error
+        .as_ref()
+        .is_some_and(|e| e.contains("No space left")));
+    assert_eq!(good.error, None);
+}
+
+#[test]
+fn with_no_output_left_the_run_is_ended() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("full.arrows");
+    std::os::unix::fs::symlink("/dev/full", &path).expect("a link");
+    let options = Options {
+        outputs: vec![path.to_str().expect("a name").to_owned()],
+        duration: None,
+    };
+    let summary = run(1024, 30, vec![]).record(&options, &Stop::default());
+    assert_eq!(summary.end, End::Failed("no output is left".to_owned()));
+    let error = summary.outputs[0].error.as_deref().unwrap_or_default();
+    assert!(error.starts_with("No space left on device"), "{error}");
+}
+
+#[test]
+fn a_ring_that_cannot_be_waited_for_ends_the_run() {
+    let mut run = run(1024, 30, vec![]);
+    run.wait_fails = true;
+    let End::Failed(why) = run.account().end else {
+        panic!("it failed")
+    };
+    assert!(why.starts_with("cannot wait: "), "{why}");
+}
+
+#[test]
+fn nothing_is_started_if_an_output_cannot_be_made() {
+    let run = run(1024, 30, vec![]);
+    let options = Options {
+        outputs: vec!["/nonexistent/a.csv".to_owned()],
+        duration: None,
+    };
+    let error = record(&run, &options, &Stop::default(), &mut |_| {});
+    assert!(matches!(error, Err(Error::Output(_))));
+    let state = run.producer.lock().expect("the lock").writer.state();
+    assert_eq!(state, State::Ready);
+}
+
+#[test]
+fn two_recordings_of_the_same_rows_are_the_same_bytes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let files = ["a.arrows", "b.arrows"].map(|name| {
+        let path = dir.path().join(name);
+        let run = run(
+            1024,
+            30,
+            vec![act(|w| push(w, 0, 20)), act(|w| push(w, 20, 10)), done()],
+        );
+        let options = Options {
+            outputs: vec![path.to_str().expect("a name").to_owned()],
+            duration: None,
+        };
+        run.record(&options, &Stop::default());
+        std::fs::read(path).expect("the file")
+    });
+    assert!(files[0] == files[1]);
+    assert!(files[0].len() > 1000);
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The account of a recording, for people and for programs.
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use strobe_ring::Engine;
+
+use crate::channel::column_names;
+use crate::info::{End, RunInfo, Totals};
+use crate::stats::{Figures, Stats};
+use crate::timing::Timing;
+
+/// What one output got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OutputSummary {
+    /// Its name.
+    pub path: String,
+    /// Rows that are in it.
+    pub rows: u64,
+    /// Bytes that are in it.
+    pub bytes: u64,
+    /// Why it ended early, if it did.
+    pub error: Option<String>,
+}
+
+/// The account of a recording. As JSON, exactly the keys that are documented.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Who made the rows.
+    #[serde(serialize_with = "engine_name")]
+    pub engine: Engine,
+    /// The event, as it was asked for.
+    pub event: String,
+    /// Names of the columns.
+    pub channels: Vec<String>,
+    /// Rows the run made.
+    pub rows: u64,
+    /// Triggers that made no row.
+    pub missed: u64,
+    /// The same by cause.
+    #[serde(serialize_with = "in_order")]
+    pub missed_by: Vec<(&'static str, u64)>,
+    /// Rows made, but overwritten before they were read.
+    pub lost: u64,
+    /// Rows in which a channel failed.
+    pub errors: u64,
+    /// When the run was started, on its clock.
+    pub start_time_ns: u64,
+    /// From its start to its end.
+    pub elapsed_s: f64,
+    /// Time from row to row; `None` with fewer than two rows.
+    pub period_ns: Option<Figures>,
+    /// Time from due to row; `None` if that is not known.
+    pub late_ns: Option<Figures>,
+    /// What each output got.
+    pub outputs: Vec<OutputSummary>,
+    /// How it ended.
+    pub end: End,
+    /// All periods.
+    #[serde(skip)]
+    pub period: Stats,
+    /// All latenesses.
+    #[serde(skip)]
+    pub late: Stats,
+}
+
+impl Summary {
+    /// The account of a run that has ended.
+    pub fn new(
+        info: &RunInfo,
+        totals: Totals,
+        timing: Timing,
+        outputs: Vec<OutputSummary>,
+    ) -> Self {
+        let elapsed_ns = totals.end_time_ns.saturating_sub(info.start.time);
+        Summary {
+            engine: info.engine,
+            event: info.event.clone(),
+            channels: column_names(&info.channels),
+            rows: totals.rows,
+            missed: totals.missed(),
+            missed_by: totals.missed_by_name().collect(),
+            lost: totals.lost,
+            errors: totals.errors,
+            start_time_ns: info.start.time,
+            elapsed_s: elapsed_ns as f64 / 1e9,
+            period_ns: timing.period.figures(),
+            late_ns: timing.late.figures(),
+            outputs,
+            end: totals.end,
+            period: timing.period,
+            late: timing.late,
+        }
+    }
+
+    /// Whether all that was asked for is there: no trigger missed, no row
+    /// lost, no channel, output or run failed.
+    pub fn is_whole(&self) -> bool {
+        self.end == End::Complete
+            && self.missed == 0
+            && self.lost == 0
+            && self.errors == 0
+            && self.outputs.iter().all(|o| o.error.is_none())
+    }
+}
+
+fn engine_name<S: Serializer>(engine: &Engine, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(engine.name())
+}
+
+fn in_order<S: Serializer>(pairs: &[(&'static str, u64)], to: S) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(Some(pairs.len()))?;
+    for (key, value) in pairs {
+        map.serialize_entry(key, value)?;
+    }
+    map.end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::{tests::channel, Type};
+    use crate::info::tests::{info, totals};
+
+    #[test]
+    fn the_account_has_exactly_the_documented_keys() {
+        let info = info(vec![channel("sim.counter", Type::U64)]);
+        let mut timing = Timing::new(&info);
+        (0..5).for_each(|late| timing.late.add(late));
+        let output = OutputSummary {
+            path: "a.csv".into(),
+            rows: 6,
+            bytes: 99,
+            error: None,
+        };
+        let mut totals = totals(10);
+        totals.end = End::Failed("a device went away".into());
+        totals.end_time_ns = 1_500_001_000;
+        let summary = Summary::new(&info, totals, timing, vec![output]);
+        let json = serde_json::to_string(&summary).expect("JSON");
+        assert_eq!(
+            json,
+            "{\"engine\":\"kernel\",\"event\":\"timer:10kHz\",\"channels\":[\"sim.counter\"],\
+             \"rows\":10,\"missed\":3,\
+             \"missed_by\":{\"overrun\":1,\"busy\":0,\"throttled\":2,\"source\":0},\
+             \"lost\":4,\"errors\":0,\"start_time_ns\":1000,\"elapsed_s\":1.5,\
+             \"period_ns\":null,\
+             \"late_ns\":{\"min\":0,\"mean\":2.0,\"max\":4,\"sd\":1.4142135623730951,\
+             \"p50\":2,\"p99\":null,\"p999\":null},\
+             \"outputs\":[{\"path\":\"a.csv\",\"rows\":6,\"bytes\":99,\"error\":null}],\
+             \"end\":\"failed: a device went away\"}"
+        );
+        assert!(!summary.is_whole());
+    }
+}

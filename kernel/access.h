@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One access to a register, compiled to a step: for row.c and register.c. */
+/* One access to a register: for row.c and register.c. MEM64 has its address in io, too. */
 #ifndef _STROBE_ACCESS_H
 #define _STROBE_ACCESS_H
 
@@ -16,70 +16,70 @@ static __always_inline u64 strobe_cut_field(const struct strobe_action *action, 
 	return action->is_signed ? (u64)((s64)raw >> action->right) : raw >> action->right;
 }
 
-static __always_inline u64 strobe_access_read(const struct strobe_action *action)
+static __always_inline u64 strobe_access_read(u8 access, void __iomem *io)
 {
-	switch (action->access) {
+	switch (access) {
 	case STROBE_ACCESS_MEM64:
-		return READ_ONCE(*action->mem);
+		return READ_ONCE(*(u64 __force *)io);
 	case STROBE_ACCESS_MMIO8:
-		return readb(action->io);
+		return readb(io);
 	case STROBE_ACCESS_MMIO16:
-		return readw(action->io);
+		return readw(io);
 	case STROBE_ACCESS_MMIO32:
-		return readl(action->io);
+		return readl(io);
 	case STROBE_ACCESS_MMIO64:
-		return readq(action->io);
+		return readq(io);
 	case STROBE_ACCESS_MMIO16BE:
-		return swab16(readw(action->io));
+		return swab16(readw(io));
 	case STROBE_ACCESS_MMIO32BE:
-		return swab32(readl(action->io));
+		return swab32(readl(io));
 	case STROBE_ACCESS_MMIO64BE:
-		return swab64(readq(action->io));
+		return swab64(readq(io));
 	case STROBE_ACCESS_IO8:
-		return ioread8(action->io);
+		return ioread8(io);
 	case STROBE_ACCESS_IO16:
-		return ioread16(action->io);
+		return ioread16(io);
 	case STROBE_ACCESS_IO32:
-		return ioread32(action->io);
+		return ioread32(io);
 	}
 	return 0;
 }
 
-static __always_inline void strobe_access_write(const struct strobe_action *action)
+static __always_inline void strobe_access_write(u8 access, void __iomem *io, u64 value)
 {
-	switch (action->access) {
+	switch (access) {
 	case STROBE_ACCESS_MEM64:
-		WRITE_ONCE(*action->mem, action->value);
+		WRITE_ONCE(*(u64 __force *)io, value);
 		break;
 	case STROBE_ACCESS_MMIO8:
-		writeb(action->value, action->io);
+		writeb(value, io);
 		break;
 	case STROBE_ACCESS_MMIO16:
-		writew(action->value, action->io);
+		writew(value, io);
 		break;
 	case STROBE_ACCESS_MMIO32:
-		writel(action->value, action->io);
+		writel(value, io);
 		break;
 	case STROBE_ACCESS_MMIO64:
-		writeq(action->value, action->io);
+		writeq(value, io);
 		break;
 	case STROBE_ACCESS_MMIO16BE:
-		writew(swab16(action->value), action->io);
+		writew(swab16(value), io);
 		break;
 	case STROBE_ACCESS_MMIO32BE:
-		writel(swab32(action->value), action->io);
+		writel(swab32(value), io);
 		break;
 	case STROBE_ACCESS_MMIO64BE:
-		writeq(swab64(action->value), action->io);
+		writeq(swab64(value), io);
 		break;
 	case STROBE_ACCESS_IO8:
-		iowrite8(action->value, action->io);
+		iowrite8(value, io);
 		break;
 	case STROBE_ACCESS_IO16:
-		iowrite16(action->value, action->io);
+		iowrite16(value, io);
 		break;
 	case STROBE_ACCESS_IO32:
-		iowrite32(action->value, action->io);
+		iowrite32(value, io);
 		break;
 	}
 }

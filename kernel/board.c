@@ -181,7 +181,8 @@ static int board_register(const struct board *board, const struct strobe_board_r
 {
 	reg->access = board_access(board, raw);
 	reg->shift = raw->shift;
-	reg->bits = raw->bits;
+	/* A whole register needs no cutting. */
+	reg->bits = raw->bits == 8 * raw->width ? 0 : raw->bits;
 	reg->is_signed = raw->flags & STROBE_BOARD_SIGNED;
 	reg->io = board->bars[raw->bar] + raw->offset;
 	if (reg->access == STROBE_ACCESS_CALL)

@@ -7,9 +7,12 @@
  * other work. So every CPU has a leaky bucket. A trigger pays for the time its
  * steps took and for the overhead around them, by a factor that leaves the rest
  * of the CPU to others; what would go deeper into debt than a short burst makes
- * no row and is counted as missed, STROBE_MISSED_THROTTLED. A timer then also
- * sleeps until there is room again, since its interrupts cost even when they
- * make no rows.
+ * no row and is counted as missed, STROBE_MISSED_THROTTLED.
+ *
+ * A run whose trigger is refused books its next row: it pays for it at once,
+ * and is admitted when that time has come, whatever the others do meanwhile.
+ * So an overloaded CPU is shared by all runs, none goes without. A timer sleeps
+ * until then, since its interrupts cost even when they make no rows.
  *
  * The overhead is measured when the module is loaded: a busy loop watches a
  * cheap clock, and a timer fires into it; the smallest step of the clock across
@@ -27,9 +30,14 @@
 #include "compat.h"
 
 #define BURST_NS	(500 * NSEC_PER_USEC)
-#define OVERHEAD_MAX_NS	(50 * NSEC_PER_USEC)
-#define PROBE_NS	(20 * NSEC_PER_USEC)
+#define LONGEST_NS	(20 * NSEC_PER_MSEC)
+/* Of the probe: its period, firings that are enough, and that are all. */
+#define PROBE_NS	(100 * NSEC_PER_USEC)
+#define PROBES_GOOD	16
 #define PROBES		64
+/* Where nothing could be measured; and more than any machine takes. */
+#define OVERHEAD_NS	(3 * NSEC_PER_USEC)
+#define OVERHEAD_MAX_NS	(50 * NSEC_PER_USEC)
 
 static unsigned int budget = 80;
 module_param(budget, uint, 0444);
@@ -38,7 +46,13 @@ MODULE_PARM_DESC(budget, "percent of a CPU that hard interrupts of strobe may ta
 struct strobe_budget_rates strobe_rates;
 DEFINE_PER_CPU(struct strobe_budget, strobe_budget);
 
-static u64 to_ns(u64 ticks)
+/**
+ * strobe_budget_ns() - ticks as nanoseconds.
+ * @ticks: of the budget's clock.
+ *
+ * Context: any.
+ */
+u64 strobe_budget_ns(u64 ticks)
 {
 	return mul_u64_u64_div_u64(ticks, 1024 * NSEC_PER_USEC, strobe_rates.ticks_per_us);
 }
@@ -46,25 +60,6 @@ static u64 to_ns(u64 ticks)
 static u64 to_ticks(u64 ns)
 {
 	return mul_u64_u64_div_u64(ns, strobe_rates.ticks_per_us, 1024 * NSEC_PER_USEC);
-}
-
-/**
- * strobe_budget_refuse() - a trigger was not admitted.
- * @budget: of this CPU.
- * @start: budget's clock when it came.
- *
- * The interrupt itself has to be paid for all the same.
- *
- * Context: hard.
- * Return: ns until there is room again.
- */
-u64 strobe_budget_refuse(struct strobe_budget *budget, u64 start)
-{
-	/* More debt than charges can make: the clock has gone back. */
-	if ((s64)(budget->busy - start) > (s64)(8 * strobe_rates.burst))
-		budget->busy = start + strobe_rates.burst;
-	strobe_budget_charge(budget, start, 0);
-	return to_ns(budget->busy - start - strobe_rates.burst);
 }
 
 /**
@@ -76,8 +71,8 @@ u64 strobe_budget_refuse(struct strobe_budget *budget, u64 start)
  */
 u64 strobe_budget_hold(u64 spent)
 {
-	spent = min(spent, strobe_rates.burst) + strobe_rates.overhead;
-	return to_ns((spent * strobe_rates.factor) >> 8);
+	spent = min(spent, strobe_rates.longest) + strobe_rates.overhead;
+	return strobe_budget_ns((spent * strobe_rates.factor) >> 8);
 }
 
 /**
@@ -114,10 +109,37 @@ static enum hrtimer_restart probe_fire(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
+/* The least that a firing took from a busy loop; 0 if it was never seen alone. */
+static u64 probe_overhead(struct probe *probe)
+{
+	unsigned int seen = 0, good = 0;
+	u64 before, least = 0;
+
+	before = strobe_budget_clock();
+	while (seen < PROBES && good < PROBES_GOOD) {
+		u64 clock = strobe_budget_clock();
+		unsigned int fired = READ_ONCE(probe->fired);
+
+		/*
+		 * It fired between the look at "fired" before and this one;
+		 * "before" was read ahead of the former look. On a busy host
+		 * several firings come in a row, which says nothing.
+		 */
+		if (fired - seen == 1) {
+			u64 taken = strobe_budget_clock() - before;
+
+			least = good++ ? min(least, taken) : taken;
+		}
+		seen = fired;
+		before = clock;
+	}
+	return least;
+}
+
 /**
  * strobe_budget_init() - measure this machine.
  *
- * Takes one to two milliseconds with preemption off.
+ * Takes some milliseconds with preemption off.
  *
  * Context: process, module init.
  * Return: 0, or -EINVAL for a bad module parameter.
@@ -125,8 +147,7 @@ static enum hrtimer_restart probe_fire(struct hrtimer *timer)
 int strobe_budget_init(void)
 {
 	struct probe probe = { };
-	u64 before, least = U64_MAX, ticks;
-	unsigned int seen = 0;
+	u64 ticks, overhead;
 	ktime_t time;
 
 	if (budget < 10 || budget > 95) {
@@ -140,33 +161,19 @@ int strobe_budget_init(void)
 	time = ktime_get();
 	ticks = strobe_budget_clock();
 	hrtimer_start(&probe.timer, PROBE_NS, HRTIMER_MODE_REL_PINNED_HARD);
-	before = ticks;
-	while (seen < PROBES) {
-		u64 clock = strobe_budget_clock();
-		unsigned int fired = READ_ONCE(probe.fired);
-
-		/*
-		 * It fired between the look at "fired" before and this one, on
-		 * a slow machine several times in a row; "before" was read
-		 * ahead of the former look.
-		 */
-		if (fired != seen)
-			least = min(least, (strobe_budget_clock() - before) / (fired - seen));
-		seen = fired;
-		before = clock;
-	}
+	overhead = probe_overhead(&probe);
+	hrtimer_cancel(&probe.timer);
 	ticks = strobe_budget_clock() - ticks;
 	time = ktime_get() - time;
 	preempt_enable();
-	hrtimer_cancel(&probe.timer);
 	destroy_hrtimer_on_stack(&probe.timer);
 
 	strobe_rates.ticks_per_us = max(1ULL, div64_u64(ticks * 1024, ktime_to_us(time)));
 	strobe_rates.burst = to_ticks(BURST_NS);
-	/* A machine that is slower than that was stopped by its host meanwhile. */
-	strobe_rates.overhead = min(least, to_ticks(OVERHEAD_MAX_NS));
+	strobe_rates.longest = to_ticks(LONGEST_NS);
+	strobe_rates.overhead = min(overhead ?: to_ticks(OVERHEAD_NS), to_ticks(OVERHEAD_MAX_NS));
 	strobe_rates.factor = 256 * 100 / budget;
 	pr_info("a trigger costs %llu ns around its steps; budget %u %%\n",
-		to_ns(strobe_rates.overhead), budget);
+		strobe_budget_ns(strobe_rates.overhead), budget);
 	return 0;
 }

@@ -22,15 +22,18 @@ struct strobe_budget {
 
 /**
  * struct strobe_budget_rates - constants; written when the module is loaded.
- * @overhead: ticks a trigger costs around its steps: interrupt entry and exit,
- *	timer reprogramming.
+ * @overhead: ticks an interrupt costs around its steps: entry and exit, timer
+ *	reprogramming.
  * @burst: ticks of hard work that may come at once.
+ * @longest: ticks that one row is charged at most: a virtual CPU that was
+ *	stopped by its host in mid-row has not used that time.
  * @factor: 256 * 100 / percent: ticks to pay for a tick of work.
  * @ticks_per_us: of the budget's clock, * 1024.
  */
 struct strobe_budget_rates {
 	u64	overhead;
 	u64	burst;
+	u64	longest;
 	u64	factor;
 	u64	ticks_per_us;
 };
@@ -48,26 +51,21 @@ static inline u64 strobe_budget_clock(void)
 #endif
 }
 
-/* May a trigger that came at @start make a row? */
+/* Is there room for a row at @start? */
 static inline bool strobe_budget_admits(const struct strobe_budget *budget, u64 start)
 {
 	return (s64)(budget->busy - start) <= (s64)strobe_rates.burst;
 }
 
-/* Pay for a trigger that came at @start and whose steps took @spent. */
+/* Pay for @spent ticks of work, from @start on, or from where it is booked. */
 static inline void strobe_budget_charge(struct strobe_budget *budget, u64 start, u64 spent)
 {
 	u64 from = (s64)(budget->busy - start) > 0 ? budget->busy : start;
 
-	/*
-	 * One row is never charged more than a burst: a virtual CPU that was
-	 * stopped by its host in mid-row has not used that time.
-	 */
-	spent = min(spent, strobe_rates.burst) + strobe_rates.overhead;
 	budget->busy = from + ((spent * strobe_rates.factor) >> 8);
 }
 
-u64 strobe_budget_refuse(struct strobe_budget *budget, u64 start);
+u64 strobe_budget_ns(u64 ticks);
 u64 strobe_budget_hold(u64 spent);
 u64 strobe_budget_slack(u64 period);
 int strobe_budget_init(void);

@@ -132,7 +132,11 @@ enum strobe_source {
  * @head: rows made.
  * @triggers: triggers known.
  * @due: when the next trigger of the timer is due, CLOCK_MONOTONIC.
+ * @held: grid point until which the budget forbids the timer; 0: none.
  * @status: of the next row.
+ * @booked: the next row is paid for, and due at
+ * @slot: on the budget's clock.
+ * @row_ticks: what was paid for its steps: what the last such row took.
  * @state: enum strobe_state. RUNNING to DONE by the producer, all other changes
  *	under strobe_registry and @lock with the producer silent.
  *
@@ -146,10 +150,12 @@ enum strobe_source {
  * @entry: in the list of runs.
  * @event: the event; NULL for the built-in ones or once released.
  * @released: devices are not used any more.
+ * @attached: the producer may produce.
  *
  * @lock: see above.
  * @wake_lock: protects @readers and what they want.
- * @readers: struct strobe_reader.
+ * @readers: struct strobe_reader_file; all of them, for the end of the run.
+ * @waiting: those of them that want to be woken at a row.
  * @reader_count: how many.
  * @done: releases the devices after the producer has ended the run.
  * @kref: one for the owner fd, one for each reader.
@@ -184,7 +190,11 @@ struct strobe_run {
 	u64				head;
 	u64				triggers;
 	u64				due;
+	u64				held;
 	u64				status;
+	bool				booked;
+	u64				slot;
+	u64				row_ticks;
 	u32				state;
 
 	u64				wake_at;
@@ -195,10 +205,12 @@ struct strobe_run {
 	struct list_head		entry;
 	struct strobe_event		*event;
 	bool				released;
+	bool				attached;
 
 	struct mutex			lock;		/* see above */
 	spinlock_t			wake_lock;	/* see above */
 	struct list_head		readers;
+	struct list_head		waiting;
 	u32				reader_count;
 	struct work_struct		done;
 	struct kref			kref;
@@ -277,9 +289,11 @@ int strobe_ring_mmap(struct strobe_ring *ring, struct vm_area_struct *vma);
 
 /* reader.c */
 long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg);
-void strobe_wake_readers(struct irq_work *work);
+void strobe_wake_waiting(struct irq_work *work);
+void strobe_wake_all(struct strobe_run *run);
 
 /* register.c */
+unsigned int strobe_register_bits(enum strobe_access access);
 int strobe_register_check(const struct strobe_register *reg);
 void strobe_register_compile(struct strobe_action *action, const struct strobe_register *reg);
 

@@ -26,11 +26,14 @@
 #include "internal.h"
 
 #define NOT_WAITING	U64_MAX
+/* Ring fds of one run: the irq_work may have to wake all of them. */
+#define READERS_MAX	256
 
 /**
  * struct strobe_reader_file - one ring fd.
  * @run: its run; a reference.
  * @entry: in run->readers, under run->wake_lock.
+ * @waiting: in run->waiting, under run->wake_lock.
  * @wanted: least head at which to wake somebody; under run->wake_lock.
  * @armed: by STROBE_ARM; 0 if not. Written by the ioctl, read by poll.
  * @next: cursor of read().
@@ -40,6 +43,7 @@
 struct strobe_reader_file {
 	struct strobe_run	*run;
 	struct list_head	entry;
+	struct list_head	waiting;
 	u64			wanted;
 	u64			armed;
 	u64			next;
@@ -60,40 +64,53 @@ static u64 load_head(const struct strobe_run *run)
 }
 
 /**
- * strobe_wake_readers() - wake all whose rows are there.
+ * strobe_wake_waiting() - wake those whose rows are there.
  * @work: run->wake.
  *
- * Context: hard interrupt, or a thread on PREEMPT_RT; also process.
+ * Who does not wait costs nothing here, and there are READERS_MAX at most.
+ *
+ * Context: hard interrupt, or a thread on PREEMPT_RT.
  */
-void strobe_wake_readers(struct irq_work *work)
+void strobe_wake_waiting(struct irq_work *work)
 {
 	struct strobe_run *run = container_of(work, struct strobe_run, wake);
-	struct strobe_reader_file *reader;
+	struct strobe_reader_file *reader, *next;
 	u64 least = NOT_WAITING;
-	bool final;
 	u64 head;
 
+	/* The producer has ended the run: the rest is for a process. */
+	if (is_final(run))
+		schedule_work(&run->done);
 	scoped_guard(spinlock_irqsave, &run->wake_lock) {
-		final = is_final(run);
 		head = load_head(run);
-		list_for_each_entry(reader, &run->readers, entry) {
-			/* The end is news for everybody, also who waits for no row. */
-			if (final) {
-				wake_up_interruptible_poll(&reader->queue,
-							   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
-			} else if (head >= reader->wanted) {
-				reader->wanted = NOT_WAITING;
-				wake_up_interruptible_poll(&reader->queue,
-							   EPOLLIN | EPOLLRDNORM);
-			} else {
+		list_for_each_entry_safe(reader, next, &run->waiting, waiting) {
+			if (head < reader->wanted) {
 				least = min(least, reader->wanted);
+				continue;
 			}
+			reader->wanted = NOT_WAITING;
+			list_del_init(&reader->waiting);
+			wake_up_interruptible_poll(&reader->queue, EPOLLIN | EPOLLRDNORM);
 		}
 		WRITE_ONCE(run->wake_at, least);
 	}
-	/* The producer has ended the run itself: its devices are free now. */
-	if (final && !READ_ONCE(run->released))
-		schedule_work(&run->done);
+}
+
+/**
+ * strobe_wake_all() - the run has ended: news for every reader, also for those
+ * that wait for no row.
+ * @run: the run; final.
+ *
+ * Context: process.
+ */
+void strobe_wake_all(struct strobe_run *run)
+{
+	struct strobe_reader_file *reader;
+
+	scoped_guard(spinlock_irqsave, &run->wake_lock)
+		list_for_each_entry(reader, &run->readers, entry)
+			wake_up_interruptible_poll(&reader->queue,
+						   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
 }
 
 static void want(struct strobe_reader_file *reader, u64 row)
@@ -103,6 +120,8 @@ static void want(struct strobe_reader_file *reader, u64 row)
 	scoped_guard(spinlock_irqsave, &run->wake_lock) {
 		/* Others may sleep on the same fd; who is woken early looks again. */
 		reader->wanted = min(reader->wanted, row);
+		if (list_empty(&reader->waiting))
+			list_add_tail(&reader->waiting, &run->waiting);
 		if (row < run->wake_at)
 			WRITE_ONCE(run->wake_at, row);
 	}
@@ -265,15 +284,40 @@ static void reader_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "strobe-armed:\t%llu\n", READ_ONCE(reader->armed));
 }
 
+/* Make the reader one of its run's; there is a bound to how many wait. */
+static int join(struct strobe_reader_file *reader)
+{
+	struct strobe_run *run = reader->run;
+	int ret = 0;
+
+	scoped_guard(spinlock_irqsave, &run->wake_lock) {
+		if (run->reader_count < READERS_MAX) {
+			list_add_tail(&reader->entry, &run->readers);
+			WRITE_ONCE(run->reader_count, run->reader_count + 1);
+		} else {
+			ret = -EUSERS;
+		}
+	}
+	return ret;
+}
+
+static void leave(struct strobe_reader_file *reader)
+{
+	struct strobe_run *run = reader->run;
+
+	scoped_guard(spinlock_irqsave, &run->wake_lock) {
+		list_del(&reader->entry);
+		list_del(&reader->waiting);
+		WRITE_ONCE(run->reader_count, run->reader_count - 1);
+	}
+}
+
 static int reader_release(struct inode *inode, struct file *file)
 {
 	struct strobe_reader_file *reader = file->private_data;
 	struct strobe_run *run = reader->run;
 
-	scoped_guard(spinlock_irqsave, &run->wake_lock) {
-		list_del(&reader->entry);
-		run->reader_count--;
-	}
+	leave(reader);
 	mutex_destroy(&reader->lock);
 	kfree(reader);
 	strobe_run_put(run);
@@ -317,29 +361,30 @@ static struct file *open_reader(struct strobe_run *run, const struct strobe_read
 {
 	struct strobe_reader_file *reader = kzalloc(sizeof(*reader), GFP_KERNEL_ACCOUNT);
 	struct file *file;
+	int ret = -ENOMEM;
 
-	if (!reader) {
-		strobe_run_put(run);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (!reader)
+		goto put;
 	reader->run = run;
 	reader->wanted = NOT_WAITING;
 	reader->next = r->first == STROBE_FROM_NOW ? load_head(run) : r->first;
+	INIT_LIST_HEAD(&reader->waiting);
 	mutex_init(&reader->lock);
 	init_waitqueue_head(&reader->queue);
+	ret = join(reader);
+	if (ret)
+		goto free;
 	file = anon_inode_getfile("[strobe-ring]", &reader_fops, reader,
 				  O_RDONLY | (r->flags & STROBE_NONBLOCK ? O_NONBLOCK : 0));
-	if (IS_ERR(file)) {
-		kfree(reader);
-		strobe_run_put(run);
+	if (!IS_ERR(file))
 		return file;
-	}
-	/* From here on the file owns the reader. */
-	scoped_guard(spinlock_irqsave, &run->wake_lock) {
-		list_add_tail(&reader->entry, &run->readers);
-		run->reader_count++;
-	}
-	return file;
+	ret = PTR_ERR(file);
+	leave(reader);
+free:
+	kfree(reader);
+put:
+	strobe_run_put(run);
+	return ERR_PTR(ret);
 }
 
 /**

@@ -4,7 +4,13 @@
 
 #include "access.h"
 
-static unsigned int register_bits(enum strobe_access access)
+/**
+ * strobe_register_bits() - width of an access.
+ * @access: how.
+ *
+ * Return: bits, or 0 for what is not a register.
+ */
+unsigned int strobe_register_bits(enum strobe_access access)
 {
 	switch (access) {
 	case STROBE_ACCESS_MMIO8:
@@ -36,7 +42,7 @@ static unsigned int register_bits(enum strobe_access access)
  */
 int strobe_register_check(const struct strobe_register *reg)
 {
-	unsigned int width = register_bits(reg->access);
+	unsigned int width = strobe_register_bits(reg->access);
 
 	if (!width || reg->shift + reg->bits > width || (reg->shift && !reg->bits))
 		return -EINVAL;
@@ -52,7 +58,7 @@ int strobe_register_check(const struct strobe_register *reg)
  */
 void strobe_register_compile(struct strobe_action *action, const struct strobe_register *reg)
 {
-	unsigned int bits = reg->bits ?: register_bits(reg->access);
+	unsigned int bits = reg->bits ?: strobe_register_bits(reg->access);
 
 	action->access = reg->access;
 	action->io = reg->io;
@@ -60,7 +66,7 @@ void strobe_register_compile(struct strobe_action *action, const struct strobe_r
 	action->right = 64 - bits;
 	action->is_signed = reg->is_signed;
 	/* A whole unsigned register needs no cutting: reads extend with zeros. */
-	action->field = bits != register_bits(reg->access) || (reg->is_signed && bits != 64);
+	action->field = bits != strobe_register_bits(reg->access) || (reg->is_signed && bits != 64);
 }
 
 /**
@@ -72,10 +78,14 @@ void strobe_register_compile(struct strobe_action *action, const struct strobe_r
  */
 u64 strobe_register_read(const struct strobe_register *reg)
 {
-	struct strobe_action action = { };
+	struct strobe_action action;
+	u64 raw = strobe_access_read(reg->access, reg->io);
 
+	/* A whole register, as nearly all are. */
+	if (likely(!reg->bits && !reg->is_signed))
+		return raw;
 	strobe_register_compile(&action, reg);
-	return strobe_cut_field(&action, strobe_access_read(&action));
+	return strobe_cut_field(&action, raw);
 }
 EXPORT_SYMBOL_GPL(strobe_register_read);
 
@@ -88,9 +98,6 @@ EXPORT_SYMBOL_GPL(strobe_register_read);
  */
 void strobe_register_write(const struct strobe_register *reg, u64 value)
 {
-	struct strobe_action action = { .value = value };
-
-	strobe_register_compile(&action, reg);
-	strobe_access_write(&action);
+	strobe_access_write(reg->access, reg->io, value);
 }
 EXPORT_SYMBOL_GPL(strobe_register_write);

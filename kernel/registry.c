@@ -167,7 +167,8 @@ static bool is_output(const struct strobe_output *output)
 	if (output->reg.access == STROBE_ACCESS_CALL)
 		return output->write;
 	return (unsigned int)output->reg.access < STROBE_BUILTIN_TIME &&
-	       !output->reg.shift && !strobe_register_check(&output->reg);
+	       !output->reg.shift && !strobe_register_check(&output->reg) &&
+	       output->bits <= strobe_register_bits(output->reg.access);
 }
 
 static bool is_event(const struct strobe_event *event)
@@ -211,9 +212,15 @@ static bool are_events(const struct strobe_event *events, u32 count)
 	return true;
 }
 
+/* Names of runs in sysfs. */
+static bool is_run_name(const char *name)
+{
+	return !strncmp(name, "run", 3) && strspn(name + 3, "0123456789") == strlen(name + 3);
+}
+
 static int check_device(const struct strobe_device *device)
 {
-	if (!is_name(device->name, STROBE_PART_SIZE - 4) ||
+	if (!is_name(device->name, STROBE_PART_SIZE - 4) || is_run_name(device->name) ||
 	    !fits(device->text, STROBE_TEXT_SIZE) ||
 	    !are_channels(device->channels, device->channel_count) ||
 	    !are_outputs(device->outputs, device->output_count) ||
@@ -241,17 +248,24 @@ static void adopt(struct strobe_device *device)
 		device->channels[i].device = device;
 		device->channels[i].id = strobe_next_id();
 		device->channels[i].users = 0;
+		if (!device->channels[i].bits)
+			device->channels[i].bits = device->channels[i].reg.bits ?:
+				strobe_register_bits(device->channels[i].reg.access);
 	}
 	for (u32 i = 0; i < device->output_count; i++) {
 		device->outputs[i].device = device;
 		device->outputs[i].id = strobe_next_id();
 		device->outputs[i].users = 0;
+		if (!device->outputs[i].bits)
+			device->outputs[i].bits =
+				strobe_register_bits(device->outputs[i].reg.access) ?: 64;
 	}
 	for (u32 i = 0; i < device->event_count; i++) {
 		device->events[i].device = device;
 		device->events[i].id = strobe_next_id();
 		device->events[i].users = 0;
 		device->events[i].listening = 0;
+		device->events[i].silent = false;
 		INIT_LIST_HEAD(&device->events[i].listeners);
 	}
 }
@@ -304,6 +318,19 @@ static bool run_uses(const struct strobe_run *run, const struct strobe_device *d
 	return false;
 }
 
+/* Disable its events at once, so that no run has to be waited for alone. */
+static void silence(struct strobe_device *device)
+{
+	for (u32 i = 0; i < device->event_count; i++) {
+		struct strobe_event *event = &device->events[i];
+
+		if (!event->listening || !event->ops || !event->ops->disable)
+			continue;
+		event->ops->disable(event);
+		event->silent = true;
+	}
+}
+
 /**
  * strobe_device_unregister() - a device goes away.
  * @device: from strobe_device_register().
@@ -320,6 +347,7 @@ void strobe_device_unregister(struct strobe_device *device)
 
 	scoped_guard(mutex, &strobe_registry) {
 		list_del(&device->entry);
+		silence(device);
 		list_for_each_entry(run, &strobe_runs, entry)
 			if (run_uses(run, device))
 				strobe_run_abort(run, -ENODEV);
@@ -509,9 +537,6 @@ static int copy_entries(const struct strobe_list *l, const struct catalogue *cat
 	return 0;
 }
 
-/* More entries than any catalogue has; a caller may say so without harm. */
-#define ROOM_MAX	65536U
-
 /**
  * strobe_ioctl_list() - STROBE_LIST.
  * @arg: struct strobe_list.
@@ -538,7 +563,7 @@ long strobe_ioctl_list(void __user *arg)
 	do {
 		kvfree(entries);
 		entries = NULL;
-		room = min3(l.room, catalogue.count, ROOM_MAX);
+		room = min(l.room, catalogue.count);
 		if (room) {
 			entries = kvcalloc(room, sizeof(*entries), GFP_KERNEL_ACCOUNT);
 			if (!entries)
@@ -551,7 +576,7 @@ long strobe_ioctl_list(void __user *arg)
 		}
 		if (ret)
 			return ret;
-	} while (room < min3(l.room, catalogue.count, ROOM_MAX));
+	} while (room < min(l.room, catalogue.count));
 	ret = copy_entries(&l, &catalogue);
 	if (ret)
 		return ret;

@@ -31,7 +31,7 @@ static int read_step(struct strobe_run *run, const struct strobe_action *action,
 		*value = get_cycles();
 		return 0;
 	default:
-		*value = strobe_cut_field(action, strobe_access_read(action));
+		*value = strobe_cut_field(action, strobe_access_read(action->access, action->io));
 		return 0;
 	}
 }
@@ -58,7 +58,7 @@ u32 strobe_step(struct strobe_run *run, const struct strobe_action *action, u64 
 		if (action->access == STROBE_ACCESS_CALL)
 			action->output->write(action->output, action->value);
 		else
-			strobe_access_write(action);
+			strobe_access_write(action->access, action->io, action->value);
 		return 0;
 	}
 	if (unlikely(read_step(run, action, now, due, &word))) {
@@ -105,6 +105,52 @@ void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
 }
 
 /**
+ * strobe_refused() - a trigger for which this CPU's budget has no room now.
+ * @run: the run; RUNNING.
+ * @now: as for strobe_trigger().
+ * @due: as for strobe_trigger().
+ * @overhead: as for strobe_trigger().
+ *
+ * It makes a row all the same if that was booked by an earlier refusal and its
+ * time has come. Else it is missed, and the next row is booked: it is paid for
+ * now, and its time comes when all that was booked before is over.
+ *
+ * Context: hard; the caller is the only producer.
+ * Return: as of strobe_trigger().
+ */
+u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead)
+{
+	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
+	u64 start = strobe_budget_clock(), spent;
+	u64 ahead = budget->busy - start;
+
+	/* More than anybody can have booked: the clock has gone back. */
+	if (unlikely(ahead > 1000 * strobe_rates.longest)) {
+		budget->busy = start + strobe_rates.burst;
+		run->booked = false;
+	}
+	if (run->booked && (s64)(start - run->slot) >= 0) {
+		run->booked = false;
+		strobe_row(run, now, due);
+		spent = min(strobe_budget_clock() - start, strobe_rates.longest);
+		if (spent > run->row_ticks)
+			strobe_budget_charge(budget, start, spent - run->row_ticks);
+		run->row_ticks = spent;
+		return spent > run->slack ? strobe_budget_hold(spent) : 0;
+	}
+	strobe_miss(run, STROBE_MISSED_THROTTLED, 1);
+	run->status &= ~STROBE_ROW_LATE;
+	if (!run->booked) {
+		run->booked = true;
+		run->slot = budget->busy - strobe_rates.burst;
+		/* This interrupt, and the one that is to come. */
+		strobe_budget_charge(budget, start, 2 * overhead + run->row_ticks);
+	}
+	ahead = run->slot - start;
+	return (s64)ahead > 0 ? strobe_budget_ns(ahead) : 0;
+}
+
+/**
  * strobe_soft_trigger() - one software trigger.
  * @run: the run; RUNNING.
  *
@@ -134,6 +180,7 @@ void strobe_soft_trigger(struct strobe_run *run)
 void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed)
 {
 	struct strobe_run *run;
+	u64 overhead = strobe_rates.overhead;
 
 	/* Interrupts are off: an RCU read side, which stopping waits for. */
 	list_for_each_entry_rcu(run, &event->listeners, listener, irqs_disabled()) {
@@ -141,7 +188,9 @@ void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 miss
 			continue;
 		if (unlikely(missed))
 			strobe_miss(run, STROBE_MISSED_SOURCE, missed);
-		strobe_trigger(run, now, due ?: now);
+		strobe_trigger(run, now, due ?: now, overhead);
+		/* One interrupt: the first run pays for it. */
+		overhead = 0;
 	}
 }
 EXPORT_SYMBOL_GPL(strobe_event_trigger);

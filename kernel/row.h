@@ -50,6 +50,7 @@
 u32 strobe_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
 		u64 now, u64 due);
 void strobe_finish(struct strobe_run *run, u64 time);
+u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 
 /*
  * Do the steps; the words of the channels go to @value. WRITE_ONCE for each:
@@ -124,23 +125,23 @@ static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due)
  * @run: the run; RUNNING.
  * @now: stamp, CLOCK_MONOTONIC, taken first thing in the handler.
  * @due: when it was due, CLOCK_MONOTONIC; @now if unknown.
+ * @overhead: ticks to pay besides the steps: of an interrupt that is for this
+ *	run alone.
  *
  * Context: hard; the caller is the only producer.
  * Return: ns after @now for which a timer has to keep quiet; 0: as it likes.
  */
-static __always_inline u64 strobe_trigger(struct strobe_run *run, u64 now, u64 due)
+static __always_inline u64 strobe_trigger(struct strobe_run *run, u64 now, u64 due, u64 overhead)
 {
 	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
 	u64 start = strobe_budget_clock(), spent;
 
 	trace_strobe_trigger(run, now);
-	if (unlikely(!strobe_budget_admits(budget, start))) {
-		strobe_miss(run, STROBE_MISSED_THROTTLED, 1);
-		return strobe_budget_refuse(budget, start);
-	}
+	if (unlikely(!strobe_budget_admits(budget, start)))
+		return strobe_refused(run, now, due, overhead);
 	strobe_row(run, now, due);
 	spent = strobe_budget_clock() - start;
-	strobe_budget_charge(budget, start, spent);
+	strobe_budget_charge(budget, start, min(spent, strobe_rates.longest) + overhead);
 	return unlikely(spent > run->slack) ? strobe_budget_hold(spent) : 0;
 }
 

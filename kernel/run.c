@@ -14,6 +14,8 @@
  * A run gives its devices back as soon as it has ended; its rows stay for as
  * long as somebody has them open.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/anon_inodes.h>
 #include <linux/cred.h>
 #include <linux/file.h>
@@ -33,6 +35,10 @@
 /* Runs have ids of their own, so that the first one is 1; under strobe_registry. */
 static u32 last_run;
 
+/* How long a batch of software triggers may keep others from the run. */
+#define TRIGGERS_NS		(200 * NSEC_PER_USEC)
+/* Runs that have chosen one event: the hard path walks those that listen. */
+#define EVENT_USERS_MAX		64
 #define DEFAULT_CAPACITY	8192
 #define LEAST_DEFAULT_CAPACITY	1024
 
@@ -134,63 +140,79 @@ static u64 run_time(const struct strobe_run *run, u64 monotonic)
 
 /* ---- the producer: let it begin, make it silent ---- */
 
-static int attach(struct strobe_run *run, bool resume)
+static int listen(struct strobe_run *run)
 {
 	struct strobe_event *event = run->event;
 	int ret;
 
+	list_add_tail_rcu(&run->listener, &event->listeners);
+	if (event->listening++ || !event->ops || !event->ops->enable)
+		return 0;
+	ret = event->ops->enable(event);
+	if (!ret)
+		return 0;
+	event->listening--;
+	list_del_rcu(&run->listener);
+	synchronize_rcu();
+	/* Whatever its errno, it must not be taken for one of STROBE_CONTROL. */
+	pr_warn_ratelimited("event %s.%s: cannot be enabled: %d\n", event->device->full_name,
+			    event->name, ret);
+	return -ENODEV;
+}
+
+static void unlisten(struct strobe_run *run)
+{
+	struct strobe_event *event = run->event;
+
+	list_del_rcu(&run->listener);
+	if (event->silent)
+		return;
+	if (!--event->listening && event->ops && event->ops->disable)
+		event->ops->disable(event);	/* waits for its handler, too */
+	else
+		synchronize_rcu();
+}
+
+/* Let triggers come. */
+static int attach(struct strobe_run *run, bool resume)
+{
+	int ret = 0;
+
+	run->attached = true;
 	switch (run->source) {
 	case STROBE_SOURCE_TIMER:
 		if (resume)
 			strobe_timer_resume(run);
 		else
 			strobe_timer_start(run);
-		return 0;
+		break;
 	case STROBE_SOURCE_SOFT:
-		return 0;
+		break;
 	case STROBE_SOURCE_EVENT:
+		ret = listen(run);
 		break;
 	}
-	list_add_tail_rcu(&run->listener, &event->listeners);
-	if (event->listening++ || !event->ops || !event->ops->enable)
-		return 0;
-	ret = event->ops->enable(event);
-	if (ret) {
-		event->listening--;
-		list_del_rcu(&run->listener);
-		synchronize_rcu();
-	}
+	if (ret)
+		run->attached = false;
 	return ret;
 }
 
-/*
- * After it nothing of the hard path is in this run, or will be. Called in any
- * state but the final ones that the owner has seen, exactly once per attach().
- */
+/* After it nothing of the hard path is in this run, or will be. */
 static void detach(struct strobe_run *run)
 {
-	struct strobe_event *event = run->event;
-
+	if (!run->attached)
+		return;
+	run->attached = false;
 	switch (run->source) {
 	case STROBE_SOURCE_TIMER:
 		strobe_timer_stop(run);
-		return;
+		break;
 	case STROBE_SOURCE_SOFT:
-		return;
+		break;
 	case STROBE_SOURCE_EVENT:
+		unlisten(run);
 		break;
 	}
-	if (!--event->listening && event->ops && event->ops->disable)
-		event->ops->disable(event);
-	list_del_rcu(&run->listener);
-	/* Handlers that have found the run in the list are through after this. */
-	synchronize_rcu();
-}
-
-static bool is_attached(const struct strobe_run *run)
-{
-	/* DONE: the producer has ended the run, nobody has detached it yet. */
-	return run->state == STROBE_RUNNING || (run->state == STROBE_DONE && !run->released);
 }
 
 /* ---- devices: take them, give them back ---- */
@@ -305,19 +327,18 @@ static void end_run(struct strobe_run *run, u32 state, int error)
 {
 	struct strobe_ring_header *header = run->header;
 
-	if (is_attached(run))
-		detach(run);
+	detach(run);
 	if (run->state < STROBE_DONE) {
 		WRITE_ONCE(header->error, error);
 		WRITE_ONCE(header->end_time, run_time(run, ktime_get_ns()));
-		run->state = state;
+		WRITE_ONCE(run->state, state);
 		/* G: after the last head. */
 		smp_store_release(&header->state, state);
 	}
 	if (!run->released)
-		trace_strobe_stop(run->id, run->state, error, run->head, run->triggers);
+		trace_strobe_stop(run->id, run->state, header->error, run->head, run->triggers);
 	release_devices(run);
-	strobe_wake_readers(&run->wake);
+	strobe_wake_all(run);
 }
 
 /**
@@ -363,13 +384,13 @@ static int start_run(struct strobe_run *run)
 	header->start_tai = ktime_to_ns(ktime_mono_to_any(run->started, TK_OFFS_TAI));
 	if (run->period)
 		header->first_due = run_time(run, run->first_due);
-	run->state = STROBE_RUNNING;
+	WRITE_ONCE(run->state, STROBE_RUNNING);
 	/* Who sees RUNNING sees the start times. */
 	smp_store_release(&header->state, STROBE_RUNNING);
 	trace_strobe_start(run->id, run->start_time);
 	ret = attach(run, false);
 	if (ret) {
-		run->state = STROBE_READY;
+		WRITE_ONCE(run->state, STROBE_READY);
 		run->started = 0;
 		WRITE_ONCE(header->state, STROBE_READY);
 	}
@@ -389,8 +410,9 @@ static int pause_run(struct strobe_run *run)
 		end_run(run, STROBE_DONE, 0);
 		return -ESHUTDOWN;
 	}
-	run->state = STROBE_PAUSED;
-	WRITE_ONCE(run->header->state, STROBE_PAUSED);
+	WRITE_ONCE(run->state, STROBE_PAUSED);
+	/* G: after the last head so far. */
+	smp_store_release(&run->header->state, STROBE_PAUSED);
 	return 0;
 }
 
@@ -404,11 +426,11 @@ static int resume_run(struct strobe_run *run)
 		return run->state == STROBE_RUNNING ? -EALREADY : -EBUSY;
 	}
 	run->status |= STROBE_ROW_RESUMED;
-	run->state = STROBE_RUNNING;
+	WRITE_ONCE(run->state, STROBE_RUNNING);
 	WRITE_ONCE(run->header->state, STROBE_RUNNING);
 	ret = attach(run, true);
 	if (ret) {
-		run->state = STROBE_PAUSED;
+		WRITE_ONCE(run->state, STROBE_PAUSED);
 		WRITE_ONCE(run->header->state, STROBE_PAUSED);
 	}
 	return ret;
@@ -431,15 +453,15 @@ static int control_run(struct strobe_run *run, u32 op)
 	}
 }
 
-/* One batch of software triggers; as many as interrupts may be off for. */
+/* Some software triggers: interrupts are off for one row, the lock is held for all. */
 static int trigger_some(struct strobe_run *run, u32 *count)
 {
-	u32 batch = min(*count, 64);
+	u64 end = ktime_get_ns() + TRIGGERS_NS;
 
 	guard(mutex)(&run->lock);
 	if (run->source != STROBE_SOURCE_SOFT)
 		return -EOPNOTSUPP;
-	while (batch--) {
+	while (*count && ktime_get_ns() < end) {
 		if (run->state != STROBE_RUNNING)
 			return run->state >= STROBE_DONE ? -ESHUTDOWN : -EBUSY;
 		scoped_guard(irqsave)
@@ -636,6 +658,10 @@ static int choose_event(struct strobe_run *run, struct strobe_create *c)
 			return -ENOENT;
 		}
 	}
+	if (run->event && run->event->users >= EVENT_USERS_MAX) {
+		c->why = STROBE_WHY_BUSY;
+		return -EBUSY;
+	}
 	if (timer ? c->period_ns < STROBE_PERIOD_MIN || c->period_ns > STROBE_PERIOD_MAX :
 		    c->period_ns) {
 		c->why = STROBE_WHY_PERIOD;
@@ -677,6 +703,7 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 	action->column = run->channels;
 	run->targets[i].channel = channel;
 	strobe_describe_channel(&run->steps[i], channel);
+	run->steps[i].flags = 0;
 	run->channels++;
 	c->cost_ns += channel->cost_ns;
 	return 0;
@@ -690,7 +717,7 @@ static int compile_write(struct strobe_run *run, struct strobe_create *c, u32 i,
 
 	if (!output)
 		return fail_step(c, i, STROBE_WHY_NAME, -ENOENT);
-	if (output->bits && output->bits < 64 && step->value >> output->bits)
+	if (output->bits < 64 && step->value >> output->bits)
 		return fail_step(c, i, STROBE_WHY_VALUE, -ERANGE);
 	if (output->reg.access == STROBE_ACCESS_CALL)
 		action->output = output;
@@ -700,6 +727,7 @@ static int compile_write(struct strobe_run *run, struct strobe_create *c, u32 i,
 	action->value = step->value;
 	run->targets[i].output = output;
 	strobe_describe_output(&run->steps[i], output);
+	run->steps[i].flags = 0;
 	c->cost_ns += output->cost_ns;
 	return 0;
 }
@@ -748,36 +776,37 @@ static u64 default_capacity(u64 period)
 	return roundup_pow_of_two(max(rows, LEAST_DEFAULT_CAPACITY));
 }
 
-/* Geometry: what the ring will look like, and whether there is room for it. */
-static int lay_out(struct strobe_run *run, struct strobe_create *c)
+/* Geometry: what the ring will look like. */
+static void lay_out(struct strobe_run *run, struct strobe_create *c,
+		    const struct strobe_step *steps)
 {
-	u64 capacity = c->capacity ?: default_capacity(run->period);
-	u32 stride = ALIGN(sizeof(struct strobe_row) + 8 * run->channels, 64);
+	u64 capacity = c->capacity ?: default_capacity(c->period_ns);
+	u32 channels = 0;
 
+	for (u32 i = 0; i < c->step_count; i++)
+		channels += steps[i].op == STROBE_OP_READ;
+	c->capacity = capacity;
+	c->channels = channels;
+	c->row_stride = ALIGN(sizeof(struct strobe_row) + 8 * channels, 64);
+	c->ring_bytes = strobe_ring_size(capacity, c->row_stride);
 	run->mask = capacity - 1;
-	run->stride = stride / 8;
+	run->stride = c->row_stride / 8;
 	run->limit = c->limit ?: STROBE_NO_LIMIT;
 	run->is_tai = c->clock == CLOCK_TAI;
-	c->channels = run->channels;
-	c->row_stride = stride;
-	c->ring_bytes = strobe_ring_size(capacity, stride);
-	if (strobe_ring_fits(c->ring_bytes))
-		return 0;
-	c->why = STROBE_WHY_MEMORY;
-	return -ENOSPC;
 }
 
-static int make_ring(struct strobe_run *run, struct strobe_create *c)
+/* Before any lock is taken: it may take long. */
+static int take_memory(struct strobe_run *run, const struct strobe_create *c)
+{
+	if (c->flags & STROBE_DRY_RUN)
+		return strobe_ring_fits(c->ring_bytes) ? 0 : -ENOSPC;
+	return strobe_ring_alloc(&run->ring, c->ring_bytes);
+}
+
+static void fill_header(struct strobe_run *run, const struct strobe_create *c)
 {
 	struct strobe_ring_header *header;
-	int ret;
 
-	ret = strobe_ring_alloc(&run->ring, c->ring_bytes);
-	if (ret) {
-		if (ret == -ENOSPC)
-			c->why = STROBE_WHY_MEMORY;
-		return ret;
-	}
 	header = run->ring.header;
 	header->magic = STROBE_RING_MAGIC;
 	header->major = STROBE_RING_MAJOR;
@@ -793,7 +822,6 @@ static int make_ring(struct strobe_run *run, struct strobe_create *c)
 	header->engine = STROBE_ENGINE_KERNEL;
 	run->header = header;
 	run->slots = (u64 *)((char *)header + PAGE_SIZE);
-	return 0;
 }
 
 static struct strobe_run *new_run(void)
@@ -806,10 +834,11 @@ static struct strobe_run *new_run(void)
 	mutex_init(&run->lock);
 	spin_lock_init(&run->wake_lock);
 	INIT_LIST_HEAD(&run->readers);
+	INIT_LIST_HEAD(&run->waiting);
 	INIT_LIST_HEAD(&run->entry);
 	INIT_LIST_HEAD(&run->listener);
 	INIT_WORK(&run->done, run_done);
-	init_irq_work(&run->wake, strobe_wake_readers);
+	init_irq_work(&run->wake, strobe_wake_waiting);
 	strobe_timer_init(run);
 	run->wake_at = U64_MAX;
 	run->uid = current_fsuid();
@@ -827,15 +856,12 @@ static int configure(struct strobe_run *run, struct strobe_create *c,
 	ret = choose_event(run, c);
 	if (ret)
 		return ret;
-	ret = compile_steps(run, c, steps);
-	if (ret)
-		return ret;
-	return lay_out(run, c);
+	return compile_steps(run, c, steps);
 }
 
 /* Under strobe_registry. The file, once there, owns the run. */
 static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
-			      const struct strobe_step *steps)
+			      const struct strobe_step *steps, int no_memory)
 {
 	struct file *file;
 	int ret;
@@ -843,16 +869,19 @@ static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
 	ret = configure(run, c, steps);
 	if (ret)
 		return ERR_PTR(ret);
+	if (no_memory) {
+		if (no_memory == -ENOSPC)
+			c->why = STROBE_WHY_MEMORY;
+		return ERR_PTR(no_memory);
+	}
+	if (c->flags & STROBE_DRY_RUN)
+		return NULL;
+	if (last_run == U32_MAX)
+		return ERR_PTR(-ENOSPC);
 	ret = use_devices(run, c);
 	if (ret)
 		return ERR_PTR(ret);
-	if (c->flags & STROBE_DRY_RUN) {
-		release_devices(run);
-		return NULL;
-	}
-	ret = make_ring(run, c);
-	if (ret)
-		goto devices;
+	fill_header(run, c);
 	run->id = ++last_run;
 	run->header->run = run->id;
 	run->is_shared = c->flags & STROBE_SHARED;
@@ -905,7 +934,7 @@ static struct file *create_run(struct strobe_create *c)
 	struct strobe_step *steps;
 	struct strobe_run *run;
 	struct file *file;
-	int ret;
+	int no_memory, ret;
 
 	ret = check_config(c);
 	if (ret)
@@ -918,8 +947,10 @@ static struct file *create_run(struct strobe_create *c)
 		kvfree(steps);
 		return ERR_PTR(-ENOMEM);
 	}
+	lay_out(run, c, steps);
+	no_memory = take_memory(run, c);
 	scoped_guard(mutex, &strobe_registry)
-		file = build_run(run, c, steps);
+		file = build_run(run, c, steps, no_memory);
 	kvfree(steps);
 	if (IS_ERR_OR_NULL(file))
 		strobe_run_put(run);

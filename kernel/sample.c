@@ -27,6 +27,9 @@
 /* Written by tick() and step_write(), both in hard context; read by rows. */
 static u64 total, step = 1;
 
+/* Grid points that have passed since the last tick; of tick() alone. */
+static u64 lost;
+
 /* Hard: interrupts are off, on PREEMPT_RT too. Nothing here may sleep. */
 static int level_read(struct strobe_channel *channel, u64 *value)
 {
@@ -59,6 +62,7 @@ static struct hrtimer timer;
 
 static int tick_enable(struct strobe_event *event)
 {
+	lost = 0;
 	hrtimer_start(&timer, TICK_NS, HRTIMER_MODE_REL_PINNED_HARD);
 	return 0;
 }
@@ -82,12 +86,11 @@ static enum hrtimer_restart tick(struct hrtimer *t)
 {
 	u64 now = ktime_get_ns();	/* the stamp: first thing in the handler */
 	u64 due = ktime_to_ns(hrtimer_get_expires(t));
-	u64 points;
 
 	WRITE_ONCE(total, total + step);
-	points = hrtimer_forward(t, ns_to_ktime(now), TICK_NS);
-	/* Grid points that have passed meanwhile are lost: say so. */
-	strobe_event_trigger(&events[0], now, due, points - 1);
+	strobe_event_trigger(&events[0], now, due, lost);
+	/* Points that have passed after this one are lost; the next tick says so. */
+	lost = hrtimer_forward(t, ns_to_ktime(now), TICK_NS) - 1;
 	return HRTIMER_RESTART;
 }
 

@@ -181,6 +181,7 @@ static struct strobe_output sim_outputs[] = {
  * @late: how much of that it is set late; a fault.
  * @period: taken over at the start.
  * @count: pulses since the start.
+ * @lost: pulses that did not come since the last one.
  *
  * Written by the timer while the event is enabled, else by enable().
  */
@@ -190,6 +191,7 @@ static struct pulse {
 	u64		late;
 	u64		period;
 	u64		count;
+	u64		lost;
 } pulse;
 
 static struct strobe_event sim_events[];
@@ -197,15 +199,12 @@ static struct work_struct vanish_work;
 
 static enum hrtimer_restart pulse_fire(struct hrtimer *timer)
 {
-	u64 now = ktime_get_ns(), due = pulse.due, lost = 0;
+	u64 now = ktime_get_ns(), due = pulse.due, lost = pulse.lost;
 	unsigned int burst = 0;
 	bool hit = is_hit(++pulse.count);
 
 	if (unlikely(pulse.count == READ_ONCE(sim_vanish)))
 		schedule_work(&vanish_work);
-	/* What a real source would have raised meanwhile, it raises no more. */
-	if (now - due >= pulse.period)
-		lost = div64_u64(now - due, pulse.period);
 	if (unlikely(hit)) {
 		burst = min(READ_ONCE(sim_burst), BURST_MAX);
 		lost += READ_ONCE(sim_drop);
@@ -215,8 +214,11 @@ static enum hrtimer_restart pulse_fire(struct hrtimer *timer)
 		strobe_event_trigger(sim_events, ktime_get_ns(), due, 0);
 
 	pulse.due += pulse.period;
+	pulse.lost = 0;
+	/* Pulses whose time has passed are lost; the next one says so. */
 	if (pulse.due <= now)
-		pulse.due += (div64_u64(now - pulse.due, pulse.period) + 1) * pulse.period;
+		pulse.lost = div64_u64(now - pulse.due, pulse.period) + 1;
+	pulse.due += pulse.lost * pulse.period;
 	pulse.late = is_hit(pulse.count + 1) ? READ_ONCE(sim_late_ns) : 0;
 	hrtimer_set_expires(timer, ns_to_ktime(pulse.due + pulse.late));
 	return HRTIMER_RESTART;
@@ -226,6 +228,7 @@ static int pulse_enable(struct strobe_event *event)
 {
 	pulse.period = max(READ_ONCE(sim_pulse_ns), STROBE_PERIOD_MIN);
 	pulse.count = 0;
+	pulse.lost = 0;
 	pulse.due = ktime_get_ns() + pulse.period;
 	hrtimer_start(&pulse.timer, ns_to_ktime(pulse.due), HRTIMER_MODE_ABS_PINNED_HARD);
 	return 0;
@@ -323,7 +326,10 @@ int strobe_sim_init(void)
 void strobe_sim_exit(void)
 {
 	plug(false);
+	/* Written again meanwhile? From now on the parameter is only a wish. */
 	scoped_guard(mutex, &plug_lock)
 		ready = false;
 	cancel_work_sync(&vanish_work);
+	if (registered)
+		strobe_device_unregister(&sim_device);
 }

@@ -110,7 +110,7 @@ struct strobe_channel_ops {
  * @scale: IEEE 754 binary64, as bits; 0 means 1.0.
  * @offset: IEEE 754 binary64, as bits.
  * @type: enum strobe_type.
- * @bits: significant bits; 0 means 64.
+ * @bits: significant bits; 0 means those of the register, or 64.
  * @cost_class: enum strobe_class; only STROBE_CLASS_HARD for now.
  * @cost_ns: rough time of one read.
  * @reg: the register, if the channel is one.
@@ -144,7 +144,7 @@ struct strobe_channel {
  * @text: as of a channel.
  * @scale: as of a channel.
  * @offset: as of a channel.
- * @bits: bits that a value may have; 0 means 64.
+ * @bits: bits that a value may have; 0 means all of the register, or 64.
  * @cost_ns: rough time of one write.
  * @reg: the register, if the output is one; always a whole one.
  * @write: store a value; not used for outputs that are registers. Hard.
@@ -172,7 +172,7 @@ struct strobe_output {
  * struct strobe_event_ops - what an event can do; both optional.
  * @enable: the first run listens: let the hardware raise the event. Process.
  * @disable: nobody listens any more. After it has returned the event must
- *	not be triggered. Process.
+ *	not be triggered, nor may a handler still be at it. Process.
  */
 struct strobe_event_ops {
 	int  (*enable)(struct strobe_event *event);
@@ -191,6 +191,7 @@ struct strobe_event_ops {
  * @listeners: private: runs that listen; changed under the registry lock,
  *	walked in hard context under RCU.
  * @listening: private: how many; under the registry lock.
+ * @silent: private: disabled for good; under the registry lock.
  */
 struct strobe_event {
 	const char			*name;
@@ -203,12 +204,14 @@ struct strobe_event {
 	u32				users;
 	struct list_head		listeners;
 	u32				listening;
+	bool				silent;
 };
 
 /**
  * struct strobe_device - a unit of hardware, or of software.
- * @name: name wanted, letters, digits, '_' and '-', at most 27; a second one
- *	of the same name becomes "name2", a third one "name3".
+ * @name: name wanted, letters, digits, '_' and '-', at most 27, not "run" with
+ *	or without a number; a second one of the same name becomes "name2", a
+ *	third one "name3".
  * @text: description for people; NULL: none.
  * @parent: for sysfs; may be NULL.
  * @channels: array of @channel_count.

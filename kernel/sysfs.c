@@ -248,7 +248,7 @@ struct device *strobe_sysfs_add_device(struct strobe_device *device)
  */
 struct device *strobe_sysfs_add_run(struct strobe_run *run)
 {
-	struct device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	struct device *dev = kzalloc(sizeof(*dev), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!dev)

@@ -25,33 +25,54 @@ static __always_inline u64 points_until(u64 due, u64 now, u64 period)
 	return div64_u64(now - due, period) + 1;
 }
 
+/*
+ * Count the grid points from run->due until @now as missed: those that the
+ * budget forbade as throttled, the others as overrun.
+ */
+static void miss_until(struct strobe_run *run, u64 now)
+{
+	u64 passed = points_until(run->due, now, run->period);
+	u64 forbidden = 0;
+
+	if (run->held > run->due)
+		forbidden = min(passed, div64_u64(run->held - run->due, run->period));
+	if (forbidden)
+		strobe_miss(run, STROBE_MISSED_THROTTLED, forbidden);
+	if (passed > forbidden)
+		strobe_miss(run, STROBE_MISSED_OVERRUN, passed - forbidden);
+	run->due += passed * run->period;
+	run->held = 0;
+}
+
+/* The first grid point from run->due on that lies after @quiet. */
+static u64 first_after(const struct strobe_run *run, u64 quiet)
+{
+	return run->due + points_until(run->due, quiet, run->period) * run->period;
+}
+
 static enum hrtimer_restart timer_fire(struct hrtimer *timer)
 {
 	struct strobe_run *run = container_of(timer, struct strobe_run, timer);
-	u64 now, due, passed, hold;
+	u64 now, due, hold;
+	bool late;
 
 	strobe_mark(0x10);
 	now = ktime_get_ns();
+	if (unlikely(run->held))
+		miss_until(run, run->held - 1);
 	due = run->due;
 	run->due = due + run->period;
-	passed = points_until(run->due, now, run->period);
-	if (unlikely(passed))
+	late = (s64)(now - run->due) >= 0;
+	if (unlikely(late))
 		run->status |= STROBE_ROW_LATE;
-	hold = strobe_trigger(run, now, due);
+	hold = strobe_trigger(run, now, due, strobe_rates.overhead);
 	if (unlikely(READ_ONCE(run->state) != STROBE_RUNNING))
 		return HRTIMER_NORESTART;
-	if (unlikely(passed)) {
-		strobe_miss(run, STROBE_MISSED_OVERRUN, passed);
-		run->due += passed * run->period;
-	}
-	if (unlikely(hold)) {
-		passed = points_until(run->due, now + hold, run->period);
-		if (passed) {
-			strobe_miss(run, STROBE_MISSED_THROTTLED, passed);
-			run->due += passed * run->period;
-		}
-	}
-	hrtimer_set_expires(timer, ns_to_ktime(run->due));
+	if (unlikely(late))
+		miss_until(run, now);
+	if (unlikely(hold))
+		run->held = first_after(run, now + hold);
+	hrtimer_set_expires(timer, ns_to_ktime(run->held ?: run->due));
 	strobe_mark(0x11);
 	return HRTIMER_RESTART;
 }
@@ -81,7 +102,7 @@ void strobe_timer_start(struct strobe_run *run)
  */
 void strobe_timer_resume(struct strobe_run *run)
 {
-	run->due += points_until(run->due, ktime_get_ns(), run->period) * run->period;
+	run->due = first_after(run, ktime_get_ns());
 	hrtimer_start(&run->timer, ns_to_ktime(run->due), HRTIMER_MODE_ABS_PINNED_HARD);
 }
 
@@ -95,13 +116,7 @@ void strobe_timer_resume(struct strobe_run *run)
  */
 void strobe_timer_stop(struct strobe_run *run)
 {
-	u64 passed;
-
 	hrtimer_cancel(&run->timer);
-	if (run->state != STROBE_RUNNING)
-		return;
-	passed = points_until(run->due, ktime_get_ns(), run->period);
-	if (passed)
-		strobe_miss(run, STROBE_MISSED_OVERRUN, passed);
-	run->due += passed * run->period;
+	if (READ_ONCE(run->state) == STROBE_RUNNING)
+		miss_until(run, ktime_get_ns());
 }

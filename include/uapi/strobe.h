@@ -18,7 +18,9 @@
  * Rules that hold for every call:
  *  - Structures begin with their size in bytes, as the caller was compiled.
  *    A larger one is accepted if all that the kernel does not know is zero
- *    (else E2BIG); one smaller than the first version is EINVAL.
+ *    and it has at most 4096 bytes (else E2BIG); one smaller than the first
+ *    version is EINVAL. The same holds for step_size; entry_size is EINVAL
+ *    beyond 4096, or if it is not a multiple of 8.
  *  - Unknown flags and reserved fields that are not zero are EINVAL.
  *  - Strings are NUL-terminated inside their array (else EINVAL), never cut.
  *  - A call on the wrong kind of fd is ENOTTY; a bad pointer is EFAULT.
@@ -333,7 +335,7 @@ struct strobe_run_info {
  *	STROBE_READER takes. Not used again while the module is loaded; 0 for the
  *	events "timer" and "soft".
  * @parent: id of the device of a channel, output or event; else 0.
- * @flags: STROBE_ENTRY_*.
+ * @flags: STROBE_ENTRY_*; 0 for the steps of a run.
  * @name: "device", "device.channel", ...; of a run: the name of its event.
  * @text: description for people; of a run: the name of its program.
  * @value: channels and outputs.
@@ -404,7 +406,11 @@ struct strobe_step {
 	char		name[STROBE_NAME_SIZE];
 };
 
-/* strobe_create.flags: answer all, change nothing, return no fd. */
+/*
+ * strobe_create.flags: answer all, change nothing, return no fd. Providers are
+ * not asked: what only they can refuse (STROBE_WHY_BUSY of a channel,
+ * STROBE_WHY_PROVIDER) shows when the run is made.
+ */
 #define STROBE_DRY_RUN		(1U << 0)
 /* Any process that may open the control device may read the run's ring. */
 #define STROBE_SHARED		(1U << 1)
@@ -424,8 +430,8 @@ struct strobe_step {
  * @STROBE_WHY_NAME: no such channel or output (ENOENT); @fault_step.
  * @STROBE_WHY_CLASS: this channel cannot be read on that event (EOPNOTSUPP);
  *	@fault_step.
- * @STROBE_WHY_BUSY: another run's use of the channel, output or event excludes
- *	this one (EBUSY); @fault_step, or none for the event.
+ * @STROBE_WHY_BUSY: another run's use of the channel or output excludes this
+ *	one (EBUSY), @fault_step; or 64 runs have this event already.
  * @STROBE_WHY_VALUE: value wider than the output (ERANGE); @fault_step.
  * @STROBE_WHY_DUE: clock.late on an event that is never due (EOPNOTSUPP);
  *	@fault_step.
@@ -461,7 +467,8 @@ enum strobe_why {
  * @event: name of the event: "timer", "soft" or "device.event".
  * @period_ns: period of "timer"; 0 for other events.
  * @capacity: rows in the ring, a power of two; 0: one second of rows or 1024,
- *	whichever is more, rounded up (8192 for events without a period).
+ *	whichever is more, rounded up (8192 for events without a period). Out:
+ *	what it is.
  * @limit: rows to make; 0 or STROBE_NO_LIMIT: until stopped.
  * @steps: address of an array of struct strobe_step; may be 0 if there is none.
  * @step_count: steps in it; rows without a channel are allowed.
@@ -580,7 +587,8 @@ struct strobe_control {
  * @flags: STROBE_NONBLOCK.
  * @run: on the control device: id of a run. Its owner's user may read it, and
  *	CAP_SYS_ADMIN; anybody if it is STROBE_SHARED (else EACCES; ENOENT if
- *	there is no such run). On an owner fd: 0.
+ *	there is no such run). On an owner fd: 0. EUSERS if 256 ring fds of the
+ *	run are open.
  * @fd: out: ring fd.
  * @first: number of the row with which read() starts; 0: the oldest there is;
  *	STROBE_FROM_NOW. mmap readers keep a cursor of their own.

@@ -163,8 +163,12 @@ struct strobe_board_value {
  *	STROBE_BOARD_PENDING, else 0.
  * @silence_first: first entry of writes[] that withdraws the interrupt, in the
  *	handler, after the row was read.
+ * @silence_count: how many.
  * @enable_first: first entry done when the event's first run starts.
+ * @enable_count: how many.
  * @disable_first: first entry done when its last run has ended.
+ * @disable_count: how many.
+ * @reserved2: 0.
  */
 struct strobe_board_event {
 	char		name[STROBE_BOARD_NAME_SIZE];

@@ -41,8 +41,14 @@ void board_do_writes(const struct board_list *list, u64 pending)
  */
 static u64 board_pending(const struct board *board, const struct board_event *event)
 {
-	u64 value = strobe_register_read(&event->pending);
+	const struct strobe_register *reg = &event->pending;
+	u64 value;
 
+	/* Nearly every card's; it is read before the row is made. */
+	if (likely(reg->access == STROBE_ACCESS_MMIO32))
+		value = readl(reg->io);
+	else
+		value = strobe_register_read(reg);
 	if (value == event->all_ones &&
 	    (pci_channel_offline(board->pdev) || !pci_device_is_present(board->pdev)))
 		return 0;

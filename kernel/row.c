@@ -36,21 +36,12 @@ static int read_step(struct strobe_run *run, const struct strobe_action *action,
 	}
 }
 
-/**
- * strobe_step() - one step that is not just a 32-bit register.
- * @run: the run.
- * @action: the step.
- * @value: where the word of a channel goes.
- * @now: the row's stamp.
- * @due: when the trigger was due.
- *
- * A channel that fails leaves 0, and its mark in the row's status.
- *
- * Context: hard; the caller is the only producer.
- * Return: words stored: 1 for a channel, 0 for an output.
+/*
+ * One step that is not just a 32-bit register. A channel that fails leaves 0,
+ * and its mark in the row's status. Returns words stored: 0 for an output.
  */
-u32 strobe_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
-		u64 now, u64 due)
+static u32 other_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
+		      u64 now, u64 due)
 {
 	u64 word = 0;
 
@@ -68,6 +59,28 @@ u32 strobe_step(struct strobe_run *run, const struct strobe_action *action, u64 
 	}
 	WRITE_ONCE(*value, word);
 	return 1;
+}
+
+/**
+ * strobe_other_steps() - the rest of a row's steps, from the first that is not
+ * just a 32-bit register.
+ * @run: the run.
+ * @action: that step.
+ * @value: where the word of the next channel goes.
+ * @now: the row's stamp.
+ * @due: when the trigger was due.
+ *
+ * Context: hard; the caller is the only producer.
+ */
+void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
+			u64 now, u64 due)
+{
+	for (; action->access != STROBE_BUILTIN_END; action++) {
+		if (action->plain)
+			WRITE_ONCE(*value++, readl(action->io));
+		else
+			value += other_step(run, action, value, now, due);
+	}
 }
 
 /**

@@ -47,8 +47,8 @@
 #include "trace.h"
 
 /* row.c: what is not on the common way. */
-u32 strobe_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
-		u64 now, u64 due);
+void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
+			u64 now, u64 due);
 void strobe_finish(struct strobe_run *run, u64 time);
 u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 
@@ -59,18 +59,13 @@ u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
  */
 static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64 now, u64 due)
 {
-	const struct strobe_action *action;
+	const struct strobe_action *action = run->actions;
 
-	for (action = run->actions; ; action++) {
-		while (likely(action->plain)) {
-			WRITE_ONCE(*value, readl(action->io));
-			value++;
-			action++;
-		}
-		if (action->access == STROBE_BUILTIN_END)
-			return;
-		value += strobe_step(run, action, value, now, due);
-	}
+	for (; likely(action->plain); action++, value++)
+		WRITE_ONCE(*value, readl(action->io));
+	/* Out of line and for the rest: a call within the loop would cost registers. */
+	if (unlikely(action->access != STROBE_BUILTIN_END))
+		strobe_other_steps(run, action, value, now, due);
 }
 
 /**

@@ -969,6 +969,7 @@ long strobe_ioctl_create(void __user *arg)
 	struct strobe_create c;
 	struct file *file;
 	int fd, ret;
+	bool dry;
 
 	ret = strobe_copy_struct(&c, sizeof(c), arg, sizeof(c));
 	if (ret)
@@ -981,13 +982,14 @@ long strobe_ioctl_create(void __user *arg)
 	c.row_stride = 0;
 	c.ring_bytes = 0;
 	c.cost_ns = 0;
-	fd = get_unused_fd_flags(O_CLOEXEC);
+	dry = c.flags & STROBE_DRY_RUN;
+	fd = dry ? 0 : get_unused_fd_flags(O_CLOEXEC);
 	file = fd < 0 ? ERR_PTR(fd) : create_run(&c);
 	if (!IS_ERR_OR_NULL(file)) {
 		c.fd = fd;
 		return strobe_fd_publish(fd, file, arg, &c, sizeof(c));
 	}
-	if (fd >= 0)
+	if (!dry && fd >= 0)
 		put_unused_fd(fd);
 	ret = strobe_copy_back(arg, &c, sizeof(c));
 	return IS_ERR(file) ? PTR_ERR(file) : ret;

@@ -68,10 +68,12 @@ static enum hrtimer_restart timer_fire(struct hrtimer *timer)
 	hold = strobe_trigger(run, now, due, strobe_rates.overhead);
 	if (unlikely(READ_ONCE(run->state) != STROBE_RUNNING))
 		return HRTIMER_NORESTART;
-	if (unlikely(late))
-		miss_until(run, now);
-	if (unlikely(hold))
-		run->held = first_after(run, now + hold);
+	if (unlikely(late || hold)) {
+		/* What passed while the steps were done is not the budget's doing. */
+		miss_until(run, hold ? ktime_get_ns() : now);
+		if (hold)
+			run->held = first_after(run, now + hold);
+	}
 	hrtimer_set_expires(timer, ns_to_ktime(run->held ?: run->due));
 	strobe_mark(0x11);
 	return HRTIMER_RESTART;

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What is measured, and the figures made of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit import LabError
+
+from . import build
+from .guest import Job, Measured, Results
+from .profile import Window
+
+PERIOD = 100_000  # ns
+ROWS = 2048
+# A row costs a few per cent more or less depending on where between the kernel's ticks it lies, and on what else the
+# kernel does in that fifth of a second: the median of some windows is the figure.
+WINDOWS = 9
+CHANNELS = " ".join(f"bench.r{i}" for i in range(10))
+READERS = (0, 1, 8, 64)
+RATES = (10, 20, 50, 100, 200, 250, 333, 500)  # kHz, at one instruction a nanosecond
+RATE_ROWS = 4096
+# Beyond 100 kHz, IIO's thread leaves its reader no time: the guest would take minutes.
+IIO_RATES = tuple(rate for rate in RATES if rate <= 100)
+IIO_RATE_ROWS = 2048
+RAISES = 1000
+BODY, RAISE, ACCESS, LOOP = 0, 1, 6, 7  # spans
+IIO_STOCK = ["iio-trig-hrtimer", "industrialio-triggered-buffer"]
+RULER = ("ruler", "ruler")
+
+
+def jobs(kernel: str, modules: build.Modules, blob: Path) -> list[Job]:
+    return [strobe(kernel, modules, blob), floor(kernel, modules), iio(kernel, modules)]
+
+
+def strobe(kernel: str, modules: build.Modules, blob: Path) -> Job:
+    commands = [RULER, *totals(f"strobe {PERIOD} {ROWS} 1 {CHANNELS}")]
+    commands += [(f"readers.{n}", f"strobe {PERIOD} {ROWS} {n} {CHANNELS}") for n in READERS]
+    commands += [("raise", f"raise {RAISES} {CHANNELS}")]
+    commands += [(f"rate.{rate}", f"strobe {1_000_000 // rate} {RATE_ROWS} 1 {CHANNELS}") for rate in RATES]
+    return Job("strobe", kernel, [modules.strobe / "strobe.ko", modules.strobe / "strobe_board.ko"],
+               ["ruler", "strobe", "raise"], commands, [f"{blob}:/lib/firmware/strobe/{blob.name}"])
+
+
+def floor(kernel: str, modules: build.Modules) -> Job:
+    commands = [RULER, *totals(f"floor {PERIOD} {ROWS}"), ("raise", f"raise {RAISES}")]
+    commands += [("", "rmmod floor_irq"), ("", "modprobe floor_irq threaded=1"), ("threaded", f"raise {RAISES}")]
+    commands += [(f"rate.{rate}", f"floor {1_000_000 // rate} {RATE_ROWS}") for rate in RATES]
+    return Job("floor", kernel, [modules.floor / "floor.ko", modules.floor / "floor_irq.ko"],
+               ["ruler", "floor", "raise"], commands)
+
+
+def iio(kernel: str, modules: build.Modules) -> Job:
+    commands = [RULER]
+    commands += [("", f"mkdir -p /sys/kernel/config/iio/{kind}") for kind in ("triggers/hrtimer/bench",
+                                                                           "devices/dummy/bench")]
+    commands += totals(f"iio {PERIOD} {ROWS}")
+    commands += [(f"rate.{rate}", f"iio {1_000_000 // rate} {IIO_RATE_ROWS}") for rate in IIO_RATES]
+    return Job("iio", kernel, [*IIO_STOCK, modules.iio / "industrialio-sw-device.ko", modules.iio / "iio_dummy.ko"],
+               ["ruler", "iio"], commands)
+
+
+def totals(command: str) -> list[tuple[str, str]]:
+    return [(f"total.{i}", command) for i in range(WINDOWS)]
+
+
+@dataclass
+class Body:
+    """Instructions of the hard handler between its first and its last statement."""
+
+    least: int
+    most: int
+
+
+@dataclass
+class Figures:
+    """Of one kernel and one contestant. None: it has no such thing."""
+
+    total: float
+    totals: list[float]  # of all windows, in their order
+    body: Body | None
+    edges: int | None  # what the compiler puts before the first and after the last statement of the handler
+    readers: dict[int, Body]
+    raised: float | None
+    threaded: float | None
+    missed: dict[int, int]  # by rate in kHz
+    clean: int  # the highest rate up to which no row was missed
+
+
+def make(results: Results, marked: bool) -> Figures:
+    """`marked`: the contestant has marks around its handler, which a module from elsewhere has not."""
+    measured = results.figures
+    check_ruler(measured["ruler"])
+    for name, each in measured.items():
+        if not name.startswith("rate.") and (each.said["missed"] or each.said["lost"]):
+            raise LabError(f"{name}: {each.said['missed']} rows missed, {each.said['lost']} lost")
+    windows = [each for name, each in measured.items() if name.startswith("total.")]
+    middle = median(results)
+    missed = {int(name.removeprefix("rate.")): each.said["missed"] + each.said["lost"]
+              for name, each in measured.items() if name.startswith("rate.")}
+    if marked and BODY not in middle.window.spans:
+        raise LabError("the module has no marks around its handler: kernel/timer.c and bench/floor/floor.c have them, "
+                       "and STROBE_MARKS must be defined")
+    return Figures(
+        total=per_row(middle),
+        totals=[per_row(each) for each in windows],
+        body=body(middle) if marked else None,
+        edges=edges(results, middle.window) if marked else None,
+        readers={int(name.removeprefix("readers.")): body(each)
+                 for name, each in measured.items() if name.startswith("readers.")},
+        raised=raised(measured.get("raise")),
+        threaded=raised(measured.get("threaded")),
+        missed=missed,
+        clean=highest_clean(missed))
+
+
+def median(results: Results) -> Measured:
+    """The window in the middle of those for the total, by their instructions a row."""
+    windows = [each for name, each in results.figures.items() if name.startswith("total.")]
+    return sorted(windows, key=per_row)[len(windows) // 2]
+
+
+def per_row(each: Measured) -> float:
+    """Without marks, as in IIO, what the reader got is what there was."""
+    span = each.window.spans.get(BODY)
+    return each.window.instructions / (span.count if span else each.said["rows"])
+
+
+def body(each: Measured) -> Body:
+    span = each.window.spans[BODY]
+    return Body(span.least, span.most)
+
+
+def edges(results: Results, window: Window) -> int:
+    """Instructions of the handler's function that are executed once a row, but not between the marks."""
+    of_modules = [(count, function) for function, count in results.symbols.by_function(window.inside).items()
+                  if function.endswith("]")]
+    _, handler = max(of_modules)
+    return sum(1 for address, count in window.executions.items()
+               if count == window.spans[BODY].count and address not in window.inside
+               and results.symbols.function(address) == handler)
+
+
+def raised(each: Measured | None) -> float | None:
+    if not each:
+        return None
+    span = each.window.spans.get(RAISE)
+    if not span or span.count != RAISES:
+        raise LabError(f"{RAISES} interrupts were raised, {span.count if span else 0} made a row")
+    return span.mean
+
+
+def highest_clean(missed: dict[int, int]) -> int:
+    """The last rate before the first one with a loss; 0 if there is none."""
+    clean = 0
+    for rate in sorted(missed):
+        if missed[rate]:
+            break
+        clean = rate
+    return clean
+
+
+def check_ruler(each: Measured) -> None:
+    """Known numbers of instructions must be found; bench/readers/ruler.c has them."""
+    spans = each.window.spans
+    if spans[LOOP].least != 2001 or spans[ACCESS].least != 20:
+        raise LabError(f"the plugin counts wrongly: {spans[LOOP].least} instead of 2001 instructions in a loop, "
+                       f"{spans[ACCESS].least} instead of 20 with accesses to a device")

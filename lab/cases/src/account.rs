@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The exact account of what one reader got of a run.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use strobe::engine::Source;
+use strobe::reader::RunReader;
+use strobe_ring::{Row, Snapshot, State, Status};
+
+/// A run that has not ended by then hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A row that the test looks at later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Number of the row.
+    pub row: u64,
+    /// Number of its trigger.
+    pub trigger: u64,
+    /// Its stamp.
+    pub time: u64,
+    /// Its flags and fault.
+    pub status: Status,
+    /// Its channels.
+    pub values: Vec<u64>,
+}
+
+/// How a reader reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Rows at once.
+    pub rows: usize,
+    /// Sleep after each read.
+    pub pause: Duration,
+}
+
+impl Pace {
+    /// Whatever is there, as soon as it is there.
+    pub const FAST: Pace = Pace {
+        rows: 1024,
+        pause: Duration::ZERO,
+    };
+
+    /// Too slow for a short ring.
+    pub const SLOW: Pace = Pace {
+        rows: 16,
+        pause: Duration::from_millis(20),
+    };
+}
+
+/// What one reader got. Each row is checked as it comes, the sum at the end.
+#[derive(Debug)]
+pub struct Account {
+    /// The row this reader began with.
+    pub begun_at: u64,
+    /// All rows it got, in their order.
+    pub rows: Vec<Kept>,
+    /// Rows that were overwritten before it read them.
+    pub lost: u64,
+    channels: usize,
+}
+
+impl Account {
+    /// Nothing read yet.
+    pub fn new(begun_at: u64, channels: usize) -> Self {
+        Account {
+            begun_at,
+            rows: Vec::new(),
+            lost: 0,
+            channels,
+        }
+    }
+
+    /// Number of the row that comes next if none is lost.
+    pub fn next(&self) -> u64 {
+        self.begun_at + self.rows.len() as u64 + self.lost
+    }
+
+    /// Takes a row that has come after `lost` others that did not.
+    pub fn add(&mut self, row: Row<'_>, lost: u64) {
+        assert_eq!(row.row, self.next() + lost, "{lost} lost before {row:?}");
+        assert_eq!(row.values.len(), self.channels, "{row:?}");
+        assert!(row.trigger >= row.row, "more rows than triggers: {row:?}");
+        self.lost += lost;
+        if let Some(last) = self.rows.last() {
+            let missed = (row.trigger - row.row).checked_sub(last.trigger - last.row);
+            assert!(
+                missed.is_some(),
+                "{row:?} takes back what was missed before {last:?}"
+            );
+            assert!(row.time >= last.time, "{row:?} is older than {last:?}");
+        }
+        self.rows.push(Kept {
+            row: row.row,
+            trigger: row.trigger,
+            time: row.time,
+            status: row.status,
+            values: row.values.to_vec(),
+        });
+    }
+
+    /// One column.
+    pub fn column(&self, channel: usize) -> impl Iterator<Item = u64> + '_ {
+        self.rows.iter().map(move |row| row.values[channel])
+    }
+
+    /// Triggers that the trigger column shows to have made no row, up to the
+    /// last row: every step between two rows less one, of triggers as of rows.
+    pub fn missed_shown(&self) -> u64 {
+        let before = |row: &Kept| row.trigger - row.row;
+        let first = self.rows.first().map_or(0, before);
+        let steps = self.rows.windows(2).map(|w| before(&w[1]) - before(&w[0]));
+        first + steps.sum::<u64>()
+    }
+
+    /// The whole account, which must add up, against the ring's counters.
+    pub fn settle(&self, end: &Snapshot) {
+        assert!(end.state.is_final(), "{end:?}");
+        assert_eq!(end.triggers, end.head + end.missed(), "{end:?}");
+        let got = self.rows.len() as u64;
+        assert_eq!(
+            got + self.lost,
+            end.head - self.begun_at,
+            "got {got}, {end:?}"
+        );
+        let Some(last) = self.rows.last() else {
+            assert_eq!(end.head, self.begun_at, "the last row can always be read");
+            return;
+        };
+        assert_eq!(last.row + 1, end.head, "the last row can always be read");
+        assert!(last.trigger < end.triggers, "{last:?}, {end:?}");
+        let shown = self.missed_shown();
+        assert!(shown <= end.missed(), "{shown} missed, {end:?}");
+        if end.state == State::Done {
+            assert_eq!(shown, end.missed(), "the last row ends the run: {end:?}");
+        }
+        assert!(end.start.time <= self.rows[0].time, "{end:?}");
+        assert!(last.time <= end.end_time, "{last:?}, {end:?}");
+        let faults = self.rows.iter().filter(|r| r.status.fault().is_some());
+        let faults = faults.count() as u64;
+        if got == end.head {
+            assert_eq!(faults, end.errors, "rows with a fault");
+        }
+        assert!(faults <= end.errors, "{faults} rows with a fault, {end:?}");
+    }
+}
+
+/// What is there now, however much.
+pub fn read_now(reader: &mut RunReader, account: &mut Account) {
+    let mut buffer = vec![0; Pace::FAST.rows * reader.ring().row_words()];
+    let mut lost = 0;
+    loop {
+        let batch = reader.read(&mut buffer);
+        lost += batch.lost;
+        for row in batch.rows() {
+            account.add(row, std::mem::take(&mut lost));
+        }
+        if batch.is_empty() && batch.lost == 0 {
+            break;
+        }
+    }
+    assert_eq!(lost, 0, "a loss without a row after it");
+}
+
+/// Everything up to the end of the run.
+pub fn read_to_end(reader: &mut RunReader, pace: Pace) -> Account {
+    let ring = reader.ring();
+    let mut account = Account::new(ring.begun_at(), ring.geometry().channels() as usize);
+    let mut buffer = vec![0; pace.rows * ring.row_words()];
+    let mut lost = 0;
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        let batch = reader.read(&mut buffer);
+        lost += batch.lost;
+        for row in batch.rows() {
+            account.add(row, std::mem::take(&mut lost));
+        }
+        if reader.ring().ended() {
+            break;
+        }
+        assert!(Instant::now() < give_up, "no end: {:?}", reader.snapshot());
+        if !pace.pause.is_zero() {
+            thread::sleep(pace.pause);
+        } else if batch.is_empty() {
+            reader.wait(1, Duration::from_millis(100)).expect("to wait");
+        }
+    }
+    assert_eq!(lost, 0, "a loss without a row after it");
+    account.settle(&reader.snapshot());
+    account
+}
+
+/// A reader that begins with what is there now, and its still empty account.
+pub fn begin(run: &impl Source) -> (RunReader, Account) {
+    let reader = run.reader().expect("a reader");
+    let (begun_at, channels) = (
+        reader.ring().begun_at(),
+        reader.ring().geometry().channels(),
+    );
+    (reader, Account::new(begun_at, channels as usize))
+}
+
+/// Starts the run, and reads it from its first row to its end.
+pub fn record(run: &impl Source) -> (Account, Snapshot) {
+    let mut reader = run.reader().expect("a reader");
+    run.start().expect("to start");
+    let account = read_to_end(&mut reader, Pace::FAST);
+    (account, reader.snapshot())
+}
+
+/// Waits for something that has to happen.
+pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let give_up = Instant::now() + PATIENCE;
+    while !happened() {
+        assert!(Instant::now() < give_up, "in vain: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until the run has made so many rows.
+pub fn until_rows(reader: &RunReader, rows: u64) {
+    until("rows", || reader.snapshot().head >= rows);
+}

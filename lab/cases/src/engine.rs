@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The engine under test. `tests/conformance.rs` asks the same of every engine;
+//! a new one implements [`Engine`] and is added there to the last lines.
+
+use rustix::io::Errno;
+use strobe::engine::kernel::{Control, Run};
+use strobe::engine::{Error, Source};
+use strobe::plan::{Plan, Step};
+
+/// Makes runs, and does with them what [`Source`] does not need.
+pub trait Engine: Sync {
+    /// Its runs.
+    type Run: Source;
+
+    /// The word for it in a ring's header.
+    const KIND: strobe_ring::Engine;
+
+    /// The engine of this machine.
+    fn open() -> Self;
+
+    /// Makes a run; it waits for its start.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    fn create(&self, plan: &Plan) -> Result<Self::Run, Error>;
+
+    /// Makes a running run pause.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    fn pause(run: &Self::Run) -> Result<(), Error>;
+
+    /// Makes a paused run go on.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    fn resume(run: &Self::Run) -> Result<(), Error>;
+
+    /// A run of which the test is sure that the engine can make it.
+    fn run(&self, plan: &Plan) -> Self::Run {
+        self.create(plan)
+            .unwrap_or_else(|why| panic!("a run on {}: {why}", plan.event))
+    }
+}
+
+/// The kernel engine.
+pub struct Kernel(pub Control);
+
+impl Engine for Kernel {
+    type Run = Run;
+
+    const KIND: strobe_ring::Engine = strobe_ring::Engine::Kernel;
+
+    fn open() -> Self {
+        Kernel(Control::open().expect("the control device"))
+    }
+
+    fn create(&self, plan: &Plan) -> Result<Run, Error> {
+        self.0.create(plan)
+    }
+
+    fn pause(run: &Run) -> Result<(), Error> {
+        run.pause()
+    }
+
+    fn resume(run: &Run) -> Result<(), Error> {
+        run.resume()
+    }
+}
+
+/// Reads these channels on that event, until stopped.
+pub fn plan(event: &str, channels: &[&str]) -> Plan {
+    let event = event.parse().expect("an event");
+    let steps = channels.iter().map(|name| Step::Read((*name).into()));
+    Plan {
+        steps: steps.collect(),
+        ..Plan::new(event)
+    }
+}
+
+/// The errno with which a call on a run was refused; `None` if it was done.
+pub fn errno(result: Result<(), Error>) -> Option<Errno> {
+    match result {
+        Ok(()) => None,
+        Err(Error::Run { source, .. }) => {
+            Some(Errno::from_io_error(&source).expect("an errno of the system"))
+        }
+        Err(other) => panic!("not a refusal of a call on a run: {other}"),
+    }
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the guest tests share: an engine under test, the exact account of what
+//! a reader got, and hands for the machine around them.
+#![deny(unsafe_code)]
+
+pub mod account;
+pub mod engine;
+pub mod machine;
+pub mod raw;
+pub mod ringfd;
+
+pub use account::{Account, Kept, Pace};
+pub use engine::{errno, plan, Engine, Kernel};

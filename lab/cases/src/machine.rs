@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hands for what is around the engine: the simulator's faults, sysfs, modules,
+//! processors.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+
+const PARAMETERS: &str = "/sys/module/strobe/parameters";
+
+/// What the simulator is loaded with.
+const WELL: [(&str, u64); 9] = [
+    ("sim_pulse_ns", 1_000_000),
+    ("sim_seed", 1),
+    ("sim_every", 100),
+    ("sim_late_ns", 0),
+    ("sim_slow_ns", 0),
+    ("sim_fail", 0),
+    ("sim_burst", 0),
+    ("sim_drop", 0),
+    ("sim_vanish", 0),
+];
+
+/// The kernel's simulator: well and plugged in when this is made, and again
+/// when it is dropped, so that no test sees the faults of another.
+pub struct Sim(());
+
+impl Sim {
+    /// Well and plugged in.
+    pub fn well() -> Sim {
+        reset().expect("parameters of the simulator");
+        Sim(())
+    }
+
+    /// Sets a parameter.
+    pub fn set(&self, name: &str, value: u64) -> &Sim {
+        fs::write(Path::new(PARAMETERS).join(name), value.to_string())
+            .unwrap_or_else(|why| panic!("{name}={value}: {why}"));
+        self
+    }
+
+    /// Plugs it in or unplugs it.
+    pub fn plug(&self, is_in: bool) {
+        self.set("sim", is_in.into());
+    }
+
+    /// Whether it is plugged in, or will be in a moment.
+    pub fn is_plugged(&self) -> bool {
+        fs::read_to_string(Path::new(PARAMETERS).join("sim")).is_ok_and(|text| text.trim() == "Y")
+    }
+}
+
+impl Drop for Sim {
+    fn drop(&mut self) {
+        // Should it fail, the next test says so.
+        let _ = reset();
+    }
+}
+
+fn reset() -> std::io::Result<()> {
+    for (name, value) in WELL {
+        fs::write(Path::new(PARAMETERS).join(name), value.to_string())?;
+    }
+    fs::write(Path::new(PARAMETERS).join("sim"), "1")
+}
+
+/// A file below /sys/class/strobe, without its line's end.
+pub fn sysfs(path: &str) -> String {
+    let path = format!("/sys/class/strobe/{path}");
+    let text = fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path}: {why}"));
+    text.trim_end().to_owned()
+}
+
+/// The same as a number.
+pub fn sysfs_number(path: &str) -> u64 {
+    let text = sysfs(path);
+    text.parse().unwrap_or_else(|_| panic!("{path}: {text}"))
+}
+
+/// Whether a command of the machine did what it was to do.
+pub fn command(line: &str) -> bool {
+    let (program, words) = line.split_once(' ').unwrap_or((line, ""));
+    let done = Command::new(program).args(words.split(' ')).output();
+    done.unwrap_or_else(|why| panic!("{line}: {why}"))
+        .status
+        .success()
+}
+
+/// This thread, and those it starts meanwhile, run on one CPU only.
+#[must_use]
+pub struct Pinned(CpuSet);
+
+/// Until the answer is dropped, this thread runs on that CPU only.
+pub fn pin(cpu: usize) -> Pinned {
+    let before = sched_getaffinity(None).expect("the CPUs of this thread");
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).expect("a CPU of its own");
+    Pinned(before)
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // Where it could run before, it can run again.
+        let _ = sched_setaffinity(None, &self.0);
+    }
+}
+
+/// A thread of ordinary priority that does nothing but count, on one CPU.
+pub struct Counting {
+    shared: Arc<(AtomicU64, AtomicBool)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Counting {
+    /// It counts from now on.
+    pub fn on(cpu: usize) -> Counting {
+        let shared = Arc::new((AtomicU64::new(0), AtomicBool::new(false)));
+        let its = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let _pinned = pin(cpu);
+            let (count, stop) = &*its;
+            while !stop.load(Ordering::Relaxed) {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        Counting {
+            shared,
+            thread: Some(thread),
+        }
+    }
+
+    /// How far it has come.
+    pub fn count(&self) -> u64 {
+        self.shared.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        self.shared.1.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

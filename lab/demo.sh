@@ -3,6 +3,7 @@
 # What `make run` shows, inside a guest with an edu card: a timer's rows write the register that makes the card raise
 # its interrupt, and each interrupt reads five of the card's registers.
 set -eu
+exec 2>&1
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 run() { say "# $*"; "$@"; }

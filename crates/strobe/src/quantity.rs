@@ -60,11 +60,12 @@ pub fn period_ns(text: &str) -> Result<u64, Error> {
 /// A duration for people: the largest unit that leaves a number of at least 1,
 /// with at most four significant digits.
 pub fn show_ns(ns: f64) -> String {
+    // Rounded first, so that 999.96 us is 1 ms, as 1 ms is.
     let magnitude = ns.abs();
     let (value, unit) = match magnitude {
-        m if m < 1e3 => (ns, "ns"),
-        m if m < 1e6 => (ns / 1e3, "us"),
-        m if m < 1e9 => (ns / 1e6, "ms"),
+        m if m < 999.5 => (ns, "ns"),
+        m if m < 999.95e3 => (ns / 1e3, "us"),
+        m if m < 999.95e6 => (ns / 1e6, "ms"),
         _ => (ns / 1e9, "s"),
     };
     let digits = match value.abs() {

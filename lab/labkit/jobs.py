@@ -43,8 +43,10 @@ class Result:
 
 
 def count(output: str) -> tuple[int, int]:
-    """Passed and failed tests, as the harnesses of cargo and of Python report them."""
+    """Passed and failed tests, as the harnesses of cargo and of Python report them, or a plain line."""
     passed = failed = 0
+    for good, bad in re.findall(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE):
+        passed, failed = passed + int(good), failed + int(bad)
     for good, bad in re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed", output, re.MULTILINE):
         passed, failed = passed + int(good), failed + int(bad)
     for ran, verdict in re.findall(r"^Ran (\d+) tests? in .*\n\n(.*)$", output, re.MULTILINE):

@@ -4,6 +4,7 @@
  *
  *   main.c      module, control device, its ioctls
  *   registry.c  devices and their channels, outputs, events; the catalogue
+ *   create.c    STROBE_CREATE
  *   run.c       life of a run; owner fd
  *   row.h       the hard path: one trigger becomes one row
  *   row.c       its less common ways; events of devices
@@ -259,8 +260,14 @@ void strobe_describe_channel(struct strobe_entry *entry, const struct strobe_cha
 void strobe_describe_output(struct strobe_entry *entry, const struct strobe_output *output);
 long strobe_ioctl_list(void __user *arg);
 
-/* run.c */
+/* create.c */
 long strobe_ioctl_create(void __user *arg);
+
+/* run.c */
+extern const struct file_operations strobe_owner_fops;
+struct strobe_run *strobe_run_new(void);
+int strobe_run_use(struct strobe_run *run, struct strobe_create *c);
+void strobe_run_unuse(struct strobe_run *run);
 void strobe_run_get(struct strobe_run *run);
 void strobe_run_put(struct strobe_run *run);
 void strobe_run_abort(struct strobe_run *run, int error);

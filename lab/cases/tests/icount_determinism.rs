@@ -96,9 +96,9 @@ fn each_fault_of_the_simulator_costs_exactly_what_it_says() {
     assert_eq!(missed, [0, 0, 0, 30]);
     assert_eq!(steps(&account), each((9..100).step_by(10), 3));
 
-    // Reads 10, 20, .. 90 take five periods: five points pass meanwhile. The
-    // budget leaves four fifths, so the run rests until six and a quarter are
-    // over, which is a sixth.
+    // Reads 10, 20, .. 90 take five periods: five grid points pass meanwhile.
+    // The budget is four fifths of the time, so the run then has to rest until
+    // six and a quarter are over, which forbids a sixth.
     let (missed, account) = hundred("timer:1ms", "sim_slow_ns", 5_000_000);
     assert_eq!(missed, [9 * 5, 0, 9, 0]);
     assert_eq!(steps(&account), each((11..100).step_by(10), 6));

@@ -12,6 +12,7 @@ use crate::reader::RunReader;
 use crate::uapi;
 
 pub mod kernel;
+pub mod user;
 
 /// One run, as those above the ring need it. The run ends when it is dropped.
 pub trait Source: Send + Sync {
@@ -90,6 +91,16 @@ pub enum Error {
          use timer:PERIOD, soft or device.event (`strobe list` shows them)"
     )]
     NotOfKernel(String),
+    /// A channel, output or event that is there, but cannot be used.
+    #[error("{what} {name}: {why}")]
+    Unusable {
+        /// "event", "channel" or "output".
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// What is wrong, and the remedy.
+        why: String,
+    },
     /// Period out of bounds, or given where none belongs.
     #[error("event {event}: a period of {}: it must be from 1 us to 1 h", show_period(*.period_ns))]
     Period {

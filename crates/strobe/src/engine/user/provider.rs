@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who has channels, outputs and events for the user engine.
+
+use std::io;
+
+use super::trigger::{EventSource, Trigger};
+use super::Settings;
+use crate::catalogue::Catalogue;
+use crate::channel::Channel;
+use crate::engine::Error;
+use crate::event::EventSpec;
+
+/// What is known of a row while it is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Its stamp, on the run's clock.
+    pub time: u64,
+    /// When the run was started, on the same clock.
+    pub start: u64,
+    /// Its trigger.
+    pub trigger: Trigger,
+}
+
+/// A channel, ready to be read by the thread of a run. Nothing is allocated there.
+pub trait ReadChannel: Send {
+    /// The word of this row. An error makes it 0, and the row's status names the channel; ENODEV ends the
+    /// run, for the device went away.
+    ///
+    /// # Errors
+    /// Those of the channel.
+    fn read(&mut self, row: &Row) -> io::Result<u64>;
+}
+
+/// An output, ready to be written by the thread of a run.
+pub trait WriteOutput: Send {
+    /// Writes the word; errors as those of [`ReadChannel::read`].
+    ///
+    /// # Errors
+    /// Those of the output.
+    fn write(&mut self, word: u64) -> io::Result<()>;
+}
+
+/// A channel that was found.
+pub struct FoundChannel {
+    /// What it is.
+    pub about: Channel,
+    /// Reads it.
+    pub reader: Box<dyn ReadChannel>,
+}
+
+/// An output that was found.
+pub struct FoundOutput {
+    /// What it is; `bits` bounds what may be written.
+    pub about: Channel,
+    /// Writes it.
+    pub writer: Box<dyn WriteOutput>,
+}
+
+/// Something that has channels, outputs or events: the clock, the simulator, a board, files, GPIO lines.
+///
+/// `None` says that the name is not one of this provider; an error says that it is, but cannot be used.
+/// What is answered belongs to one run, and ends with it.
+pub trait Provider: Send + Sync {
+    /// Adds what is here to the catalogue; what there are too many of, such as files, is left out.
+    fn list(&self, catalogue: &mut Catalogue);
+
+    /// The channel of this name.
+    fn channel(&self, _name: &str) -> Option<Result<FoundChannel, Error>> {
+        None
+    }
+
+    /// The output of this name.
+    fn output(&self, _name: &str) -> Option<Result<FoundOutput, Error>> {
+        None
+    }
+
+    /// The source of this event.
+    fn event(
+        &self,
+        _event: &EventSpec,
+        _settings: &Settings,
+    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+        None
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the thread of a run waits for.
+
+use std::io;
+
+use strobe_ring::Missed;
+
+use super::bell::Bell;
+use super::clock::RunClock;
+
+/// An occurrence of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trigger {
+    /// Triggers before this one that made no row, as the source knows.
+    pub missed: u64,
+    /// Why they made none.
+    pub cause: Missed,
+    /// When it was due, on the run's clock; only timers know that.
+    pub due: Option<u64>,
+    /// When the source says that it happened, on the run's clock; 0 if it does not say.
+    pub time: u64,
+    /// The source's own count, such as UIO's number of interrupts or a line's number of edges.
+    pub count: u64,
+}
+
+impl Trigger {
+    /// A trigger of which the source knows nothing more, and before which none was missed.
+    pub const PLAIN: Trigger = Trigger {
+        missed: 0,
+        cause: Missed::Source,
+        due: None,
+        time: 0,
+        count: 0,
+    };
+}
+
+/// Why a wait has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    /// The event has happened.
+    Trigger(Trigger),
+    /// The bell rang: the run's owner wants something.
+    Bell,
+}
+
+/// A source of triggers. The thread of one run owns it, and calls it in this order: [`begin`] when the run
+/// starts and when it goes on after a pause; then [`wait`], and [`done`] after each row; [`end`] before a
+/// pause and at the end.
+///
+/// An error of any of them ends the run as failed, with its errno: ENODEV says that the device went away.
+///
+/// [`begin`]: EventSource::begin
+/// [`wait`]: EventSource::wait
+/// [`done`]: EventSource::done
+/// [`end`]: EventSource::end
+pub trait EventSource: Send {
+    /// Triggers count from `now` on, on the run's clock; what happened before is forgotten. Answers when
+    /// the first one is due, if that is known.
+    ///
+    /// # Errors
+    /// Those of the source.
+    fn begin(&mut self, clock: &RunClock, now: u64) -> io::Result<Option<u64>>;
+
+    /// Waits for the next trigger, or for the bell. Nothing is allocated here, and no page is touched for
+    /// the first time; returns as soon as the event has happened, for the stamp of the row is taken next.
+    ///
+    /// # Errors
+    /// Those of the source.
+    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken>;
+
+    /// The row of the last trigger is made: now an interrupt may be enabled again.
+    ///
+    /// # Errors
+    /// Those of the source.
+    fn done(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Triggers do not count any more.
+    fn end(&mut self) {}
+
+    /// Distance of the triggers, if they have one.
+    fn period_ns(&self) -> Option<u64> {
+        None
+    }
+}

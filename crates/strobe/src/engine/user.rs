@@ -244,6 +244,8 @@ impl User {
         let mut providers: Vec<Arc<dyn Provider>> = vec![
             Arc::new(builtin::Builtin(clock)),
             Arc::new(sim::Sim::default()),
+            Arc::new(file::Files),
+            Arc::new(perf::Perf),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

@@ -23,11 +23,15 @@ use crate::rt;
 use crate::uapi;
 
 pub mod bell;
+mod board;
 mod builtin;
+mod card_event;
 pub mod clock;
+mod field;
 pub mod file;
 pub mod memfd;
 pub mod perf;
+mod presence;
 pub mod provider;
 mod run;
 mod service;
@@ -118,7 +122,8 @@ impl User {
     /// The engine with what a board file describes.
     #[must_use]
     pub fn with_board(self, board: Board) -> Self {
-        self.with(Arc::new(file::BoardFiles(board)))
+        let cards = Arc::new(board::Cards::new(board.clone()));
+        self.with(cards).with(Arc::new(file::BoardFiles(board)))
     }
 
     /// All that is here; files and GPIO lines are not, for they are too many.

@@ -6,9 +6,11 @@
 
 use std::io;
 
+use crate::channel::Channel;
 use crate::info::RunInfo;
 use crate::quantity::show_ns;
 use crate::reader::RunReader;
+use crate::rt::Usage;
 use crate::uapi;
 
 pub mod kernel;
@@ -42,6 +44,26 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// The engine's reason.
     fn reader(&self) -> Result<RunReader, Error>;
+
+    /// What the thread that makes the rows has cost, once the run has ended; `None` if there is none.
+    fn usage(&self) -> Option<Usage> {
+        None
+    }
+}
+
+/// What a run would be.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct DryRun {
+    /// The values of a row, in their order.
+    pub channels: Vec<Channel>,
+    /// Bytes from row to row.
+    pub row_bytes: u32,
+    /// Rows in the ring.
+    pub ring_rows: u64,
+    /// Bytes of the ring.
+    pub ring_bytes: u64,
+    /// Rough time the steps of one row take.
+    pub cost_ns: u64,
 }
 
 /// Why an engine does not do what it was asked for: the object, and the remedy.

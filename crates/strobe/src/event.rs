@@ -40,6 +40,8 @@ pub enum Event {
     },
     /// An interrupt of a UIO device.
     Uio(String),
+    /// What is added to an eventfd that this process has inherited.
+    Eventfd(i32),
     /// The periodic interrupt of an HPET.
     Hpet {
         /// Distance of its triggers.
@@ -71,7 +73,7 @@ pub enum Error {
     /// Nothing that looks like an event.
     #[error(
         "event `{0}`: not an event; write timer:1kHz, device.event, gpio:CHIP/LINE:rising, \
-         uio:NAME, hpet:64Hz or soft"
+         uio:NAME, hpet:64Hz, eventfd:N or soft"
     )]
     Form(String),
     /// A GPIO event that is not complete.
@@ -113,6 +115,10 @@ impl FromStr for EventSpec {
             },
             Some(("uio", name)) if !name.is_empty() => Event::Uio(name.to_owned()),
             Some(("gpio", line)) => gpio(text, line)?,
+            Some(("eventfd", fd)) => match fd.parse() {
+                Ok(fd @ 0..) => Event::Eventfd(fd),
+                _ => return Err(Error::Form(text.to_owned())),
+            },
             Some(_) => return Err(Error::Form(text.to_owned())),
             None => match text {
                 "soft" => Event::Soft,
@@ -191,6 +197,7 @@ mod tests {
         );
         assert_eq!(event("soft"), Ok(Event::Soft));
         assert_eq!(event("sim.pulse"), Ok(Event::Device("sim.pulse".into())));
+        assert_eq!(event("eventfd:3"), Ok(Event::Eventfd(3)));
         assert_eq!(event("uio:edu"), Ok(Event::Uio("edu".into())));
         assert_eq!(
             event("hpet:64Hz"),
@@ -228,7 +235,16 @@ mod tests {
         assert_eq!(event("timer"), Err(Error::NoPeriod("timer".into())));
         assert!(matches!(event("timer:fast"), Err(Error::Period { .. })));
         for text in [
-            "", "pulse", "sim.", ".pulse", "sim.a b", "uio:", "clock:1s", "a.b.c",
+            "",
+            "pulse",
+            "sim.",
+            ".pulse",
+            "sim.a b",
+            "uio:",
+            "eventfd:",
+            "eventfd:-1",
+            "clock:1s",
+            "a.b.c",
         ] {
             assert_eq!(event(text), Err(Error::Form(text.into())), "{text}");
         }

@@ -6,6 +6,7 @@ use strobe_ring::layout::MISSED_CAUSES;
 use strobe_ring::{Engine, Missed, StartTimes};
 
 use crate::channel::Channel;
+use crate::rt::Step;
 
 /// Clock of all times of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct RunInfo {
     pub start: StartTimes,
     /// The values of a row, in their order.
     pub channels: Vec<Channel>,
+    /// Real-time set-up of the user engine: what was got, and what was refused.
+    pub set_up: Vec<Step>,
 }
 
 impl RunInfo {
@@ -152,6 +155,7 @@ pub(crate) mod tests {
                 first_due: 1_500,
             },
             channels,
+            set_up: Vec::new(),
         }
     }
 

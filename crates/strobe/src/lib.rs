@@ -34,6 +34,7 @@ pub mod plan;
 pub mod quantity;
 pub mod reader;
 pub mod record;
+pub mod rt;
 pub mod stats;
 pub mod summary;
 pub mod timing;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The mapping of a ring.
+//! The mappings of a ring.
 #![allow(unsafe_code)]
 
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::event::Timespec;
 use rustix::io;
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
-use strobe_ring::Memory;
+use rustix::thread::futex;
+use strobe_ring::{Memory, MemoryMut, Reader, Writer};
 
 /// Unmaps when the last reader of the memory is gone.
 struct Mapping {
@@ -31,17 +35,71 @@ impl Drop for Mapping {
     }
 }
 
+impl Mapping {
+    /// The first `bytes` of a ring fd.
+    fn new(fd: BorrowedFd<'_>, bytes: u64, access: ProtFlags, more: MapFlags) -> io::Result<Self> {
+        let bytes = usize::try_from(bytes).map_err(|_| io::Errno::NOMEM)?;
+        let flags = MapFlags::SHARED | more;
+        // SAFETY: a new mapping at an address of the kernel's choice disturbs
+        // nothing that exists.
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, flags, fd, 0)? };
+        let start = NonNull::new(start.cast()).ok_or(io::Errno::NOMEM)?;
+        Ok(Mapping { start, bytes })
+    }
+}
+
 /// The first `bytes` of a ring fd, read-only.
 pub(crate) fn map(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<Memory> {
-    let bytes = usize::try_from(bytes).map_err(|_| io::Errno::NOMEM)?;
-    let (read, shared) = (ProtFlags::READ, MapFlags::SHARED);
-    // SAFETY: a new mapping at an address of the kernel's choice disturbs
-    // nothing that exists.
-    let start = unsafe { mmap(std::ptr::null_mut(), bytes, read, shared, fd, 0)? };
-    let start = NonNull::new(start.cast()).ok_or(io::Errno::NOMEM)?;
-    let owner = Arc::new(Mapping { start, bytes });
+    let mapping = Mapping::new(fd, bytes, ProtFlags::READ, MapFlags::empty())?;
+    let (start, bytes) = (mapping.start, mapping.bytes);
     // SAFETY: mappings are aligned to pages, and this one is valid for reads
-    // until `owner` is dropped: the kernel never cuts the file of a ring. This
-    // program only reads it, by the atomics of `Memory`.
-    Ok(unsafe { Memory::from_raw(start, bytes, owner) })
+    // until its owner is dropped: nobody can cut the file of a ring, which is
+    // the kernel's or sealed. This program only reads it, by the atomics of
+    // `Memory`.
+    Ok(unsafe { Memory::from_raw(start, bytes, Arc::new(mapping)) })
+}
+
+/// The first `bytes` of a memfd for the one producer of a new ring. All of its
+/// pages are there when this returns, and are locked in memory if `locked`.
+pub(crate) fn map_writable(fd: BorrowedFd<'_>, bytes: u64, locked: bool) -> io::Result<MemoryMut> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let lock = if locked {
+        MapFlags::LOCKED
+    } else {
+        MapFlags::empty()
+    };
+    let mapping = Mapping::new(fd, bytes, access, MapFlags::POPULATE | lock)?;
+    let (start, bytes) = (mapping.start, mapping.bytes);
+    // SAFETY: as in `map`, and valid for writes as well. All other mappings of
+    // the memfd are read-only, and this program goes by the atomics of
+    // `MemoryMut` and `Memory`.
+    Ok(unsafe { MemoryMut::from_raw(start, bytes, Arc::new(mapping)) })
+}
+
+/// The word at this address of a ring, for a futex.
+fn wake_word<T>(_valid_as_long_as: &T, address: *const u32) -> &AtomicU32 {
+    // SAFETY: the address was answered by the ring that the reference keeps
+    // mapped, and is aligned. It may be mapped read-only: callers only hand it
+    // to FUTEX_WAIT and FUTEX_WAKE, which do not write.
+    unsafe { AtomicU32::from_ptr(address.cast_mut()) }
+}
+
+/// Sleeps until the ring's producer changes the wake word, which was `value`;
+/// at most so long. May return early.
+pub(crate) fn sleep(ring: &Reader, value: u32, timeout: Duration) -> io::Result<()> {
+    let timeout = Timespec::try_from(timeout).map_err(|_| io::Errno::INVAL)?;
+    let word = wake_word(ring, ring.wake_address());
+    // Not private: the producer may be another process.
+    match futex::wait(word, futex::Flags::empty(), value, Some(&timeout)) {
+        Ok(()) | Err(io::Errno::AGAIN | io::Errno::INTR | io::Errno::TIMEDOUT) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Wakes all who sleep on the ring of this producer.
+pub(crate) fn wake(ring: &mut Writer) {
+    ring.change_wake();
+    let word = wake_word(ring, ring.wake_address());
+    // Nothing to do about an address that is no futex; it is one.
+    let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }

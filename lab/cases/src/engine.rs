@@ -3,7 +3,8 @@
 //! a new one implements [`Engine`] and is added there to the last lines.
 
 use rustix::io::Errno;
-use strobe::engine::kernel::{Control, Run};
+use strobe::engine::kernel::{self, Control};
+use strobe::engine::user;
 use strobe::engine::{Error, Source};
 use strobe::plan::{Plan, Step};
 
@@ -47,7 +48,7 @@ pub trait Engine: Sync {
 pub struct Kernel(pub Control);
 
 impl Engine for Kernel {
-    type Run = Run;
+    type Run = kernel::Run;
 
     const KIND: strobe_ring::Engine = strobe_ring::Engine::Kernel;
 
@@ -55,15 +56,40 @@ impl Engine for Kernel {
         Kernel(Control::open().expect("the control device"))
     }
 
-    fn create(&self, plan: &Plan) -> Result<Run, Error> {
+    fn create(&self, plan: &Plan) -> Result<kernel::Run, Error> {
         self.0.create(plan)
     }
 
-    fn pause(run: &Run) -> Result<(), Error> {
+    fn pause(run: &kernel::Run) -> Result<(), Error> {
         run.pause()
     }
 
-    fn resume(run: &Run) -> Result<(), Error> {
+    fn resume(run: &kernel::Run) -> Result<(), Error> {
+        run.resume()
+    }
+}
+
+/// The user engine, of this process.
+pub struct User(pub user::User);
+
+impl Engine for User {
+    type Run = user::Run;
+
+    const KIND: strobe_ring::Engine = strobe_ring::Engine::User;
+
+    fn open() -> Self {
+        User(user::User::default())
+    }
+
+    fn create(&self, plan: &Plan) -> Result<user::Run, Error> {
+        self.0.create(plan)
+    }
+
+    fn pause(run: &user::Run) -> Result<(), Error> {
+        run.pause()
+    }
+
+    fn resume(run: &user::Run) -> Result<(), Error> {
         run.resume()
     }
 }

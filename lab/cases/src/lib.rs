@@ -10,4 +10,4 @@ pub mod raw;
 pub mod ringfd;
 
 pub use account::{Account, Kept, Pace};
-pub use engine::{errno, plan, Engine, Kernel};
+pub use engine::{errno, plan, Engine, Kernel, User};

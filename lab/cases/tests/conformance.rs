@@ -15,7 +15,7 @@ mod pause;
 #[path = "conformance/rings.rs"]
 mod rings;
 
-use strobe_cases::Kernel;
+use strobe_cases::{Kernel, User};
 
 /// One `#[test]` for each sentence, in a module of the engine.
 macro_rules! conformance {
@@ -84,3 +84,4 @@ macro_rules! engine {
 }
 
 engine!(kernel: Kernel);
+engine!(user: User);

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use libc::{
     EACCES, EAGAIN, EBADF, EFAULT, EINTR, EINVAL, ENODEV, MAP_PRIVATE, MAP_SHARED, PROT_EXEC,
@@ -147,11 +148,13 @@ fn mappings_come_and_go_while_rows_are_made_and_fds_are_closed() {
     order(&owner, START, 0).expect("started");
     let before = census(&control);
     let shown = AtomicUsize::new(usize::MAX);
+    let tries = AtomicUsize::new(0);
     thread::scope(|scope| {
         let mapper = scope.spawn(|| {
             let (mut good, mut bad) = (0, 0);
             loop {
                 let fd = shown.load(Ordering::Acquire);
+                tries.fetch_add(1, Ordering::Relaxed);
                 match Map::new(fd as i32, 8192, PROT_READ, MAP_SHARED, 0) {
                     _ if fd == 0 => break (good, bad),
                     Ok(map) => {
@@ -165,7 +168,11 @@ fn mappings_come_and_go_while_rows_are_made_and_fds_are_closed() {
                 }
             }
         });
-        for _ in 0..300 {
+        // As long as it takes until both threads have run side by side.
+        let give_up = Instant::now() + Duration::from_secs(60);
+        let mut rings = 0;
+        while (rings < 300 || tries.load(Ordering::Relaxed) < 300) && Instant::now() < give_up {
+            rings += 1;
             let ring = reader(&owner, 0, 0, 0).expect("a reader");
             shown.store(ring.as_raw_fd() as usize, Ordering::Release);
             drop(map(&ring, 8192).expect("a mapping"));

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use strobe_ring::layout::CLOCK_TAI;
 use strobe_ring::{Begin, Engine, Reader, StartTimes, State};
 
-use super::{Error, Source};
+use super::{DryRun, Error, Source};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent, RunStatus};
 use crate::channel::{Channel, Class, Type};
 use crate::event::Event;
@@ -34,21 +34,6 @@ pub fn check(plan: &Plan) -> Result<(), Error> {
 pub struct Control {
     path: String,
     fd: OwnedFd,
-}
-
-/// What a run would be.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct DryRun {
-    /// The values of a row, in their order.
-    pub channels: Vec<Channel>,
-    /// Bytes from row to row.
-    pub row_bytes: u32,
-    /// Rows in the ring.
-    pub ring_rows: u64,
-    /// Bytes of the ring.
-    pub ring_bytes: u64,
-    /// Rough time the steps of one row take.
-    pub cost_ns: u64,
 }
 
 impl Control {
@@ -127,6 +112,7 @@ impl Control {
                 limit: plan.limit,
                 start: StartTimes::default(),
                 channels: channels.map(channel).collect(),
+                set_up: Vec::new(),
             },
         };
         // The ring knows best what it is.
@@ -393,7 +379,7 @@ fn kernel_event(plan: &Plan) -> Result<(&str, u64), Error> {
         Event::Timer { period_ns } => Ok(("timer", *period_ns)),
         Event::Soft => Ok(("soft", 0)),
         Event::Device(name) => Ok((name, 0)),
-        Event::Gpio { .. } | Event::Uio(_) | Event::Hpet { .. } => {
+        Event::Gpio { .. } | Event::Uio(_) | Event::Hpet { .. } | Event::Eventfd(_) => {
             Err(Error::NotOfKernel(plan.event.to_string()))
         }
     }

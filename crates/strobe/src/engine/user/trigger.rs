@@ -83,4 +83,9 @@ pub trait EventSource: Send {
     fn period_ns(&self) -> Option<u64> {
         None
     }
+
+    /// Whether its triggers say when they were due.
+    fn has_due(&self) -> bool {
+        self.period_ns().is_some()
+    }
 }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Channels that every run has: `clock`, `cpu`, and `event`, what the source says of the trigger.
+
+use std::io;
+
+use super::clock::RunClock;
+use super::provider::{FoundChannel, Provider, ReadChannel, Row};
+use crate::catalogue::{Catalogue, Device, Event};
+use crate::channel::{Channel, Class, Type};
+use crate::engine::Error;
+
+/// Provides `clock.*`, `cpu.*` and `event.*` to runs of one clock.
+pub struct Builtin(pub RunClock);
+
+/// Name, unit, rough cost, description.
+const CHANNELS: [(&str, &str, u32, &str); 7] = [
+    ("clock.time", "ns", 25, "the run's clock, read again"),
+    (
+        "clock.elapsed",
+        "ns",
+        1,
+        "from the start of the run to the stamp of the row",
+    ),
+    (
+        "clock.late",
+        "ns",
+        1,
+        "from when the trigger was due to the stamp of the row",
+    ),
+    ("cpu.id", "", 10, "the processor that made the row"),
+    ("cpu.cycles", "", 10, "cycle counter of that processor"),
+    (
+        "event.time",
+        "ns",
+        1,
+        "when the trigger happened, as its source says; 0 if it does not",
+    ),
+    (
+        "event.count",
+        "",
+        1,
+        "the source's own count of triggers; 0 if it has none",
+    ),
+];
+
+fn about((name, unit, cost_ns, description): (&str, &str, u32, &str)) -> Channel {
+    Channel {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        unit: unit.to_owned(),
+        kind: Type::U64,
+        class: Class::Hard,
+        scale: 1.0,
+        offset: 0.0,
+        bits: 64,
+        cost_ns,
+        in_use: false,
+    }
+}
+
+impl Provider for Builtin {
+    fn list(&self, catalogue: &mut Catalogue) {
+        let devices = [
+            ("clock", "clocks of the run"),
+            ("cpu", "the processor"),
+            ("event", "what the source says of a trigger"),
+        ];
+        catalogue
+            .devices
+            .extend(devices.map(|(name, description)| Device {
+                name: name.to_owned(),
+                description: description.to_owned(),
+                in_use: false,
+            }));
+        catalogue.channels.extend(CHANNELS.map(about));
+        let events = [
+            ("timer", "absolute timer", true),
+            (
+                "soft",
+                "triggers by call, or by lines on standard input",
+                false,
+            ),
+        ];
+        catalogue
+            .events
+            .extend(events.map(|(name, description, periodic)| Event {
+                name: name.to_owned(),
+                description: description.to_owned(),
+                periodic,
+                in_use: false,
+            }));
+    }
+
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+        let known = CHANNELS.into_iter().find(|(known, ..)| *known == name)?;
+        let clock = self.0;
+        let reader: Box<dyn ReadChannel> = match name {
+            "clock.time" => Box::new(Value(move |_: &Row| clock.now())),
+            "clock.elapsed" => Box::new(Value(|row: &Row| row.time.wrapping_sub(row.start))),
+            "clock.late" => Box::new(Value(|row: &Row| {
+                row.time.saturating_sub(row.trigger.due.unwrap_or(row.time))
+            })),
+            "cpu.id" => Box::new(Value(|_: &Row| rustix::thread::sched_getcpu() as u64)),
+            "cpu.cycles" => match cycles::read() {
+                Some(_) => Box::new(Value(|_: &Row| cycles::read().unwrap_or(0))),
+                None => {
+                    return Some(Err(Error::Unusable {
+                        what: "channel",
+                        name: name.to_owned(),
+                        why: "this processor's cycle counter is not for programs; use clock.time, or the kernel engine".to_owned(),
+                    }))
+                }
+            },
+            "event.time" => Box::new(Value(|row: &Row| row.trigger.time)),
+            _ => Box::new(Value(|row: &Row| row.trigger.count)),
+        };
+        let about = about(known);
+        Some(Ok(FoundChannel { about, reader }))
+    }
+}
+
+/// A channel that cannot fail.
+struct Value<F>(F);
+
+impl<F: FnMut(&Row) -> u64 + Send> ReadChannel for Value<F> {
+    fn read(&mut self, row: &Row) -> io::Result<u64> {
+        Ok((self.0)(row))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod cycles {
+    /// The cycle counter, if programs may read it.
+    pub fn read() -> Option<u64> {
+        // SAFETY: every processor of this architecture has it, and Linux lets programs read it.
+        Some(unsafe { core::arch::x86_64::_rdtsc() })
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod cycles {
+    /// The cycle counter, if programs may read it.
+    pub fn read() -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The memory of a ring: a memfd that cannot be cut, and that only its producer can write.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{
+    fcntl_add_seals, ftruncate, memfd_create, open, MemfdFlags, Mode, OFlags, SealFlags,
+};
+use rustix::io::Errno;
+use strobe_ring::{AttachError, Begin, MemoryMut, Reader};
+
+use crate::mmap;
+use crate::reader::{RunReader, Wake};
+
+/// The file of a ring, to be read only.
+pub struct RingFile {
+    fd: OwnedFd,
+    bytes: u64,
+}
+
+/// Makes the memory of a ring, and the file that its readers get. It is tried to lock it in memory; whether
+/// that was possible is the second of the answers.
+///
+/// # Errors
+/// Not enough memory, or no more file descriptors.
+pub fn ring_memory(bytes: u64) -> io::Result<(MemoryMut, bool, RingFile)> {
+    let writable = memfd_create(
+        "strobe-ring",
+        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
+    )?;
+    ftruncate(&writable, bytes)?;
+    fcntl_add_seals(&writable, SealFlags::SHRINK | SealFlags::GROW)?;
+    let (memory, locked) = match mmap::map_writable(writable.as_fd(), bytes, true) {
+        Ok(memory) => (memory, true),
+        // Too little may be locked: it is there all the same.
+        Err(Errno::AGAIN | Errno::PERM) => {
+            (mmap::map_writable(writable.as_fd(), bytes, false)?, false)
+        }
+        Err(errno) => return Err(errno.into()),
+    };
+    // From now on nobody can map it to write, and nobody can undo that.
+    fcntl_add_seals(&writable, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
+    // A descriptor that was opened for reading, so that it can be given away.
+    let path = format!("/proc/self/fd/{}", writable.as_raw_fd());
+    let fd = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok((memory, locked, RingFile { fd, bytes }))
+}
+
+impl RingFile {
+    /// The file, as another process gave it to us; it has to be a ring's.
+    ///
+    /// # Errors
+    /// Those of the descriptor.
+    pub fn from_fd(fd: OwnedFd) -> io::Result<Self> {
+        let size = rustix::fs::fstat(&fd)?.st_size;
+        let sealed = rustix::fs::fcntl_get_seals(&fd)?;
+        if !sealed.contains(SealFlags::SHRINK) {
+            // Who can cut the file can kill us.
+            return Err(Errno::PERM.into());
+        }
+        let bytes = u64::try_from(size).unwrap_or(0);
+        Ok(RingFile { fd, bytes })
+    }
+
+    /// The descriptor to give away: it can be mapped to read, and no more.
+    pub fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// A reader of its own, from the oldest row there is.
+    ///
+    /// # Errors
+    /// It cannot be mapped, or is no ring.
+    pub fn reader(self: &Arc<Self>) -> Result<RunReader, ReaderError> {
+        let memory = mmap::map(self.fd.as_fd(), self.bytes).map_err(io::Error::from)?;
+        let ring = Reader::attach(memory, Begin::Oldest)?;
+        Ok(RunReader::new(ring, Box::new(Look(Arc::clone(self)))))
+    }
+
+    /// Readers in this process.
+    pub fn readers(self: &Arc<Self>) -> usize {
+        Arc::strong_count(self) - 1
+    }
+}
+
+/// How readers of a user engine's ring sleep: they look from time to time. To wake them would cost the
+/// producer a system call, so it does that only when it is stopped in its work anyway: at the end, at a
+/// pause, after software triggers. The field counts readers.
+pub struct Look(#[allow(dead_code)] Arc<RingFile>);
+
+/// Rows are looked for at least this often.
+const NAP_MAX: Duration = Duration::from_millis(16);
+/// And not more often than this.
+const NAP_MIN: Duration = Duration::from_millis(1);
+
+impl Wake for Look {
+    fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
+        let end = Instant::now() + timeout;
+        let mut nap = NAP_MIN;
+        loop {
+            let word = ring.wake_value();
+            let now = ring.snapshot();
+            let left = end.saturating_duration_since(Instant::now());
+            if now.head >= rows || now.state.is_final() || left.is_zero() {
+                return Ok(());
+            }
+            // A timer says how long the rows will take; else it is looked for less and less often.
+            let period = ring.header().period_ns;
+            let due = Duration::from_nanos(period.saturating_mul(rows - now.head));
+            let next = if period > 0 { due } else { nap };
+            mmap::sleep(ring, word, next.clamp(NAP_MIN, NAP_MAX).min(left))?;
+            nap *= 2;
+        }
+    }
+}
+
+/// Why there is no reader.
+#[derive(Debug, thiserror::Error)]
+pub enum ReaderError {
+    /// The system's reason.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The memory is no ring of this version.
+    #[error("{0}")]
+    Ring(#[from] AttachError),
+}

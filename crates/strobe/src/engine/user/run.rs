@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run of the user engine, as its owner has it.
+
+use std::io;
+use std::sync::mpsc::{channel, sync_channel, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, JoinHandle};
+
+use rustix::io::Errno;
+
+use super::bell::Rope;
+use super::memfd::{ReaderError, RingFile};
+use super::service::{Order, Request, Service};
+use super::Settings;
+use crate::engine::{Error, Source};
+use crate::info::RunInfo;
+use crate::reader::RunReader;
+use crate::rt::{self, Step, Usage};
+
+/// SCHED_FIFO priority of a run's thread: above the interrupt threads of a PREEMPT_RT kernel, which have 50,
+/// and far below what watches over the machine.
+const PRIORITY: u8 = 60;
+/// Bytes of its stack. All of them are locked in memory, so not more than it needs.
+const STACK: usize = 512 * 1024;
+
+/// A run of the user engine. It ends when this is dropped.
+pub struct Run {
+    info: RunInfo,
+    ring: Arc<RingFile>,
+    requests: Sender<Request>,
+    rope: Rope,
+    usage: Arc<Mutex<Usage>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Run {
+    /// Starts the thread. `service` answers what it works with, in that thread.
+    pub(super) fn new(
+        mut info: RunInfo,
+        ring: Arc<RingFile>,
+        settings: &Settings,
+        mut set_up: Vec<Step>,
+        rope: Rope,
+        service: impl FnOnce(std::sync::mpsc::Receiver<Request>, Arc<Mutex<Usage>>) -> Service,
+    ) -> Result<Run, Error> {
+        let (requests, received) = channel();
+        let usage = Arc::new(Mutex::new(Usage::default()));
+        let service = service(received, Arc::clone(&usage));
+        let (cpu, priority) = (settings.cpu, settings.priority.unwrap_or(PRIORITY));
+        let (report, reported) = sync_channel(1);
+        let name = "strobe-run".to_owned();
+        let thread = Builder::new().name(name).stack_size(STACK).spawn(move || {
+            // Nobody is there to read it if this fails.
+            let _ = report.send(rt::set_up_thread(cpu, priority));
+            service.run();
+        });
+        let failed = |source: io::Error| Error::Run {
+            event: info.event.clone(),
+            doing: "starting its thread",
+            source,
+        };
+        let thread = thread.map_err(failed)?;
+        set_up.extend(reported.recv().map_err(|_| failed(Errno::PIPE.into()))?);
+        info.set_up = set_up;
+        Ok(Run {
+            info,
+            ring,
+            requests,
+            rope,
+            usage,
+            thread: Some(thread),
+        })
+    }
+
+    /// Makes a running run pause: triggers are not counted.
+    ///
+    /// # Errors
+    /// It is not running.
+    pub fn pause(&self) -> Result<(), Error> {
+        self.call("the pause", Order::Pause)
+    }
+
+    /// Makes a paused run go on.
+    ///
+    /// # Errors
+    /// It is not paused.
+    pub fn resume(&self) -> Result<(), Error> {
+        self.call("going on", Order::Resume)
+    }
+
+    /// The ring, for readers in other processes.
+    pub fn ring(&self) -> &Arc<RingFile> {
+        &self.ring
+    }
+
+    fn call(&self, doing: &'static str, order: Order) -> Result<(), Error> {
+        let failed = |errno: Errno| Error::Run {
+            event: self.info.event.clone(),
+            doing,
+            source: errno.into(),
+        };
+        let (answer, answered) = sync_channel(1);
+        let gone = Errno::PIPE;
+        self.requests
+            .send((order, answer))
+            .map_err(|_| failed(gone))?;
+        self.rope.ring();
+        answered.recv().unwrap_or(Err(gone)).map_err(failed)
+    }
+}
+
+impl Source for Run {
+    fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    fn start(&self) -> Result<(), Error> {
+        self.call("the start", Order::Start)
+    }
+
+    fn stop(&self) -> Result<(), Error> {
+        self.call("the stop", Order::Stop)
+    }
+
+    fn trigger(&self, count: u32) -> Result<(), Error> {
+        self.call("the trigger", Order::Trigger(count))
+    }
+
+    fn reader(&self) -> Result<RunReader, Error> {
+        let event = self.info.event.clone();
+        self.ring.reader().map_err(|error| match error {
+            ReaderError::Io(source) => Error::Run {
+                event,
+                doing: "making a reader",
+                source,
+            },
+            ReaderError::Ring(source) => Error::Ring { event, source },
+        })
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.usage.lock().ok().map(|usage| *usage)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // If its thread is gone already, there is nothing to end.
+        let _ = self.call("the end", Order::Abandon);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The thread of a run: waits for triggers and makes rows. Nothing is allocated in its loop, and the wait is
+//! its only system call, unless a channel or output needs one.
+
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::{Arc, Mutex};
+
+use rustix::io::Errno;
+use strobe_ring::layout::ROW_LATE;
+use strobe_ring::{End, State, Writer};
+
+use super::bell::Bell;
+use super::clock::RunClock;
+use super::provider::{ReadChannel, Row, WriteOutput};
+use super::trigger::{EventSource, Trigger, Woken};
+use crate::mmap;
+use crate::rt::Usage;
+
+/// What the owner of a run wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    Start,
+    Pause,
+    Resume,
+    Stop,
+    /// So many software triggers.
+    Trigger(u32),
+    /// The owner goes away.
+    Abandon,
+}
+
+/// An order, and where its answer goes.
+pub type Request = (Order, SyncSender<Result<(), Errno>>);
+
+/// One step of a row.
+pub enum Action {
+    Read(Box<dyn ReadChannel>),
+    Write(Box<dyn WriteOutput>, u64),
+}
+
+/// What the thread of a run works with. Only that thread has it.
+pub struct Service {
+    pub ring: Writer,
+    pub clock: RunClock,
+    pub source: Box<dyn EventSource>,
+    /// Triggers come by [`Order::Trigger`].
+    pub is_soft: bool,
+    pub actions: Vec<Action>,
+    pub bell: Bell,
+    pub requests: Receiver<Request>,
+    /// When the run was started.
+    pub start: u64,
+    /// What the thread has cost from the start of the run to its end; written at its end.
+    pub usage: Arc<Mutex<Usage>>,
+    /// What it had cost before.
+    pub usage_before: Usage,
+}
+
+impl Service {
+    /// Until the run has ended, and its owner has gone.
+    pub fn run(mut self) {
+        loop {
+            self.bell.answer();
+            while let Ok((order, answer)) = self.requests.try_recv() {
+                // Nobody is there to hear it if this fails.
+                let _ = answer.send(self.obey(order));
+                if order == Order::Abandon {
+                    return;
+                }
+            }
+            if let Err(error) = self.serve() {
+                self.finish(End::Failed(errno(&error)));
+            }
+        }
+    }
+
+    /// Makes rows until the bell rings.
+    fn serve(&mut self) -> io::Result<()> {
+        while self.ring.state() == State::Running {
+            match self.source.wait(&self.clock, &mut self.bell)? {
+                Woken::Bell => return Ok(()),
+                Woken::Trigger(trigger) => {
+                    let now = self.clock.now();
+                    self.row(now, trigger)?;
+                    self.source.done()?;
+                }
+            }
+        }
+        while !self.bell.rang() {
+            self.bell.sleep_until(None)?;
+        }
+        Ok(())
+    }
+
+    /// The row of one trigger.
+    #[inline]
+    fn row(&mut self, now: u64, trigger: Trigger) -> io::Result<()> {
+        if trigger.missed > 0 {
+            self.ring.miss(trigger.cause, trigger.missed);
+        }
+        let about = Row {
+            time: now,
+            start: self.start,
+            trigger,
+        };
+        let mut gone = None;
+        let Some(mut row) = self.ring.begin(now) else {
+            return Ok(());
+        };
+        for action in &mut self.actions {
+            let result = match action {
+                Action::Read(channel) => match channel.read(&about) {
+                    Ok(word) => {
+                        row.value(word);
+                        Ok(())
+                    }
+                    Err(error) => {
+                        row.failed();
+                        Err(error)
+                    }
+                },
+                Action::Write(output, word) => output.write(*word),
+            };
+            if let Err(error) = result {
+                if errno(&error) == Errno::NODEV.raw_os_error() {
+                    gone = Some(error);
+                }
+            }
+        }
+        let late = match (trigger.due, self.source.period_ns()) {
+            (Some(due), Some(period)) if now.saturating_sub(due) >= period => ROW_LATE,
+            _ => 0,
+        };
+        row.commit(late);
+        if let Some(error) = gone {
+            return Err(error);
+        }
+        if self.ring.is_full() {
+            self.finish(End::Done);
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), Errno> {
+        let state = self.ring.state();
+        if state.is_final() {
+            return match order {
+                Order::Stop | Order::Abandon => Ok(()),
+                _ => Err(Errno::SHUTDOWN),
+            };
+        }
+        let done = match (order, state) {
+            (Order::Stop, _) => {
+                self.finish(End::Stopped);
+                Ok(())
+            }
+            (Order::Abandon, _) => {
+                self.finish(End::Failed(Errno::PIPE.raw_os_error()));
+                Ok(())
+            }
+            (Order::Start, State::Ready) => self.start(),
+            (Order::Start, State::Running) => return Err(Errno::ALREADY),
+            (Order::Pause, State::Running) => {
+                self.source.end();
+                self.ring.pause().map_err(|_| wrong_state())
+            }
+            (Order::Pause, State::Paused) => return Err(Errno::ALREADY),
+            (Order::Resume, State::Paused) => self.resume(),
+            (Order::Resume, State::Running) => return Err(Errno::ALREADY),
+            (Order::Trigger(_), State::Running) if !self.is_soft => return Err(Errno::OPNOTSUPP),
+            (Order::Trigger(count), State::Running) => self.trigger(count),
+            _ => return Err(Errno::BUSY),
+        };
+        mmap::wake(&mut self.ring);
+        done.map_err(|error| {
+            let number = errno(&error);
+            self.finish(End::Failed(number));
+            Errno::from_raw_os_error(number)
+        })
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        self.usage_before = Usage::of_this_thread();
+        let mut times = self.clock.start_times();
+        self.start = times.time;
+        times.first_due = self.source.begin(&self.clock, times.time)?.unwrap_or(0);
+        self.ring.start(times).map_err(|_| wrong_state())
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        self.source.begin(&self.clock, now)?;
+        self.ring.resume().map_err(|_| wrong_state())
+    }
+
+    fn trigger(&mut self, count: u32) -> io::Result<()> {
+        for _ in 0..count {
+            if self.ring.state() != State::Running {
+                break;
+            }
+            let now = self.clock.now();
+            self.row(now, Trigger::PLAIN)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, end: End) {
+        self.source.end();
+        if let Ok(mut usage) = self.usage.lock() {
+            *usage = Usage::of_this_thread().since(self.usage_before);
+        }
+        let now = self.clock.now();
+        self.ring.finish(end, now);
+        mmap::wake(&mut self.ring);
+    }
+}
+
+/// Every one has been looked at before.
+fn wrong_state() -> io::Error {
+    Errno::BUSY.into()
+}
+
+fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The simulator of the user engine: the same values as the kernel engine's. Each run has one of its own.
+
+use std::f64::consts::TAU;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use super::bell::Bell;
+use super::clock::RunClock;
+use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
+use super::timer::Timer;
+use super::trigger::{EventSource, Trigger, Woken};
+use super::{Settings, WaitMode};
+use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
+use crate::channel::{Channel, Class, Type};
+use crate::engine::Error;
+use crate::event::{Event, EventSpec};
+
+/// Period of `sim.pulse`.
+const PULSE_NS: u64 = 1_000_000;
+const RAMP_LENGTH: u64 = 1000;
+const SINE_LENGTH: u64 = 64;
+const SINE_SCALE: f64 = 1.0 / 32767.0;
+
+/// Provides `sim.*` to one run.
+#[derive(Default)]
+pub struct Sim {
+    counter: Arc<AtomicU64>,
+    ramp: Arc<AtomicU64>,
+    sine: Arc<AtomicU64>,
+    noise: Arc<AtomicU64>,
+    latch: Arc<AtomicU64>,
+}
+
+const NAMES: [&str; 5] = [
+    "sim.counter",
+    "sim.ramp",
+    "sim.sine",
+    "sim.noise",
+    "sim.latch",
+];
+
+fn about(name: &str) -> Channel {
+    let (unit, kind, scale, bits, description) = match name {
+        "sim.ramp" => ("V", Type::U64, 0.001, 10, "sawtooth, 1000 reads a period"),
+        "sim.sine" => ("V", Type::S64, SINE_SCALE, 16, "sine, 64 reads a period"),
+        "sim.noise" => ("V", Type::S64, SINE_SCALE, 16, "seeded white noise"),
+        "sim.latch" => (
+            "",
+            Type::U64,
+            1.0,
+            64,
+            "what was last written to the output latch",
+        ),
+        _ => ("", Type::U64, 1.0, 64, "one more at each read"),
+    };
+    Channel {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        unit: unit.to_owned(),
+        kind,
+        class: Class::Hard,
+        scale,
+        offset: 0.0,
+        bits,
+        cost_ns: 5,
+        in_use: false,
+    }
+}
+
+fn latch_output() -> Channel {
+    Channel {
+        description: "a word to keep".to_owned(),
+        ..about("sim.latch")
+    }
+}
+
+impl Provider for Sim {
+    fn list(&self, catalogue: &mut Catalogue) {
+        catalogue.devices.push(Device {
+            name: "sim".to_owned(),
+            description: "simulator, one for each run".to_owned(),
+            in_use: false,
+        });
+        catalogue.channels.extend(NAMES.map(about));
+        catalogue.outputs.push(latch_output());
+        catalogue.events.push(ListedEvent {
+            name: "sim.pulse".to_owned(),
+            description: "every millisecond".to_owned(),
+            periodic: false,
+            in_use: false,
+        });
+    }
+
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+        let (reads, value): (_, fn(u64) -> u64) = match name {
+            "sim.counter" => (&self.counter, |n| n),
+            "sim.ramp" => (&self.ramp, |n| n % RAMP_LENGTH),
+            "sim.sine" => (&self.sine, sine),
+            "sim.noise" => (&self.noise, noise),
+            "sim.latch" => {
+                let reader = Box::new(Latch(Arc::clone(&self.latch)));
+                let about = about(name);
+                return Some(Ok(FoundChannel { about, reader }));
+            }
+            _ => return None,
+        };
+        let reader = Box::new(Wave {
+            reads: Arc::clone(reads),
+            value,
+        });
+        let about = about(name);
+        Some(Ok(FoundChannel { about, reader }))
+    }
+
+    fn output(&self, name: &str) -> Option<Result<FoundOutput, Error>> {
+        (name == "sim.latch").then(|| {
+            let writer = Box::new(Latch(Arc::clone(&self.latch)));
+            let about = latch_output();
+            Ok(FoundOutput { about, writer })
+        })
+    }
+
+    fn event(
+        &self,
+        event: &EventSpec,
+        settings: &Settings,
+    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+        let Event::Device(name) = event.event() else {
+            return None;
+        };
+        (name == "sim.pulse")
+            .then(|| Ok(Box::new(Pulse::new(settings.wait)) as Box<dyn EventSource>))
+    }
+}
+
+/// A function of the number of the read. Channels that are read twice in a row share the number.
+struct Wave {
+    /// Written by the thread of the run only.
+    reads: Arc<AtomicU64>,
+    value: fn(u64) -> u64,
+}
+
+impl ReadChannel for Wave {
+    fn read(&mut self, _: &Row) -> io::Result<u64> {
+        let number = self.reads.load(Ordering::Relaxed);
+        self.reads.store(number + 1, Ordering::Relaxed);
+        Ok((self.value)(number))
+    }
+}
+
+/// A word that an output writes and a channel reads.
+struct Latch(Arc<AtomicU64>);
+
+impl ReadChannel for Latch {
+    fn read(&mut self, _: &Row) -> io::Result<u64> {
+        Ok(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl WriteOutput for Latch {
+    fn write(&mut self, word: u64) -> io::Result<()> {
+        self.0.store(word, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn sine(number: u64) -> u64 {
+    let turn = (number % SINE_LENGTH) as f64 / SINE_LENGTH as f64;
+    (32767.0 * (TAU * turn).sin()).round() as i64 as u64
+}
+
+/// A hash of the number of the read, as the contract has it for seed 1.
+fn noise(number: u64) -> u64 {
+    let mut x = (number + 1)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .wrapping_add(1);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    i64::from((x >> 48) as u16 as i16) as u64
+}
+
+/// Pulses on a grid, but not a timer: the run does not know their period.
+struct Pulse(Timer);
+
+impl Pulse {
+    fn new(wait: WaitMode) -> Self {
+        Pulse(Timer::new(PULSE_NS, wait))
+    }
+}
+
+impl EventSource for Pulse {
+    fn begin(&mut self, clock: &RunClock, now: u64) -> io::Result<Option<u64>> {
+        self.0.begin(clock, now).map(|_| None)
+    }
+
+    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        Ok(match self.0.wait(clock, bell)? {
+            Woken::Trigger(trigger) => Woken::Trigger(Trigger {
+                cause: strobe_ring::Missed::Source,
+                time: trigger.due.unwrap_or(0),
+                ..trigger
+            }),
+            woken => woken,
+        })
+    }
+
+    fn has_due(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Triggers by call, and by eventfd.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use strobe_ring::Missed;
+
+use super::bell::Bell;
+use super::clock::RunClock;
+use super::trigger::{EventSource, Trigger, Woken};
+
+/// The event `soft`: the thread itself makes the rows of a call, so there is nothing to wait for.
+pub struct Soft;
+
+impl EventSource for Soft {
+    fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
+        Ok(None)
+    }
+
+    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        bell.sleep_until(None)?;
+        Ok(Woken::Bell)
+    }
+}
+
+/// An eventfd that another program or thread writes to. What was added to it between two rows is one trigger;
+/// the others are missed, by the source.
+pub struct Eventfd {
+    fd: OwnedFd,
+    count: u64,
+}
+
+impl Eventfd {
+    /// An eventfd.
+    ///
+    /// # Errors
+    /// It cannot be set to return at once.
+    pub fn new(fd: OwnedFd) -> io::Result<Self> {
+        let flags = rustix::fs::fcntl_getfl(&fd)?;
+        rustix::fs::fcntl_setfl(&fd, flags | rustix::fs::OFlags::NONBLOCK)?;
+        Ok(Eventfd { fd, count: 0 })
+    }
+
+    /// What was added since the last time.
+    fn take(&mut self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        match rustix::io::read(&self.fd, &mut bytes) {
+            Ok(8) => Ok(u64::from_ne_bytes(bytes)),
+            Ok(_) => Err(Errno::NODEV.into()),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+impl EventSource for Eventfd {
+    fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
+        self.take().map(|_| None)
+    }
+
+    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        use std::os::fd::AsFd;
+        loop {
+            if !bell.sleep_for(self.fd.as_fd(), PollFlags::IN)? {
+                if bell.rang() {
+                    return Ok(Woken::Bell);
+                }
+                continue;
+            }
+            let added = self.take()?;
+            if added > 0 {
+                self.count = self.count.wrapping_add(added);
+                return Ok(Woken::Trigger(Trigger {
+                    missed: added - 1,
+                    cause: Missed::Source,
+                    count: self.count,
+                    ..Trigger::PLAIN
+                }));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bell::bell;
+    use super::*;
+    use crate::info::Clock;
+
+    #[test]
+    fn what_was_added_between_two_rows_is_one_trigger_and_the_rest_missed() {
+        let fd =
+            rustix::event::eventfd(7, rustix::event::EventfdFlags::CLOEXEC).expect("an eventfd");
+        let writer = fd.try_clone().expect("another");
+        let mut source = Eventfd::new(fd).expect("a source");
+        let clock = RunClock::new(Clock::Monotonic);
+        let (rope, mut bell) = bell().expect("a bell");
+        source.begin(&clock, 0).expect("to begin");
+        for (added, count) in [(1_u64, 1), (5, 6)] {
+            rustix::io::write(&writer, &added.to_ne_bytes()).expect("to add");
+            let Ok(Woken::Trigger(trigger)) = source.wait(&clock, &mut bell) else {
+                panic!("no trigger");
+            };
+            assert_eq!((trigger.missed, trigger.count), (added - 1, count));
+        }
+        rope.ring();
+        assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+    }
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The timer of the user engine: an absolute grid. Who comes late to a point of it still makes its row; points
+//! that have passed by then are missed, and counted.
+
+use std::io;
+
+use rustix::time::{clock_gettime, ClockId};
+use strobe_ring::Missed;
+
+use super::bell::Bell;
+use super::clock::RunClock;
+use super::trigger::{EventSource, Trigger, Woken};
+use super::WaitMode;
+
+/// Time over which the CPU share of a run that cannot keep up is looked at.
+const WINDOW_NS: u64 = 100_000_000;
+/// Share of it that such a run may have, in percent; as in the kernel engine.
+const SHARE: u64 = 80;
+/// The part of a period that `hybrid` may spin at most, in percent.
+const SPIN_SHARE: u64 = 25;
+/// `hybrid` spins at least so long.
+const LEAD_MIN_NS: u64 = 500;
+
+/// Triggers at the points of a grid.
+pub struct Timer {
+    period: u64,
+    wait: WaitMode,
+    /// The next point; `None` before the first begin.
+    next: Option<u64>,
+    /// The point that was served last lies before `next`: points after it may have passed.
+    served: bool,
+    lead: Lead,
+    budget: Budget,
+}
+
+impl Timer {
+    /// A grid with this distance, waited for in this way.
+    pub fn new(period_ns: u64, wait: WaitMode) -> Self {
+        Timer {
+            period: period_ns,
+            wait,
+            next: None,
+            served: false,
+            lead: Lead::new(period_ns),
+            budget: Budget::default(),
+        }
+    }
+
+    /// Sleeps or spins until `due`; false if the bell rang.
+    fn until(&mut self, due: u64, clock: &RunClock, bell: &Bell) -> io::Result<bool> {
+        let asleep_until = match self.wait {
+            WaitMode::Block => due,
+            WaitMode::Hybrid => due.saturating_sub(self.lead.ns),
+            WaitMode::Spin => 0,
+        };
+        loop {
+            if bell.rang() {
+                return Ok(false);
+            }
+            let now = clock.now();
+            if now >= due {
+                return Ok(true);
+            }
+            if now < asleep_until {
+                bell.sleep_until(Some(clock.monotonic(asleep_until)))?;
+                if self.wait == WaitMode::Hybrid && !bell.rang() {
+                    self.lead.learn(clock.now().saturating_sub(asleep_until));
+                }
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+impl EventSource for Timer {
+    fn begin(&mut self, _: &RunClock, now: u64) -> io::Result<Option<u64>> {
+        // The grid keeps its phase over a pause.
+        let next = match self.next {
+            None => now.saturating_add(self.period),
+            Some(next) if next > now => next,
+            Some(next) => next + ((now - next) / self.period + 1) * self.period,
+        };
+        self.next = Some(next);
+        self.served = false;
+        self.budget = Budget::new(now);
+        Ok(Some(next))
+    }
+
+    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        let mut next = self.next.unwrap_or_else(|| clock.now());
+        let mut trigger = Trigger::PLAIN;
+        if self.served {
+            next = next.saturating_add(self.period);
+            let mut now = clock.now();
+            trigger.cause = Missed::Overrun;
+            if next <= now && self.wait != WaitMode::Spin {
+                if let Some(rest) = self.budget.rest(now) {
+                    trigger.cause = Missed::Throttled;
+                    while clock.now() < rest && !bell.rang() {
+                        bell.sleep_until(Some(clock.monotonic(rest)))?;
+                    }
+                    now = clock.now();
+                }
+            }
+            if next <= now {
+                trigger.missed = (now - next) / self.period + 1;
+                next += trigger.missed * self.period;
+            }
+        }
+        // What was missed is reported with the row of this point; if the bell rings, it is seen again.
+        if !self.until(next, clock, bell)? {
+            return Ok(Woken::Bell);
+        }
+        self.next = Some(next);
+        self.served = true;
+        trigger.due = Some(next);
+        Ok(Woken::Trigger(trigger))
+    }
+
+    fn period_ns(&self) -> Option<u64> {
+        Some(self.period)
+    }
+}
+
+/// How long before the point `hybrid` wakes up: as long as nine of ten wake-ups take, but never so long that
+/// it spins for more than its share of the time.
+struct Lead {
+    ns: u64,
+    max: u64,
+}
+
+impl Lead {
+    fn new(period: u64) -> Self {
+        let max = (period / 100 * SPIN_SHARE).max(LEAD_MIN_NS);
+        let ns = max.min(50_000);
+        Lead { ns, max }
+    }
+
+    /// After a wake-up that took so long: up by nine steps, down by one, so that it comes to rest where nine
+    /// of ten are shorter.
+    fn learn(&mut self, latency: u64) {
+        let step = self.ns / 64 + 10;
+        self.ns = match latency > self.ns {
+            true => self.ns + 9 * step,
+            false => self.ns.saturating_sub(step),
+        };
+        self.ns = self.ns.clamp(LEAD_MIN_NS, self.max);
+    }
+}
+
+/// Keeps a run that misses triggers from taking the whole CPU. The thread's CPU time is asked for only when
+/// something was missed, and then ten times a second.
+#[derive(Default)]
+struct Budget {
+    window: u64,
+    cpu: u64,
+}
+
+impl Budget {
+    fn new(now: u64) -> Self {
+        Budget {
+            window: now,
+            cpu: cpu_time(),
+        }
+    }
+
+    /// Until when the run has to rest, if it has to.
+    fn rest(&mut self, now: u64) -> Option<u64> {
+        let passed = now.saturating_sub(self.window);
+        if passed < WINDOW_NS {
+            return None;
+        }
+        let cpu = cpu_time();
+        let used = cpu.saturating_sub(self.cpu);
+        *self = Budget { window: now, cpu };
+        // Long ago is no measure: nothing was missed since.
+        if passed > 2 * WINDOW_NS || used * 100 <= passed * SHARE {
+            return None;
+        }
+        let rest = used * 100 / SHARE - passed;
+        self.window = now + rest;
+        Some(now + rest)
+    }
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> u64 {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    (used.tv_sec as u64) * 1_000_000_000 + used.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bell::bell;
+    use super::*;
+    use crate::info::Clock;
+
+    fn due(woken: Woken) -> Trigger {
+        match woken {
+            Woken::Trigger(trigger) => trigger,
+            Woken::Bell => panic!("nobody rang"),
+        }
+    }
+
+    #[test]
+    fn every_trigger_lies_on_the_grid_and_what_has_passed_is_missed() {
+        for wait in [WaitMode::Block, WaitMode::Hybrid, WaitMode::Spin] {
+            let clock = RunClock::new(Clock::Monotonic);
+            let (_rope, mut bell) = bell().expect("a bell");
+            let mut timer = Timer::new(1_000_000, wait);
+            let start = clock.now();
+            let first = timer.begin(&clock, start).expect("to begin");
+            assert_eq!(first, Some(start + 1_000_000));
+            let mut points = 0;
+            for turn in 0..20 {
+                let trigger = due(timer.wait(&clock, &mut bell).expect("to wait"));
+                points += trigger.missed;
+                assert_eq!(
+                    trigger.due,
+                    Some(start + (points + 1) * 1_000_000),
+                    "{wait}"
+                );
+                assert!(clock.now() >= start + (points + 1) * 1_000_000);
+                points += 1;
+                if turn == 10 {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+            assert!(
+                points >= 24,
+                "{points} points: what was slept over is counted"
+            );
+        }
+    }
+
+    #[test]
+    fn the_grid_keeps_its_phase_over_a_pause() {
+        let clock = RunClock::new(Clock::Monotonic);
+        let mut timer = Timer::new(1000, WaitMode::Block);
+        assert_eq!(timer.begin(&clock, 500).ok(), Some(Some(1500)));
+        for (now, next) in [(600, 1500), (1500, 2500), (7499, 7500), (7500, 8500)] {
+            assert_eq!(timer.begin(&clock, now).ok(), Some(Some(next)), "at {now}");
+        }
+    }
+
+    #[test]
+    fn the_bell_ends_a_wait_of_any_kind() {
+        for wait in [WaitMode::Block, WaitMode::Hybrid, WaitMode::Spin] {
+            let clock = RunClock::new(Clock::Tai);
+            let (rope, mut bell) = bell().expect("a bell");
+            let mut timer = Timer::new(3_600_000_000_000, wait);
+            timer.begin(&clock, clock.now()).expect("to begin");
+            let ringer = std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                rope.ring();
+            });
+            assert_eq!(
+                timer.wait(&clock, &mut bell).ok(),
+                Some(Woken::Bell),
+                "{wait}"
+            );
+            ringer.join().expect("it rang");
+        }
+    }
+
+    #[test]
+    fn the_lead_comes_to_rest_where_nine_of_ten_wake_ups_are_shorter() {
+        let mut lead = Lead::new(1_000_000);
+        for turn in 0..10_000_u64 {
+            lead.learn(if turn % 20 == 0 { 90_000 } else { 5_000 });
+        }
+        assert!((3_000..20_000).contains(&lead.ns), "{}", lead.ns);
+        for _ in 0..10_000 {
+            lead.learn(10_000_000);
+        }
+        assert_eq!(lead.ns, 250_000, "a quarter of the period, and no more");
+    }
+
+    #[test]
+    fn a_run_that_takes_its_whole_budget_has_to_rest() {
+        let start = cpu_time();
+        let mut budget = Budget { window: 0, cpu: 0 };
+        assert_eq!(budget.rest(WINDOW_NS - 1), None);
+        // All of the window was used.
+        budget.cpu = start.saturating_sub(WINDOW_NS);
+        let rest = budget.rest(WINDOW_NS).expect("a rest");
+        assert!(rest >= WINDOW_NS + WINDOW_NS / 4, "{rest}");
+        // After the rest, a window in which little was used.
+        assert_eq!(budget.rest(rest + WINDOW_NS), None);
+    }
+}

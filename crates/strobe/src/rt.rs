@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Real-time set-up of a thread. Each step is read back; what was got and what was refused is recorded.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::sync::OnceLock;
+
+use rustix::process::{getrlimit, Resource};
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+use serde::Serialize;
+
+/// One step of the set-up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What it is about: `memory`, `cpu`, `slack`, `policy`.
+    pub what: &'static str,
+    /// Whether it is as it was asked for.
+    pub ok: bool,
+    /// What was got; if something was refused, why, and the remedy.
+    pub got: String,
+}
+
+/// What a thread has cost, and what has disturbed it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+    /// Page faults that were served from memory.
+    pub minor_faults: u64,
+    /// Page faults that had to wait for a disk.
+    pub major_faults: u64,
+    /// It gave up the CPU to wait.
+    pub voluntary_switches: u64,
+    /// The CPU was taken from it.
+    pub involuntary_switches: u64,
+}
+
+impl Usage {
+    /// Of the calling thread, so far.
+    pub fn of_this_thread() -> Usage {
+        // SAFETY: all zero is a value of this structure of numbers.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: the pointer is to a structure of the right kind, on our stack.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &mut usage) };
+        let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+        let ns = |t: libc::timeval| count(t.tv_sec) * 1_000_000_000 + count(t.tv_usec) * 1_000;
+        Usage {
+            cpu_ns: ns(usage.ru_utime) + ns(usage.ru_stime),
+            minor_faults: count(usage.ru_minflt),
+            major_faults: count(usage.ru_majflt),
+            voluntary_switches: count(usage.ru_nvcsw),
+            involuntary_switches: count(usage.ru_nivcsw),
+        }
+    }
+
+    /// What has come since `before`.
+    pub fn since(self, before: Usage) -> Usage {
+        Usage {
+            cpu_ns: self.cpu_ns - before.cpu_ns,
+            minor_faults: self.minor_faults - before.minor_faults,
+            major_faults: self.major_faults - before.major_faults,
+            voluntary_switches: self.voluntary_switches - before.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - before.involuntary_switches,
+        }
+    }
+}
+
+/// Locks all memory of this process, now and in future; done once, and kept.
+pub fn lock_memory() -> Step {
+    static DONE: OnceLock<Step> = OnceLock::new();
+    DONE.get_or_init(|| {
+        // SAFETY: takes no pointer.
+        let refused = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0;
+        let error = io::Error::last_os_error();
+        let locked = status_kb("VmLck:").unwrap_or(0);
+        match refused {
+            false => step("memory", locked > 0, format!("all locked, {locked} KiB")),
+            true => {
+                let limit = getrlimit(Resource::Memlock).current;
+                let limit = limit.map_or("none".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
+                step("memory", false, format!(
+                    "not locked: {error}; the limit is {limit} (ulimit -l): raise it (LimitMEMLOCK=infinity, \
+                     or a memlock line in /etc/security/limits.conf), or be root"
+                ))
+            }
+        }
+    })
+    .clone()
+}
+
+/// Sets up the calling thread. The policy comes last: before, nothing may stop the machine.
+pub fn set_up_thread(cpu: Option<usize>, priority: u8) -> Vec<Step> {
+    block_signals();
+    touch_stack();
+    vec![affinity(cpu), slack(), policy(priority)]
+}
+
+/// Signals are for the other threads: one that came here would end a wait.
+fn block_signals() {
+    // SAFETY: all zero is a value of this structure, and sigfillset fills it at once.
+    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: both get pointers to a set on our stack; a null pointer for the old mask is allowed.
+    unsafe {
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
+    }
+}
+
+/// The pages of the stack that the loop will use are there before it needs them.
+#[inline(never)]
+fn touch_stack() {
+    let pages = [0_u8; 128 * 1024];
+    std::hint::black_box(&pages);
+}
+
+fn affinity(cpu: Option<usize>) -> Step {
+    let asked = cpu.map(|cpu| {
+        let mut set = CpuSet::new();
+        if cpu < CpuSet::MAX_CPU {
+            set.set(cpu);
+        }
+        sched_setaffinity(None, &set)
+    });
+    let got = sched_getaffinity(None).map_or("unknown".to_owned(), |set| {
+        let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu));
+        cpus.map(|cpu| cpu.to_string())
+            .collect::<Vec<_>>()
+            .join(",")
+    });
+    match asked {
+        Some(Err(errno)) => {
+            let cpu = cpu.unwrap_or(0);
+            step("cpu", false, format!("{got}; CPU {cpu} was refused ({errno}): there is none, or this group of processes may not use it"))
+        }
+        _ => step("cpu", true, got),
+    }
+}
+
+/// Only matters without a real-time policy, which has none.
+fn slack() -> Step {
+    // SAFETY: these two take numbers only.
+    let got = unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
+        libc::prctl(libc::PR_GET_TIMERSLACK)
+    };
+    step("slack", (0..=1).contains(&got), format!("{got} ns"))
+}
+
+fn policy(priority: u8) -> Step {
+    // SAFETY: all zero is a value of this structure of numbers.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = priority.into();
+    // The system call, not the C library's function, which some libraries have as an empty shell.
+    // SAFETY: pid 0 is this thread; the pointer is to a structure on our stack.
+    let refused = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
+            &parameters,
+        )
+    } != 0;
+    let error = io::Error::last_os_error();
+    // SAFETY: takes numbers only.
+    let got = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as i32
+        & !libc::SCHED_RESET_ON_FORK;
+    if !refused && got == libc::SCHED_FIFO {
+        return step("policy", true, format!("fifo:{priority}"));
+    }
+    let limit = getrlimit(Resource::Rtprio).current.unwrap_or(99);
+    step("policy", false, format!(
+        "other; fifo:{priority} was refused ({error}), the limit is {limit} (ulimit -r): raise it (LimitRTPRIO=, or \
+         an rtprio line in /etc/security/limits.conf), give the program CAP_SYS_NICE, or be root"
+    ))
+}
+
+fn step(what: &'static str, ok: bool, got: String) -> Step {
+    Step { what, ok, got }
+}
+
+/// A line of this process's status, which is in KiB.
+fn status_kb(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_got_is_what_the_system_says() {
+        let steps = std::thread::spawn(|| set_up_thread(None, 1))
+            .join()
+            .expect("no panic");
+        let by_name = |what| steps.iter().find(|s| s.what == what).expect("a step");
+        assert!(by_name("cpu").ok);
+        assert!(by_name("slack").ok, "{:?}", by_name("slack"));
+        let policy = by_name("policy");
+        assert_eq!(policy.ok, policy.got == "fifo:1", "{policy:?}");
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused_with_a_word() {
+        let steps = std::thread::spawn(|| set_up_thread(Some(1000), 1))
+            .join()
+            .expect("no panic");
+        assert!(
+            !steps[0].ok && steps[0].got.contains("CPU 1000 was refused"),
+            "{:?}",
+            steps[0]
+        );
+    }
+
+    #[test]
+    fn usage_counts_what_this_thread_has_done() {
+        let before = Usage::of_this_thread();
+        let pages = vec![1_u8; 8 << 20];
+        std::hint::black_box(&pages);
+        let usage = Usage::of_this_thread().since(before);
+        assert!(usage.minor_faults > 0, "{usage:?}");
+    }
+}

@@ -24,6 +24,7 @@ use crate::uapi;
 pub mod bell;
 mod builtin;
 pub mod clock;
+pub mod gpio;
 pub mod memfd;
 pub mod provider;
 mod run;
@@ -234,6 +235,7 @@ impl User {
         let mut providers: Vec<Arc<dyn Provider>> = vec![
             Arc::new(builtin::Builtin(clock)),
             Arc::new(sim::Sim::default()),
+            Arc::new(gpio::Gpio::default()),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

@@ -25,6 +25,7 @@ pub mod bell;
 mod builtin;
 pub mod clock;
 pub mod gpio;
+pub mod hpet;
 pub mod memfd;
 pub mod provider;
 mod run;
@@ -236,6 +237,7 @@ impl User {
             Arc::new(builtin::Builtin(clock)),
             Arc::new(sim::Sim::default()),
             Arc::new(gpio::Gpio::default()),
+            Arc::new(hpet::Hpets),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

@@ -66,10 +66,11 @@ impl Gpio {
             Edge::Falling => LineFlags::EDGE_FALLING,
             Edge::Both => LineFlags::EDGE_RISING | LineFlags::EDGE_FALLING,
         };
-        let cannot = "cannot raise an event on that edge; read it on another event, such as a timer";
+        let cannot =
+            "cannot raise an event on that edge; read it on another event, such as a timer";
         let line = self.line(chip, line, flags | LineFlags::INPUT, false, cannot)?;
-        let unblocked = fcntl_getfl(&line)
-            .and_then(|flags| fcntl_setfl(&line, flags | OFlags::NONBLOCK));
+        let unblocked =
+            fcntl_getfl(&line).and_then(|flags| fcntl_setfl(&line, flags | OFlags::NONBLOCK));
         unblocked.map_err(|errno| errno.to_string())?;
         Ok(Edges {
             line,
@@ -103,7 +104,8 @@ impl Gpio {
             ..LineConfig::default()
         };
         config.add_values(&LineValues::from_slice(&[level]));
-        v2::set_line_config(&line, config).map_err(|error| format!("{cannot} ({})", system(error)))?;
+        v2::set_line_config(&line, config)
+            .map_err(|error| format!("{cannot} ({})", system(error)))?;
         Ok(Drive(line))
     }
 
@@ -350,9 +352,15 @@ mod tests {
         let gpio = Gpio::default();
         let event: EventSpec = "gpio:no-such-chip/4:both".parse().expect("an event");
         let said = refusal(gpio.event(&event, &Settings::default()));
-        assert!(said.contains("event gpio:no-such-chip/4:both: there is no chip no-such-chip;"), "{said}");
+        assert!(
+            said.contains("event gpio:no-such-chip/4:both: there is no chip no-such-chip;"),
+            "{said}"
+        );
         let said = refusal(gpio.channel("gpio:/dev/no-such-chip/4"));
-        assert!(said.contains("there is no chip /dev/no-such-chip;"), "{said}");
+        assert!(
+            said.contains("there is no chip /dev/no-such-chip;"),
+            "{said}"
+        );
     }
 
     #[test]

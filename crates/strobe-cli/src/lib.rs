@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 mod board;
+mod choice;
 mod list;
 mod progress;
 mod record;

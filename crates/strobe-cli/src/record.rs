@@ -9,19 +9,18 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use strobe::channel::column_names;
-use strobe::engine::kernel::{self, Control, DryRun, Run};
-use strobe::engine::Source;
+use strobe::engine::{DryRun, Source};
 use strobe::event::{Event, EventSpec};
 use strobe::info::End;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, show_ns};
 use strobe::record::{record, Options, Stop};
 use strobe::summary::Summary;
-use strobe::{engine, output, record};
+use strobe::{output, record};
 
+use crate::choice::{self, Chosen, EngineChoice, WaitChoice};
 use crate::progress::Line;
 use crate::report;
 use crate::term::{self, answer, fail, say};
@@ -33,8 +32,9 @@ use crate::term::{self, answer, fail, say};
 /// Without --json the account is text on standard error.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What triggers a row: timer:1kHz, timer:250us, device.event, or soft (a
-    /// row for each line on standard input)
+    /// What triggers a row: timer:1kHz, timer:250us, device.event, uio:NAME,
+    /// gpio:CHIP/LINE:rising (or falling, both), hpet:64Hz, eventfd:N, or soft
+    /// (a row for each line on standard input)
     #[arg(long, value_name = "EV")]
     event: EventSpec,
 
@@ -89,45 +89,15 @@ pub struct Args {
     allow_loss: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineChoice {
-    /// Whichever can do it
-    Auto,
-    /// The kernel module
-    Kernel,
-    /// A real-time thread of this program
-    User,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum WaitChoice {
-    Block,
-    Hybrid,
-    Spin,
-}
-
 /// Why nothing was recorded.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error(
-        "--engine user: this strobe has no user engine yet; leave it out, or use --engine kernel"
-    )]
-    UserEngine,
-    #[error(
-        "--wait: only the user engine has a choice of waiting; leave it out for the kernel engine"
-    )]
-    Wait,
-    #[error(
-        "--board {}: board files are for the user engine; for the kernel engine install it once, \
-         as root: strobe board install {}", .0.display(), .0.display()
-    )]
-    Board(PathBuf),
     #[error("output {0}: given twice; each output needs a name of its own")]
     OutputTwice(String),
     #[error("signals cannot be handled: {0}")]
     Signals(io::Error),
     #[error(transparent)]
-    Engine(#[from] engine::Error),
+    Choice(#[from] choice::Error),
     #[error(transparent)]
     Output(#[from] output::Error),
     #[error(transparent)]
@@ -136,25 +106,19 @@ enum Error {
 
 pub fn run(args: &Args) -> ExitCode {
     let plan = plan(args);
-    let result = check(args, &plan).and_then(|()| match args.dry_run {
-        true => Ok(show_dry_run(args, &plan, &Control::open()?.dry_run(&plan)?)),
-        false => record_run(args, &plan),
+    let result = check(args).and_then(|()| {
+        let board = args.board.as_deref();
+        let chosen = Chosen::new(args.engine, args.wait, board, &plan)?;
+        match args.dry_run {
+            true => Ok(show_dry_run(args, &plan, &chosen.dry_run(&plan)?)),
+            false => record_run(args, &plan, &chosen),
+        }
     });
     result.unwrap_or_else(fail)
 }
 
 /// What is wrong with the arguments together, before anything is done.
-fn check(args: &Args, plan: &Plan) -> Result<(), Error> {
-    if args.engine == EngineChoice::User {
-        return Err(Error::UserEngine);
-    }
-    if args.wait.is_some() {
-        return Err(Error::Wait);
-    }
-    if let Some(board) = &args.board {
-        return Err(Error::Board(board.clone()));
-    }
-    kernel::check(plan)?;
+fn check(args: &Args) -> Result<(), Error> {
     let mut names = HashSet::new();
     for name in &args.output {
         output::check(name)?;
@@ -215,6 +179,7 @@ fn show_dry_run(args: &Args, plan: &Plan, answer_of: &DryRun) -> ExitCode {
     answer(&term::table(
         "",
         &[
+            pair("engine", answer_of.engine.to_owned()),
             pair("event", plan.event.to_string()),
             pair(
                 "columns",
@@ -241,8 +206,8 @@ fn show_dry_run(args: &Args, plan: &Plan, answer_of: &DryRun) -> ExitCode {
     ))
 }
 
-fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
-    let run = Arc::new(Control::open()?.create(plan)?);
+fn record_run(args: &Args, plan: &Plan, chosen: &Chosen) -> Result<ExitCode, Error> {
+    let run = chosen.create(plan)?;
     let stop = Stop::default();
     handle_signals(&stop).map_err(Error::Signals)?;
     if *plan.event.event() == Event::Soft {
@@ -273,7 +238,7 @@ fn handle_signals(stop: &Stop) -> io::Result<()> {
 }
 
 /// One trigger for each line on standard input; its end completes the run.
-fn trigger_by_lines(run: Arc<Run>, stop: Stop) {
+fn trigger_by_lines(run: Arc<dyn Source>, stop: Stop) {
     std::thread::spawn(move || {
         let lines = io::stdin().lock().split(b'\n');
         for _ in lines.map_while(Result::ok) {

@@ -52,8 +52,8 @@ fn without_the_module_the_message_says_how_to_load_it() {
             "strobe: no /dev/strobe: the kernel engine is not loaded; load it as root: modprobe strobe\n"
         );
     }
-    assert!(record(&[]).contains("modprobe strobe"));
-    assert!(record(&["--dry-run"]).contains("modprobe strobe"));
+    assert!(record(&["--engine", "kernel"]).contains("modprobe strobe"));
+    assert!(record(&["--engine", "kernel", "--dry-run"]).contains("modprobe strobe"));
 }
 
 #[test]
@@ -64,7 +64,11 @@ fn an_output_is_not_touched_if_nothing_can_be_recorded() {
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("old.csv");
     std::fs::write(&file, "precious").expect("a file");
-    record(&["-o", file.to_str().expect("a name")]);
+    let file_name = file.to_str().expect("a name");
+    record(&["--engine", "kernel", "-o", file_name]);
+    refusal(&[
+        "record", "--event", "soft", "--read", "no.such", "-o", file_name,
+    ]);
     assert_eq!(std::fs::read_to_string(file).expect("the file"), "precious");
 }
 
@@ -109,11 +113,14 @@ fn usage_errors_exit_with_1() {
 
 #[test]
 fn what_the_kernel_engine_cannot_do_is_refused_with_the_remedy() {
-    assert!(record(&["--engine", "user"]).contains("use --engine kernel"));
-    assert!(record(&["--wait", "spin"]).contains("--wait: only the user engine"));
-    assert!(record(&["--board", "b.toml"]).contains("strobe board install b.toml"));
+    let kernel = |more: &[&str]| record(&[&["--engine", "kernel"], more].concat());
+    assert!(kernel(&["--wait", "spin"]).contains("--wait: only the user engine"));
+    assert!(kernel(&["--board", "b.toml"]).contains("strobe board install b.toml"));
     for event in ["uio:edu", "gpio:chip/4:rising", "hpet:64Hz"] {
-        let message = refusal(&["record", "--event", event, "--read", "a.b"]);
+        let kernel = [
+            "record", "--engine", "kernel", "--event", event, "--read", "a.b",
+        ];
+        let message = refusal(&kernel);
         assert!(
             message.starts_with(&format!("strobe: event {event}: the kernel engine")),
             "{message}"

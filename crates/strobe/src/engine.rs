@@ -54,6 +54,8 @@ pub trait Source: Send + Sync {
 /// What a run would be.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct DryRun {
+    /// Who would make the rows.
+    pub engine: &'static str,
     /// The values of a row, in their order.
     pub channels: Vec<Channel>,
     /// Bytes from row to row.
@@ -109,8 +111,8 @@ pub enum Error {
     },
     /// An event of the other engine.
     #[error(
-        "event {0}: the kernel engine does not have it, and this strobe has no user engine yet; \
-         use timer:PERIOD, soft or device.event (`strobe list` shows them)"
+        "event {0}: the kernel engine does not have it; use --engine user, or timer:PERIOD, soft or \
+         device.event (`strobe list` shows them)"
     )]
     NotOfKernel(String),
     /// A channel, output or event that is there, but cannot be used.

@@ -78,6 +78,7 @@ impl Control {
         let named = |name: &str| catalogue.channels.iter().find(|c| c.name == name).cloned();
         let reads = plan.steps.iter().filter(|s| matches!(s, Step::Read(_)));
         Ok(DryRun {
+            engine: "kernel",
             channels: reads.filter_map(|s| named(s.name())).collect(),
             row_bytes: answer.row_stride,
             ring_rows: plan.capacity().unwrap_or_else(|| rows_in(&answer)),

@@ -131,6 +131,7 @@ impl User {
     pub fn dry_run(&self, plan: &Plan) -> Result<DryRun, Error> {
         let prepared = self.prepare(plan)?;
         Ok(DryRun {
+            engine: "user",
             row_bytes: prepared.geometry.row_stride(),
             ring_rows: prepared.geometry.capacity(),
             ring_bytes: prepared.geometry.bytes(),

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which engine makes the rows.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use strobe::engine::kernel::{self, Control};
+use strobe::engine::user::{Settings, User, WaitMode};
+use strobe::engine::{self, DryRun, Source};
+use strobe::plan::Plan;
+
+use crate::term::say;
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineChoice {
+    /// The kernel module where it is loaded and has what is asked for, else the user engine
+    Auto,
+    /// The kernel module
+    Kernel,
+    /// A real-time thread of this program
+    User,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WaitChoice {
+    /// Sleep until the event
+    Block,
+    /// Sleep, and spin for the last moments
+    Hybrid,
+    /// Never sleep; takes a whole CPU
+    Spin,
+}
+
+/// Why there is no engine for a run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "--wait: only the user engine has a choice of waiting; leave it out, or use --engine user"
+    )]
+    Wait,
+    #[error(
+        "--board {}: board files are for the user engine; for the kernel engine install it once, \
+         as root: strobe board install {}", .0.display(), .0.display()
+    )]
+    Board(PathBuf),
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+}
+
+/// The engine of a run.
+pub enum Chosen {
+    Kernel(Control),
+    User(User),
+}
+
+impl Chosen {
+    /// The engine that was asked for, or the one that can do this.
+    pub fn new(
+        engine: EngineChoice,
+        wait: Option<WaitChoice>,
+        board: Option<&Path>,
+        plan: &Plan,
+    ) -> Result<Chosen, Error> {
+        match engine {
+            EngineChoice::Kernel if wait.is_some() => Err(Error::Wait),
+            EngineChoice::Kernel => {
+                if let Some(board) = board {
+                    return Err(Error::Board(board.to_owned()));
+                }
+                kernel::check(plan)?;
+                Ok(Chosen::Kernel(Control::open()?))
+            }
+            EngineChoice::Auto if wait.is_none() && board.is_none() => auto(plan),
+            EngineChoice::Auto | EngineChoice::User => user(wait, board),
+        }
+    }
+
+    /// Makes the run.
+    pub fn create(&self, plan: &Plan) -> Result<Arc<dyn Source>, Error> {
+        Ok(match self {
+            Chosen::Kernel(control) => Arc::new(control.create(plan)?),
+            Chosen::User(user) => Arc::new(user.create(plan)?),
+        })
+    }
+
+    /// What the run would be.
+    pub fn dry_run(&self, plan: &Plan) -> Result<DryRun, Error> {
+        Ok(match self {
+            Chosen::Kernel(control) => control.dry_run(plan)?,
+            Chosen::User(user) => user.dry_run(plan)?,
+        })
+    }
+}
+
+fn auto(plan: &Plan) -> Result<Chosen, Error> {
+    let control = match kernel::check(plan).and_then(|()| Control::open()) {
+        Ok(control) => control,
+        // The event is one of the user engine, or there is no module.
+        Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
+            return user(None, None)
+        }
+        Err(error) => {
+            say(format_args!(
+                "strobe: {error}; until then the user engine makes the rows"
+            ));
+            return user(None, None);
+        }
+    };
+    match control.dry_run(plan) {
+        // Something that this engine has not; the other may have all of it.
+        Err(engine::Error::NotHere { .. }) => {
+            let user = User::new(Settings::default());
+            Ok(match user.dry_run(plan) {
+                Ok(_) => Chosen::User(user),
+                Err(_) => Chosen::Kernel(control),
+            })
+        }
+        _ => Ok(Chosen::Kernel(control)),
+    }
+}
+
+fn user(wait: Option<WaitChoice>, _board: Option<&Path>) -> Result<Chosen, Error> {
+    let wait = match wait {
+        None | Some(WaitChoice::Block) => WaitMode::Block,
+        Some(WaitChoice::Hybrid) => WaitMode::Hybrid,
+        Some(WaitChoice::Spin) => WaitMode::Spin,
+    };
+    let settings = Settings {
+        wait,
+        ..Settings::default()
+    };
+    Ok(Chosen::User(User::new(settings)))
+}

@@ -230,11 +230,22 @@ static int lab_irq_set_type(struct irq_data *data, unsigned int type)
 	return 0;
 }
 
+/* Nobody wants the interrupt any more: an edge raises nothing, and none is dropped. */
+static void lab_irq_shutdown(struct irq_data *data)
+{
+	struct lab_gpio *lab = gpiochip_get_data(irq_data_get_irq_chip_data(data));
+
+	lab_irq_mask(data);
+	scoped_guard(raw_spinlock_irqsave, &lab->lock)
+		lab->type = IRQ_TYPE_NONE;
+}
+
 static const struct irq_chip lab_irq_chip = {
 	.name		= "lab",
 	.irq_mask	= lab_irq_mask,
 	.irq_unmask	= lab_irq_unmask,
 	.irq_set_type	= lab_irq_set_type,
+	.irq_shutdown	= lab_irq_shutdown,
 	.flags		= IRQCHIP_IMMUTABLE,
 	GPIOCHIP_IRQ_RESOURCE_HELPERS,
 };

@@ -12,7 +12,9 @@ use strobe::engine::user::clock::RunClock;
 use strobe::engine::user::hpet::Hpet;
 use strobe::engine::user::trigger::{EventSource, Woken};
 use strobe::engine::user::WaitMode;
-use strobe::info::Clock;
+use strobe::engine::Error;
+use strobe::engine::Source;
+use strobe::info::{Clock, RunInfo};
 use strobe::plan::Plan;
 use strobe_cases::account::record;
 use strobe_cases::{plan, Engine, User};
@@ -90,6 +92,12 @@ fn interrupts_make_rows_with_their_number() {
     for row in &account.rows {
         assert_eq!(row.values[0], row.trigger + 1, "{row:?}");
     }
+    assert_eq!(run.info().period_ns, Some(1_000_000));
+    let info = RunInfo {
+        start: end.start,
+        ..run.info().clone()
+    };
+    assert_eq!(info.first_due_ns(), None, "its phase is not known");
     // Guest time: the HPET and the clock are of one machine, so 500 periods cannot take less.
     let took = end.end_time - end.start.time;
     assert!(took >= (end.triggers - 1) * 990_000, "{took} ns, {end:?}");
@@ -113,6 +121,11 @@ fn refused(event: &str) -> String {
 
 #[test]
 fn what_cannot_be_is_refused_with_the_remedy() {
+    let late = User::open().create(&plan("hpet:64Hz", &["clock.late"]));
+    assert!(
+        matches!(late, Err(Error::Due { .. })),
+        "an HPET is never due"
+    );
     assert!(refused("hpet:400ms").contains("take hpet:3Hz"));
     assert!(refused("hpet:20kHz").contains("at most 10000"));
     fs::set_permissions("/dev/hpet", fs::Permissions::from_mode(0o600)).expect("root");

@@ -166,6 +166,11 @@ impl EventSource for Hpet {
     fn period_ns(&self) -> Option<u64> {
         Some(self.period_ns)
     }
+
+    /// Its phase is not known on the run's clock, and its oscillator is another one.
+    fn has_due(&self) -> bool {
+        false
+    }
 }
 
 /// Provides `hpet:64Hz`.

@@ -3,6 +3,7 @@
 // lab: --module lab_gpio
 
 use std::fs;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -260,6 +261,37 @@ fn a_line_of_another_program_is_refused_with_who_has_it() {
     assert!(refused("soft", &["gpio:lab/0"]).contains("is used by strobe"));
     drop(run);
     User::open().run(&plan("gpio:gpiochip0/0:rising", &[]));
+}
+
+#[test]
+fn of_two_programs_that_ask_for_one_line_the_second_is_told_of_the_first() {
+    let wave = Wave::new(PERIOD_NS);
+    let record = |rows: &str| {
+        let mut record = Command::new("strobe");
+        let event = ["--event", "gpio:lab/wave:both", "--read", "event.count"];
+        record
+            .arg("record")
+            .args(event)
+            .args(["--engine", "user", "--rows", rows]);
+        record
+    };
+    let mut first = record("20").stderr(Stdio::null()).spawn().expect("strobe");
+    until("the first has the line", || {
+        let lines = fs::read_to_string("/sys/kernel/debug/gpio").expect("the lines");
+        lines.contains("|strobe")
+    });
+    let second = record("1").output().expect("strobe");
+    assert_eq!(second.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert!(
+        said.contains("line 0 of gpiochip0 (lab) is used by strobe;"),
+        "{said}"
+    );
+    // The first one has not been disturbed. Whether it was started yet, nobody knows: edges until it is done.
+    while first.try_wait().expect("its end").is_none() {
+        wave.made(10);
+    }
+    assert!(matches!(first.wait().expect("its end").code(), Some(0 | 3)));
 }
 
 #[test]

@@ -104,6 +104,33 @@ fn interrupts_make_rows_with_their_number() {
 }
 
 #[test]
+fn interrupts_before_the_beginning_are_forgotten() {
+    let clock = RunClock::new(Clock::Monotonic);
+    let (_rope, mut bell) = bell().expect("a bell");
+    let mut source = Hpet::new(1_000_000, WaitMode::Block).expect("an HPET");
+    source.begin(&clock, clock.now()).expect("to begin");
+    thread::sleep(Duration::from_millis(500));
+    source.end();
+    let begun = clock.now();
+    source.begin(&clock, begun).expect("to begin again");
+    match source.wait(&clock, &mut bell).expect("to wait") {
+        Woken::Trigger(trigger) => {
+            let possible = (clock.now() - begun) / 1_000_000 + 1;
+            assert!(
+                trigger.count <= possible,
+                "{trigger:?}, {possible} possible"
+            );
+            assert_eq!(
+                trigger.count,
+                trigger.missed + 1,
+                "it counts from the beginning"
+            );
+        }
+        Woken::Bell => panic!("nobody rang"),
+    }
+}
+
+#[test]
 fn a_timer_can_be_used_again_after_a_run() {
     for _ in 0..20 {
         let run = User::open().run(&Plan {

@@ -134,14 +134,13 @@ fn what_was_queued_before_the_beginning_is_forgotten() {
 
 #[test]
 fn ten_thousand_edges_make_rows_or_are_missed() {
-    let wave = Wave::new(PERIOD_NS);
-    for wait in WAITS {
-        wave.figure("edges");
+    // Short, for a kernel whose CPU is kept busy by a real-time thread complains after 20 s.
+    for (wait, period_ns) in [(WaitMode::Block, PERIOD_NS), (WaitMode::Spin, 100_000)] {
+        let wave = Wave::new(period_ns);
         let engine = user::User::new(Settings {
             wait,
             ..Settings::default()
         });
-        let before = wave.figure("raised");
         let channels = ["event.time", "event.count", "gpio:lab/wave"];
         let run = engine
             .create(&plan("gpio:lab/wave:both", &channels))
@@ -154,7 +153,7 @@ fn ten_thousand_edges_make_rows_or_are_missed() {
         read_now(&mut reader, &mut account);
         let end = reader.snapshot();
         account.settle(&end);
-        let raised = wave.figure("raised") - before;
+        let raised = wave.figure("raised");
         let dropped = wave.figure("dropped");
         println!(
             "{wait}: {} rows + {} missed of {raised}, {dropped} dropped",

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::event::PollFlags;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::ioctl::{ioctl, opcode, IntegerSetter, NoArg, Opcode};
@@ -29,6 +29,9 @@ const HPET_IE_ON: Opcode = opcode::none(b'h', 1);
 const HPET_IE_OFF: Opcode = opcode::none(b'h', 2);
 const HPET_EPI: Opcode = opcode::none(b'h', 4);
 const HPET_IRQFREQ: Opcode = opcode::write::<usize>(b'h', 6);
+
+/// How often the first interrupt is set, before it is given up.
+const TRIES: u32 = 8;
 
 /// A timer of the HPET.
 pub struct Hpet {
@@ -113,6 +116,20 @@ impl Hpet {
         unsafe { ioctl(&self.file, NoArg::<CODE>::new()) }.map_err(io::Error::from)
     }
 
+    /// Whether there is an interrupt by then. It is not taken.
+    fn comes_within(&self, ns: u64) -> io::Result<bool> {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: (ns % 1_000_000_000) as _,
+        };
+        let mut one = [PollFd::new(&self.file, PollFlags::IN)];
+        match poll(&mut one, Some(&timeout)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// Interrupts since the last time.
     fn take(&self) -> io::Result<u64> {
         // The driver's `unsigned long`.
@@ -130,9 +147,19 @@ impl EventSource for Hpet {
     fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
         self.end();
         self.take()?;
-        self.call::<HPET_IE_ON>()?;
-        self.on = true;
-        Ok(None)
+        // The driver sets the first interrupt a moment ahead of the counter. If it was held up, the counter is
+        // past that, and has to go all the way round: 43 s or more. Then it is set again.
+        let mut patience = self.period_ns.saturating_mul(2) + 20_000_000;
+        for _ in 0..TRIES {
+            self.call::<HPET_IE_ON>()?;
+            self.on = true;
+            if self.comes_within(patience)? {
+                return Ok(None);
+            }
+            self.end();
+            patience = patience.saturating_mul(2);
+        }
+        Err(Errno::TIMEDOUT.into())
     }
 
     fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {

@@ -29,6 +29,8 @@ mod card_event;
 pub mod clock;
 mod field;
 pub mod file;
+pub mod gpio;
+pub mod hpet;
 pub mod memfd;
 pub mod perf;
 mod presence;
@@ -251,6 +253,8 @@ impl User {
             Arc::new(sim::Sim::default()),
             Arc::new(file::Files),
             Arc::new(perf::Perf),
+            Arc::new(gpio::Gpio::default()),
+            Arc::new(hpet::Hpets),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

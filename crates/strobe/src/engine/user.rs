@@ -35,6 +35,7 @@ mod sim;
 mod soft;
 mod timer;
 pub mod trigger;
+pub mod uio;
 
 pub use run::Run;
 
@@ -246,6 +247,7 @@ impl User {
             Arc::new(sim::Sim::default()),
             Arc::new(file::Files),
             Arc::new(perf::Perf),
+            Arc::new(uio::UioEvents::default()),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

@@ -39,7 +39,7 @@ impl Device {
         options
             .read(true)
             .write(true)
-            .custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+            .custom_flags(OFlags::NONBLOCK.bits() as i32);
         let file = options.open(&path).map_err(|source| {
             let name = about.name.clone();
             match Errno::from_io_error(&source) {

@@ -19,6 +19,11 @@
 #include "compat.h"
 
 #define PERIOD_MIN	(10UL * NSEC_PER_USEC)
+/*
+ * Soft, because waking who waits takes locks that sleep with PREEMPT_RT; on the
+ * CPU of who enables it, so that it can be kept away from one that is busy.
+ */
+#define MODE		HRTIMER_MODE_ABS_PINNED_SOFT
 
 /**
  * struct dummy_page - map 0.
@@ -35,6 +40,10 @@ struct dummy_page {
 static unsigned long period_ns = NSEC_PER_MSEC;
 module_param(period_ns, ulong, 0644);
 MODULE_PARM_DESC(period_ns, "time from event to event, ns, at least 10000 (default 1 ms)");
+
+static bool control = true;
+module_param(control, bool, 0444);
+MODULE_PARM_DESC(control, "0: a driver without irqcontrol (default 1)");
 
 /* Written by the timer only, once it runs. */
 static struct dummy_page *page;
@@ -90,7 +99,7 @@ static enum hrtimer_restart fire(struct hrtimer *unused)
 static void go_on(void)
 {
 	if (enabled && !exhausted())
-		hrtimer_start(&timer, ktime_add(ktime_get(), period()), HRTIMER_MODE_ABS_SOFT);
+		hrtimer_start(&timer, ktime_add(ktime_get(), period()), MODE);
 }
 
 static int irqcontrol(struct uio_info *info, s32 on)
@@ -137,8 +146,9 @@ static int __init dummy_init(void)
 	dummy.mem[0].addr = (phys_addr_t)(uintptr_t)page;
 	dummy.mem[0].size = PAGE_SIZE;
 	dummy.mem[0].memtype = UIO_MEM_LOGICAL;
-	/* Soft, because waking who waits takes locks that sleep with PREEMPT_RT. */
-	hrtimer_setup(&timer, fire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	if (!control)
+		dummy.irqcontrol = NULL;
+	hrtimer_setup(&timer, fire, CLOCK_MONOTONIC, MODE);
 
 	parent = root_device_register("uio_dummy");
 	if (IS_ERR(parent)) {

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 
+mod gone;
+
 /// A mapped block of registers. Clones are the same mapping, which lives as long as one of them, or a
 /// register of it.
 #[derive(Debug, Clone)]
@@ -22,6 +24,8 @@ struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
     writable: bool,
+    /// Taken out before the mapping is undone.
+    watch: Option<gone::Watch>,
 }
 
 // SAFETY: a mapping belongs to the process; the struct only remembers where it is. Accesses are volatile and of
@@ -32,6 +36,7 @@ unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        self.watch = None;
         // SAFETY: `Region::map` has made exactly this mapping, and the last one who could use it is gone.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
@@ -40,10 +45,11 @@ impl Drop for Mapping {
 impl Region {
     /// Maps `bytes` bytes of a file from `offset`, which has to be a multiple of the page size.
     ///
-    /// The file must not be cut while the region lives; device files and those of sysfs cannot be.
+    /// If what is behind the file goes away, the region reads as all ones from then on, as a bus does where
+    /// no card is, and [`Region::is_gone`] says so. (This program handles SIGBUS for that.)
     ///
     /// # Errors
-    /// Those of mmap; EINVAL for no bytes at all.
+    /// Those of mmap; EINVAL for no bytes at all; ENOMEM for more than 256 regions.
     pub fn map(file: &File, offset: u64, bytes: u64, writable: bool) -> io::Result<Region> {
         let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
         let access = match writable {
@@ -54,11 +60,23 @@ impl Region {
         // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing that exists.
         let start = unsafe { mmap(anywhere, bytes, access, MapFlags::SHARED, file, offset)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Region(Arc::new(Mapping {
+        let watch = gone::Watch::new(start.as_ptr() as usize, bytes);
+        let mapping = Mapping {
             start,
             bytes,
             writable,
-        })))
+            watch,
+        };
+        match mapping.watch {
+            Some(_) => Ok(Region(Arc::new(mapping))),
+            None => Err(io::ErrorKind::OutOfMemory.into()),
+        }
+    }
+
+    /// Whether an access found that what was mapped has gone away.
+    #[inline]
+    pub fn is_gone(&self) -> bool {
+        self.0.watch.as_ref().is_some_and(gone::Watch::is_gone)
     }
 
     /// Bytes of it.
@@ -104,6 +122,11 @@ pub struct Register {
 unsafe impl Send for Register {}
 
 impl Register {
+    /// The region it lies in.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
     /// Bytes it has.
     pub fn width(&self) -> u8 {
         self.width

@@ -28,6 +28,7 @@ mod device;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+mod switch;
 
 pub use device::{Device, Interrupt, MappedMemory};
 pub use error::Error;

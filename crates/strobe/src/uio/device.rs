@@ -11,6 +11,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use super::switch::Switch;
 use super::{Error, Uio};
 use crate::map::{Region, Register};
 
@@ -28,6 +29,7 @@ pub struct Interrupt {
 pub struct Device {
     about: Uio,
     file: File,
+    switch: Switch,
     /// The kernel's count when it was last read.
     count: u32,
 }
@@ -58,6 +60,7 @@ impl Device {
             }
         })?;
         let mut device = Device {
+            switch: Switch::of(&about),
             about,
             file,
             count: 0,
@@ -154,10 +157,11 @@ impl Device {
     }
 
     /// Lets it interrupt. Some drivers, such as uio_pci_generic, need that after each interrupt, and before the
-    /// first.
+    /// first. For uio_pci_generic, which leaves it to the program, a bit of the card's configuration is written;
+    /// for all others the driver is asked.
     ///
     /// # Errors
-    /// Its driver has no irqcontrol, or the device has gone.
+    /// Its driver has no irqcontrol, the configuration may not be written, or the device has gone.
     pub fn enable(&self) -> Result<(), Error> {
         self.control(true)
     }
@@ -171,14 +175,9 @@ impl Device {
     }
 
     fn control(&self, on: bool) -> Result<(), Error> {
-        let name = || self.about.name.clone();
-        match rustix::io::write(&self.file, &u32::from(on).to_ne_bytes()) {
-            Ok(4) => Ok(()),
-            Err(Errno::NOSYS) => Err(Error::NoControl(name())),
-            Err(Errno::IO) if self.is_here() => Err(Error::NoInterrupt(name())),
-            // EINVAL is what kernels say of four good bytes for a device that is not there.
-            Err(Errno::IO | Errno::INVAL | Errno::NODEV) | Ok(_) => Err(Error::Gone(name())),
-            Err(errno) => Err(self.failed("enabling or disabling interrupts", errno)),
+        match self.switch.set(&self.about.name, &self.file, on) {
+            Err(Error::Gone(name)) if self.is_here() => Err(Error::NoInterrupt(name)),
+            done => done,
         }
     }
 

@@ -47,6 +47,16 @@ pub enum Error {
          do it by the device's registers, or leave it to the driver"
     )]
     NoControl(String),
+    /// The card's configuration, where its interrupt is enabled, may not be written.
+    #[error(
+        "UIO device {name}: its interrupt is enabled by the PCI configuration, but {path} cannot be written; be root"
+    )]
+    Forbidden {
+        /// The device.
+        name: String,
+        /// The file of the configuration.
+        path: PathBuf,
+    },
     /// The device has no interrupt.
     #[error(
         "UIO device {0}: it has no interrupt to wait for; its driver was given none (see dmesg), \
@@ -127,7 +137,7 @@ impl From<Error> for io::Error {
             Error::Gone(_) => Errno::NODEV.into(),
             Error::NoControl(_) => Errno::NOSYS.into(),
             Error::NoInterrupt(_) => Errno::IO.into(),
-            Error::NoPermission { .. } => Errno::ACCESS.into(),
+            Error::NoPermission { .. } | Error::Forbidden { .. } => Errno::ACCESS.into(),
             Error::NotHere { .. } => Errno::NOENT.into(),
             Error::Io { source, .. } | Error::Sysfs { source, .. } => source,
             error => io::Error::other(error),

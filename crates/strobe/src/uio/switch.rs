@@ -10,10 +10,10 @@ use super::{Error, Uio};
 
 /// The driver that leaves it to the program.
 const PCI_GENERIC: &str = "uio_pci_generic";
-/// Byte of a PCI card's configuration, and in it the bit that keeps the card from pulling its line: the upper half
-/// of the register "command", bit 10.
-const COMMAND_HIGH: u64 = 5;
-const INTX_DISABLE: u8 = 1 << 2;
+/// The register "command" of a PCI card's configuration, and in it the bit that keeps the card from pulling its
+/// line. Both bytes are written: QEMU does not notice a change of the upper one alone, and loses interrupts.
+const COMMAND: u64 = 4;
+const INTX_DISABLE: u16 = 1 << 10;
 
 /// What enables and disables the interrupt.
 #[derive(Debug)]
@@ -68,15 +68,16 @@ impl Switch {
 }
 
 fn command(config: &File, on: bool) -> Result<(), Errno> {
-    let mut byte = [0];
-    if rustix::io::pread(config, &mut byte, COMMAND_HIGH)? != 1 {
+    let mut bytes = [0; 2];
+    if rustix::io::pread(config, &mut bytes, COMMAND)? != bytes.len() {
         return Err(Errno::NODEV);
     }
-    match on {
-        true => byte[0] &= !INTX_DISABLE,
-        false => byte[0] |= INTX_DISABLE,
-    }
-    rustix::io::pwrite(config, &byte, COMMAND_HIGH).map(|_| ())
+    let command = u16::from_le_bytes(bytes);
+    let command = match on {
+        true => command & !INTX_DISABLE,
+        false => command | INTX_DISABLE,
+    };
+    rustix::io::pwrite(config, &command.to_le_bytes(), COMMAND).map(|_| ())
 }
 
 #[cfg(test)]

@@ -196,6 +196,7 @@ fn each_interrupt_of_a_card_is_a_row_and_is_enabled_again() {
         for raised in 1..=RAISES {
             card.raise(RAISED);
             until_rows(&reader, raised);
+            read_now(&mut reader, &mut account);
         }
         run.stop().expect("to stop");
         read_now(&mut reader, &mut account);

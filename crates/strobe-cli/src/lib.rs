@@ -17,6 +17,7 @@ mod record;
 mod report;
 mod status;
 mod term;
+mod uio;
 
 /// Record any channels on any event into rows, and lose nothing silently.
 #[derive(Parser)]
@@ -37,6 +38,7 @@ enum Command {
     Record(Box<record::Args>),
     Status(status::Args),
     Board(board::Args),
+    Uio(uio::Args),
 }
 
 /// The definition of the command line.
@@ -52,6 +54,7 @@ pub fn main() -> ExitCode {
             Command::Record(args) => record::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Board(args) => board::run(args),
+            Command::Uio(args) => uio::run(&args),
         },
         // Help and version are answers, on standard output; all else is an
         // error. Neither can be reported any further if it cannot be printed.

@@ -40,5 +40,6 @@ pub mod stats;
 pub mod summary;
 pub mod timing;
 mod uapi;
+pub mod uio;
 
 pub use strobe_ring as ring;

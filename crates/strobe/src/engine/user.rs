@@ -41,6 +41,7 @@ mod sim;
 mod soft;
 mod timer;
 pub mod trigger;
+pub mod uio;
 
 pub use run::Run;
 
@@ -255,6 +256,7 @@ impl User {
             Arc::new(perf::Perf),
             Arc::new(gpio::Gpio::default()),
             Arc::new(hpet::Hpets),
+            Arc::new(uio::UioEvents::default()),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

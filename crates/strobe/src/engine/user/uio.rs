@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The event `uio:NAME`: interrupts of a UIO device.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::event::PollFlags;
+use strobe_ring::Missed;
+
+use super::bell::Bell;
+use super::clock::RunClock;
+use super::provider::Provider;
+use super::trigger::{EventSource, Trigger, Woken};
+use super::{Settings, WaitMode};
+use crate::catalogue::{Catalogue, Event as Listed};
+use crate::engine::Error;
+use crate::event::{Event, EventSpec};
+use crate::uio::{self, Device, Roots, Uio};
+
+/// Provides `uio:NAME`, where NAME is what the device's driver calls it, or `uioN`.
+#[derive(Default)]
+pub struct UioEvents(pub Roots);
+
+impl Provider for UioEvents {
+    fn list(&self, catalogue: &mut Catalogue) {
+        // Without them, the rest of the catalogue is still good.
+        let all = Uio::list_in(&self.0).unwrap_or_default();
+        for uio in &all {
+            let namesakes = all.iter().filter(|other| other.name == uio.name).count();
+            let name = match namesakes {
+                1 => uio.name.clone(),
+                _ => uio.node(),
+            };
+            catalogue.events.push(Listed {
+                name: format!("uio:{name}"),
+                description: format!("interrupt of {uio}"),
+                periodic: false,
+                in_use: false,
+            });
+        }
+    }
+
+    fn event(
+        &self,
+        event: &EventSpec,
+        settings: &Settings,
+    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+        let Event::Uio(name) = event.event() else {
+            return None;
+        };
+        let opened = Uio::find_in(&self.0, name).and_then(|uio| {
+            let mut device = uio.open()?;
+            // One that has no interrupt says so here.
+            device.forget()?;
+            Ok(device)
+        });
+        Some(match opened {
+            Ok(device) => Ok(Box::new(Source::new(device, settings.wait))),
+            Err(error) => Err(Error::Unusable {
+                what: "event",
+                name: event.to_string(),
+                why: error.to_string(),
+            }),
+        })
+    }
+}
+
+/// Interrupts of a device. Those between two rows are one trigger, and the others are missed, by the source.
+struct Source {
+    device: Device,
+    wait: WaitMode,
+    /// Whether the driver can enable interrupts: then some need it after each of them.
+    has_control: bool,
+    /// The device's count of interrupts; from its 32 bits when the run began, it goes on without wrapping.
+    count: u64,
+}
+
+impl Source {
+    fn new(device: Device, wait: WaitMode) -> Self {
+        let count = u64::from(device.count());
+        Source {
+            device,
+            wait,
+            has_control: true,
+            count,
+        }
+    }
+
+    fn read(&mut self) -> io::Result<Option<Trigger>> {
+        let Some(interrupt) = self.device.read()? else {
+            return Ok(None);
+        };
+        let missed = u64::from(interrupt.missed);
+        self.count = self.count.wrapping_add(missed + 1);
+        Ok(Some(Trigger {
+            missed,
+            cause: Missed::Source,
+            count: self.count,
+            ..Trigger::PLAIN
+        }))
+    }
+
+    fn enable(&mut self) -> io::Result<()> {
+        if !self.has_control {
+            return Ok(());
+        }
+        match self.device.enable() {
+            Err(uio::Error::NoControl(_)) => {
+                self.has_control = false;
+                Ok(())
+            }
+            done => Ok(done?),
+        }
+    }
+}
+
+impl EventSource for Source {
+    fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
+        // What comes from its being enabled on counts; so first forget, then enable.
+        self.read()?;
+        self.enable()?;
+        Ok(None)
+    }
+
+    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        loop {
+            if self.wait == WaitMode::Spin {
+                if bell.rang() {
+                    return Ok(Woken::Bell);
+                }
+                std::hint::spin_loop();
+            } else if !bell.sleep_for(self.device.as_fd(), PollFlags::IN)? {
+                if bell.rang() {
+                    return Ok(Woken::Bell);
+                }
+                continue;
+            }
+            if let Some(trigger) = self.read()? {
+                return Ok(Woken::Trigger(trigger));
+            }
+        }
+    }
+
+    fn done(&mut self) -> io::Result<()> {
+        self.enable()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bell::bell;
+    use super::*;
+    use crate::info::Clock;
+    use crate::uio::fake::Fake;
+
+    fn source(
+        fake: &Fake,
+        event: &str,
+        wait: WaitMode,
+    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+        let settings = Settings {
+            wait,
+            ..Settings::default()
+        };
+        let event = event.parse().expect("an event");
+        UioEvents(fake.roots.clone()).event(&event, &settings)
+    }
+
+    #[test]
+    fn each_row_is_one_interrupt_and_those_between_are_missed() {
+        for wait in [WaitMode::Block, WaitMode::Spin] {
+            let fake = Fake::new();
+            let mut node = fake.device(0, "card", u32::MAX - 1);
+            let made = source(&fake, "uio:card", wait).expect("of this provider");
+            let mut source = made.expect("a source");
+            let clock = RunClock::new(Clock::Monotonic);
+            let (rope, mut bell) = bell().expect("a bell");
+            // Forgotten: it came before the start.
+            node.interrupt(u32::MAX);
+            source.begin(&clock, 0).expect("to begin");
+            assert_eq!(node.written(), 1, "enabled before the first wait");
+            let wrapped = u64::from(u32::MAX) + 1;
+            for (count, missed, total) in [(0, 0, wrapped), (3, 2, wrapped + 3)] {
+                node.interrupt(count);
+                let Ok(Woken::Trigger(trigger)) = source.wait(&clock, &mut bell) else {
+                    panic!("no trigger");
+                };
+                assert_eq!((trigger.missed, trigger.count), (missed, total));
+                assert_eq!(trigger.cause, Missed::Source);
+                source.done().expect("to enable");
+                assert_eq!(node.written(), 1, "enabled after the row");
+            }
+            rope.ring();
+            assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        }
+    }
+
+    #[test]
+    fn the_bell_is_heard_before_an_interrupt_that_is_there() {
+        for wait in [WaitMode::Block, WaitMode::Spin] {
+            let fake = Fake::new();
+            let mut node = fake.device(0, "card", 0);
+            let made = source(&fake, "uio:uio0", wait).expect("of this provider");
+            let mut source = made.expect("a source");
+            let clock = RunClock::new(Clock::Monotonic);
+            let (rope, mut bell) = bell().expect("a bell");
+            rope.ring();
+            node.interrupt(1);
+            assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_answered_with_those_that_are() {
+        let fake = Fake::new();
+        for (number, name) in [(0, "card"), (1, "twin"), (2, "twin")] {
+            fake.device(number, name, 0);
+        }
+        let message = |event| match source(&fake, event, WaitMode::Block) {
+            Some(Err(error)) => error.to_string(),
+            _ => panic!("{event} is refused"),
+        };
+        assert_eq!(
+            message("uio:foo"),
+            "event uio:foo: UIO device foo: no such device; there are card (uio0), twin (uio1), twin (uio2)"
+        );
+        assert!(message("uio:twin").contains("choose one: uio1, uio2"));
+        assert!(source(&fake, "soft", WaitMode::Block).is_none());
+        let mut catalogue = Catalogue::default();
+        UioEvents(fake.roots.clone()).list(&mut catalogue);
+        let names: Vec<&str> = catalogue.events.iter().map(|e| e.name.as_str()).collect();
+        assert_eq!(names, ["uio:card", "uio:uio1", "uio:uio2"]);
+    }
+}

@@ -26,6 +26,7 @@ mod builtin;
 pub mod clock;
 pub mod memfd;
 pub mod provider;
+pub mod registry;
 mod run;
 mod service;
 mod sim;
@@ -37,6 +38,7 @@ pub use run::Run;
 
 use clock::RunClock;
 use provider::Provider;
+use registry::{Claim, Registry};
 use service::{Action, Service};
 use trigger::EventSource;
 
@@ -143,7 +145,6 @@ impl User {
     /// # Errors
     /// The run is refused; the reason.
     pub fn create(&self, plan: &Plan) -> Result<Run, Error> {
-        static RUNS: AtomicU32 = AtomicU32::new(1);
         let event = plan.event.to_string();
         let failed = |doing| {
             let event = event.clone();
@@ -165,7 +166,7 @@ impl User {
             memfd::ring_memory(bytes).map_err(failed("making its ring"))?;
         let wait = self.settings.wait;
         set_up.push(rt::Step {
-            what: "ring",
+            what: "ring".into(),
             ok: locked,
             got: format!(
                 "{} KiB, {}",
@@ -174,10 +175,11 @@ impl User {
             ),
         });
         set_up.push(rt::Step {
-            what: "wait",
+            what: "wait".into(),
             ok: true,
             got: wait.to_string(),
         });
+        let claim = Registry::of_this_user().claim(plan.shared);
         let header = Header {
             geometry,
             clock: match plan.clock {
@@ -185,7 +187,7 @@ impl User {
                 Clock::Tai => CLOCK_TAI,
             },
             period_ns: period_ns.unwrap_or(0),
-            run: RUNS.fetch_add(1, Ordering::Relaxed),
+            run: claim.as_ref().map_or_else(|_| unclaimed(), Claim::run),
             engine: strobe_ring::Engine::User,
         };
         // The memory was made for this geometry.
@@ -210,7 +212,7 @@ impl User {
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;
         let (source, actions) = (prepared.source, prepared.actions);
-        Run::new(
+        let run = Run::new(
             info,
             Arc::new(ring),
             &self.settings,
@@ -228,7 +230,8 @@ impl User {
                 usage,
                 usage_before: rt::Usage::default(),
             },
-        )
+        )?;
+        Ok(run.visible_by(claim))
     }
 
     fn providers(&self, clock: RunClock) -> Vec<Arc<dyn Provider>> {
@@ -341,6 +344,12 @@ impl User {
             }
         }
     }
+}
+
+/// A number for a run that nobody else sees.
+fn unclaimed() -> u32 {
+    static RUNS: AtomicU32 = AtomicU32::new(1);
+    RUNS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// An eventfd that this process has inherited.

@@ -15,6 +15,7 @@ mod list;
 mod progress;
 mod record;
 mod report;
+mod runs;
 mod status;
 mod term;
 

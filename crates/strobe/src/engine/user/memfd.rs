@@ -124,7 +124,7 @@ impl Wake for Look {
             let due = Duration::from_nanos(period.saturating_mul(rows - now.head));
             let next = if period > 0 { due } else { nap };
             mmap::sleep(ring, word, next.clamp(NAP_MIN, NAP_MAX).min(left))?;
-            nap *= 2;
+            nap = (nap * 2).min(NAP_MAX);
         }
     }
 }

@@ -18,6 +18,8 @@ mod report;
 mod runs;
 mod status;
 mod term;
+#[cfg(feature = "watch")]
+mod watch;
 
 /// Record any channels on any event into rows, and lose nothing silently.
 #[derive(Parser)]
@@ -37,6 +39,8 @@ enum Command {
     List(list::Args),
     Record(Box<record::Args>),
     Status(status::Args),
+    #[cfg(feature = "watch")]
+    Watch(watch::Args),
     Board(board::Args),
 }
 
@@ -52,6 +56,8 @@ pub fn main() -> ExitCode {
             Command::List(args) => list::run(&args),
             Command::Record(args) => record::run(&args),
             Command::Status(args) => status::run(&args),
+            #[cfg(feature = "watch")]
+            Command::Watch(args) => watch::run(&args),
             Command::Board(args) => board::run(args),
         },
         // Help and version are answers, on standard output; all else is an

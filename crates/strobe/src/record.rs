@@ -308,7 +308,7 @@ impl Recording<'_> {
 }
 
 /// The reason of a run that failed, in words.
-fn failure(last: &Snapshot) -> String {
+pub fn failure(last: &Snapshot) -> String {
     let after = last.end_time.saturating_sub(last.start.time);
     let after = show_ns(after as f64);
     match Errno::from_raw_os_error(last.error.saturating_neg()) {

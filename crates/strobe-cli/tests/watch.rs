@@ -158,6 +158,31 @@ fn what_cannot_be_watched_is_refused_with_the_remedy() {
     }
 }
 
+#[test]
+fn a_recording_on_a_terminal_shows_the_same_figures() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let arguments = [&["record", "--engine", "user"], &ENDLESS[..]].concat();
+    let mut terminal = Terminal::new(dir.path(), &arguments);
+    let text = terminal.sees("late p50");
+    for part in [
+        " rows ",
+        "/s missed ",
+        " lost 0 ring ",
+        "% late p50 ",
+        " max ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Not Ctrl-C, which the terminal echoes into the line.
+    terminal.process.signal(Signal::INT);
+    assert_eq!(terminal.ends(), Some(130));
+    assert!(
+        !terminal.text().contains("ring "),
+        "the line is gone: {}",
+        terminal.text()
+    );
+}
+
 /// The account of 500 software triggers, without what depends on time.
 fn account(dir: &Path, is_watched: bool) -> Value {
     let event = ["--event", "soft", "--read", "sim.counter", "--json"];

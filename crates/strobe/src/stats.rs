@@ -73,6 +73,11 @@ impl Stats {
         self.count
     }
 
+    /// The greatest sample so far.
+    pub fn max(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.max)
+    }
+
     /// One more sample.
     pub fn add(&mut self, sample: i64) {
         if self.count == 0 {

@@ -50,6 +50,7 @@ impl Terminal {
             .args(["--ctty", env!("CARGO_BIN_EXE_strobe")])
             .args(arguments)
             .env("STROBE_RUNTIME_DIR", dir)
+            .env("TERM", "xterm-256color")
             .stdin(end())
             .stdout(end())
             .stderr(end())

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use strobe::board::{Board, Faults};
 use strobe::engine::kernel::{self, Control};
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, DryRun, Source};
@@ -44,6 +45,8 @@ pub enum Error {
          as root: strobe board install {}", .0.display(), .0.display()
     )]
     Board(PathBuf),
+    #[error("{0}")]
+    Faults(#[from] Faults),
     #[error(transparent)]
     Engine(#[from] engine::Error),
 }
@@ -120,7 +123,7 @@ fn auto(plan: &Plan) -> Result<Chosen, Error> {
     }
 }
 
-fn user(wait: Option<WaitChoice>, _board: Option<&Path>) -> Result<Chosen, Error> {
+fn user(wait: Option<WaitChoice>, board: Option<&Path>) -> Result<Chosen, Error> {
     let wait = match wait {
         None | Some(WaitChoice::Block) => WaitMode::Block,
         Some(WaitChoice::Hybrid) => WaitMode::Hybrid,
@@ -130,5 +133,9 @@ fn user(wait: Option<WaitChoice>, _board: Option<&Path>) -> Result<Chosen, Error
         wait,
         ..Settings::default()
     };
-    Ok(Chosen::User(User::new(settings)))
+    let mut user = User::new(settings);
+    if let Some(board) = board {
+        user = user.with_board(Board::read(board)?);
+    }
+    Ok(Chosen::User(user))
 }

@@ -103,6 +103,16 @@ pub(crate) fn block_signals() {
     // SAFETY: both get pointers to a set on our stack; a null pointer for the old mask is allowed.
     unsafe {
         libc::sigfillset(&mut all);
+        // What the thread itself does wrong cannot wait: a blocked one of these ends the process.
+        for signal in [
+            libc::SIGBUS,
+            libc::SIGSEGV,
+            libc::SIGFPE,
+            libc::SIGILL,
+            libc::SIGTRAP,
+        ] {
+            libc::sigdelset(&mut all, signal);
+        }
         libc::pthread_sigmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use strobe::board::{Access, Board, InstallError, Kind, Outcome, Policy, System};
+use strobe::board::{Access, Board, Hardware, InstallError, Kind, Outcome, Policy, System};
 
 fn tree() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -128,6 +128,9 @@ fn the_c_header_reads_what_rust_has_compiled() {
         .chain([tree().join("tests/blob/full.toml")])
     {
         let board = Board::read(&path).expect("it is right");
+        if board.hardware == Hardware::Files {
+            continue;
+        }
         let blob = board.compile();
         assert_eq!(
             dumped(&blob),
@@ -532,6 +535,26 @@ fn without_the_driver_the_error_names_the_remedy() {
         machine.install(Policy::FilesOnly).is_ok(),
         "files need no driver"
     );
+}
+
+#[test]
+fn a_board_of_files_is_for_the_user_engine_and_is_not_installed() {
+    let path = tree().join("boards/host.toml");
+    let board = Board::read(&path).expect("it is right");
+    assert_eq!((board.hardware, board.files.len()), (Hardware::Files, 4));
+    let free = &board.files[2];
+    assert_eq!(
+        (free.path.as_str(), free.word, free.scale),
+        ("/proc/meminfo", 8, 1024.0)
+    );
+    let machine = Machine::new();
+    let error = machine.system.install(&board, "", Policy::FilesOnly);
+    let error = error.expect_err("a driver cannot read files").to_string();
+    assert!(
+        error.starts_with("board host: ") && error.contains("--board"),
+        "{error}"
+    );
+    assert!(!machine.system.firmware.join("files.board").exists());
 }
 
 #[test]

@@ -34,11 +34,15 @@ pub(super) fn compile(board: &Board) -> Vec<u8> {
         .map(|event| compile_event(board, event, &mut writes))
         .collect();
 
-    let Hardware::Pci {
-        vendor,
-        device,
-        subsystem,
-    } = board.hardware;
+    let (vendor, device, subsystem) = match board.hardware {
+        Hardware::Pci {
+            vendor,
+            device,
+            subsystem,
+        } => (vendor, device, subsystem),
+        // No card has these ids: it is for no driver, and never installed.
+        Hardware::Files => (0, 0, None),
+    };
     let (subvendor, subdevice) = subsystem.unwrap_or((ANY_ID, ANY_ID));
     let mut body = Blob::default();
     body.u32(match board.interrupt.map(|interrupt| interrupt.kind) {

@@ -116,6 +116,9 @@ pub enum InstallError {
         /// Their files, without extension.
         files: Vec<String>,
     },
+    /// A board with channels that a driver cannot read.
+    #[error("board {0}: it has channels that are files, which only the user engine reads: strobe record --board FILE; leave them out to install it")]
+    Files(String),
     /// A board file is wrong.
     #[error(transparent)]
     Board(#[from] Faults),
@@ -158,6 +161,9 @@ impl System {
     ///
     /// Runs that use such a device end, unless nothing has changed.
     pub fn install(&self, board: &Board, toml: &str, policy: Policy) -> Result<Installed> {
+        if !board.files.is_empty() {
+            return Err(InstallError::Files(board.name.clone()));
+        }
         let stem = self.firmware.join(board.hardware.stem());
         let path = stem.with_extension("board");
         let blob = board.compile();
@@ -340,7 +346,10 @@ impl Device {
             vendor,
             device,
             subsystem,
-        } = *hardware;
+        } = *hardware
+        else {
+            return false;
+        };
         let subsystem_fits = subsystem.is_none_or(|(vendor, device)| {
             self.id("subsystem_vendor") == Some(vendor)
                 && self.id("subsystem_device") == Some(device)

@@ -37,8 +37,10 @@ pub struct Board {
     pub bars: Vec<Bar>,
     /// Registers, in the order of the file; channels and the like refer to them by index.
     pub registers: Vec<Register>,
-    /// What a row may read.
+    /// What a row may read of the registers.
     pub channels: Vec<Channel>,
+    /// What a row may read of files; only the user engine does.
+    pub files: Vec<FileChannel>,
     /// What a row may write.
     pub outputs: Vec<Output>,
     /// What may trigger a row.
@@ -51,6 +53,8 @@ pub struct Board {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hardware {
+    /// None: all channels are files.
+    Files,
     /// A PCI card.
     Pci {
         /// Vendor id.
@@ -181,6 +185,26 @@ pub struct Channel {
     pub kind: Kind,
 }
 
+/// A number in a file that a row may read.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FileChannel {
+    /// Name, without the device.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Unit of `value * scale + offset`; empty if it has none.
+    pub unit: String,
+    /// Factor to that unit.
+    pub scale: f64,
+    /// What is added after it.
+    pub offset: f64,
+    /// The file, an absolute path.
+    pub path: String,
+    /// Which of its words, from 1.
+    pub word: usize,
+}
+
 /// A register that a row may write.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -275,7 +299,7 @@ impl Board {
             format!("{number} {word}{}", if number == 1 { "" } else { "s" })
         };
         [
-            count(self.channels.len(), "channel"),
+            count(self.channels.len() + self.files.len(), "channel"),
             count(self.outputs.len(), "output"),
             count(self.events.len(), "event"),
         ]
@@ -287,6 +311,7 @@ impl Hardware {
     /// Name, without extension, of the files of a board for this hardware in the firmware directory.
     pub fn stem(&self) -> String {
         match *self {
+            Hardware::Files => "files".to_owned(),
             Hardware::Pci {
                 vendor,
                 device,
@@ -306,6 +331,7 @@ impl Hardware {
 impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Hardware::Files => f.write_str("files"),
             Hardware::Pci {
                 vendor,
                 device,

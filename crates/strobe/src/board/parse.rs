@@ -64,15 +64,11 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         }
     };
 
-    let hardware = root.table("match").and_then(hardware);
-    root.missing(
-        "match",
-        "a table [match] with pci = \"VVVV:DDDD\", as `lspci -nn` shows it",
-    );
+    let matched = root.table("match").map(hardware);
     let interrupt = root.table("interrupt").map(interrupt);
     let bars = bars(&mut root);
     let registers = registers(&mut root, object("register"), &bars);
-    let channels = resolve::channels(&mut root, object("channel"), &registers);
+    let (channels, files) = resolve::channels(&mut root, object("channel"), &registers);
     let outputs = resolve::outputs(&mut root, object("output"), &registers);
     let events = resolve::events(&mut root, object("event"), &registers, interrupt.as_ref());
     let setup = root.table("setup").map_or_else(Vec::new, |mut setup| {
@@ -81,7 +77,22 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         writes
     });
 
-    if channels.is_empty() && outputs.is_empty() && events.is_empty() {
+    let needs_no_hardware = !files.is_empty()
+        && !["bar", "register", "interrupt", "output", "event", "setup"]
+            .iter()
+            .any(|key| root.has(key));
+    let hardware = match matched {
+        None if needs_no_hardware => Some(Hardware::Files),
+        None => {
+            root.missing(
+                "match",
+                "a table [match] with pci = \"VVVV:DDDD\", as `lspci -nn` shows it",
+            );
+            None
+        }
+        Some(hardware) => hardware,
+    };
+    if channels.is_empty() && files.is_empty() && outputs.is_empty() && events.is_empty() {
         let some = ["channel", "output", "event"]
             .iter()
             .any(|key| root.has(key));
@@ -90,7 +101,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         }
     }
     for (kind, count, most) in [
-        ("channels", channels.len(), VALUES_MAX),
+        ("channels", channels.len() + files.len(), VALUES_MAX),
         ("outputs", outputs.len(), VALUES_MAX),
         ("events", events.len(), EVENTS_MAX),
         (
@@ -115,6 +126,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         bars: bars.into_iter().map(|(bar, _)| bar).collect(),
         registers: registers.list,
         channels,
+        files,
         outputs,
         events,
         setup,

@@ -7,7 +7,8 @@ use super::fault::hint;
 use super::parse::{description, name_at, text, NAME_MAX, UNIT_MAX};
 use super::table::{Either, Table};
 use super::{
-    Channel, Event, Interrupt, InterruptKind, Kind, Output, Pending, Register, Write, WriteValue,
+    Channel, Event, FileChannel, Interrupt, InterruptKind, Kind, Output, Pending, Register, Write,
+    WriteValue,
 };
 
 /// The registers of a file, and the names of those that are wrong: who refers to one of them is not to blame.
@@ -93,15 +94,39 @@ pub(super) fn channels(
     root: &mut Table<'_>,
     object: impl Fn(&str) -> String,
     registers: &Registers<'_>,
-) -> Vec<Channel> {
-    let mut channels = Vec::new();
+) -> (Vec<Channel>, Vec<FileChannel>) {
+    let (mut channels, mut files) = (Vec::new(), Vec::new());
     for (name, mut table) in root.tables("channel", object) {
         let at = table.at.clone();
         name_at(&table, name, &at, NAME_MAX);
-        channels.extend(channel(name, &mut table, registers));
+        if table.has("file") {
+            files.extend(file(name, &mut table));
+        } else {
+            channels.extend(channel(name, &mut table, registers));
+        }
         table.finish();
     }
-    channels
+    (channels, files)
+}
+
+/// A channel whose number is in a file.
+fn file(name: &str, table: &mut Table<'_>) -> Option<FileChannel> {
+    let labels = labels(table);
+    let word = table.integer("word", 1..=1000);
+    let (path, at) = table.string("file")?;
+    if !path.starts_with('/') {
+        table.fault_at(&at, format!("`file` is \"{path}\"; write an absolute path, such as \"/sys/class/thermal/thermal_zone0/temp\""));
+        return None;
+    }
+    Some(FileChannel {
+        name: name.into(),
+        description: labels.description,
+        unit: labels.unit,
+        scale: labels.scale,
+        offset: labels.offset,
+        path: path.into(),
+        word: word.map_or(1, |(word, _)| word as usize),
+    })
 }
 
 fn channel(name: &str, table: &mut Table<'_>, registers: &Registers<'_>) -> Option<Channel> {

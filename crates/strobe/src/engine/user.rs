@@ -13,6 +13,7 @@ use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI, NO_LIMIT};
 use strobe_ring::{Geometry, Header, StartTimes, Writer};
 
 use super::{DryRun, Error};
+use crate::board::Board;
 use crate::catalogue::Catalogue;
 use crate::channel::Channel;
 use crate::event::Event;
@@ -24,7 +25,9 @@ use crate::uapi;
 pub mod bell;
 mod builtin;
 pub mod clock;
+pub mod file;
 pub mod memfd;
+pub mod perf;
 pub mod provider;
 pub mod registry;
 mod run;
@@ -112,6 +115,12 @@ impl User {
     pub fn with(mut self, provider: Arc<dyn Provider>) -> Self {
         self.boards.push(provider);
         self
+    }
+
+    /// The engine with what a board file describes.
+    #[must_use]
+    pub fn with_board(self, board: Board) -> Self {
+        self.with(Arc::new(file::BoardFiles(board)))
     }
 
     /// All that is here; files and GPIO lines are not, for they are too many.
@@ -238,6 +247,8 @@ impl User {
         let mut providers: Vec<Arc<dyn Provider>> = vec![
             Arc::new(builtin::Builtin(clock)),
             Arc::new(sim::Sim::default()),
+            Arc::new(file::Files),
+            Arc::new(perf::Perf),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

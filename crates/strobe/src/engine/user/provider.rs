@@ -23,6 +23,14 @@ pub struct Row {
 
 /// A channel, ready to be read by the thread of a run. Nothing is allocated there.
 pub trait ReadChannel: Send {
+    /// Called once, by the thread that will read it, before the first row.
+    ///
+    /// # Errors
+    /// Those of the channel; the run does not start then.
+    fn begin(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// The word of this row. An error makes it 0, and the row's status names the channel; ENODEV ends the
     /// run, for the device went away.
     ///

@@ -181,6 +181,11 @@ impl Service {
     }
 
     fn start(&mut self) -> io::Result<()> {
+        for action in &mut self.actions {
+            if let Action::Read(channel) = action {
+                channel.begin()?;
+            }
+        }
         self.usage_before = Usage::of_this_thread();
         let mut times = self.clock.start_times();
         self.start = times.time;

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Performance counters of the thread that makes the rows: what a row costs, and what disturbed it.
+//! One read of a file descriptor each; what the machine does not count is not in the catalogue.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use super::provider::{FoundChannel, Provider, ReadChannel, Row};
+use crate::catalogue::{Catalogue, Device};
+use crate::channel::{Channel, Class, Type};
+use crate::engine::Error;
+
+/// The first 64 bytes of `struct perf_event_attr`, which is all that these counters need
+/// (perf_event_open(2), PERF_ATTR_SIZE_VER0).
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    config1: u64,
+}
+
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+
+/// Name, kind, number, unit, description.
+const COUNTERS: [(&str, u32, u64, &str, &str); 8] = [
+    ("perf.cycles", HARDWARE, 0, "", "cycles of the processor"),
+    ("perf.instructions", HARDWARE, 1, "", "instructions"),
+    (
+        "perf.cache_misses",
+        HARDWARE,
+        3,
+        "",
+        "misses of the last cache",
+    ),
+    (
+        "perf.branch_misses",
+        HARDWARE,
+        5,
+        "",
+        "branches that were guessed wrong",
+    ),
+    ("perf.task_clock", SOFTWARE, 1, "ns", "time on a processor"),
+    ("perf.page_faults", SOFTWARE, 2, "", "page faults"),
+    (
+        "perf.context_switches",
+        SOFTWARE,
+        3,
+        "",
+        "switches to another thread",
+    ),
+    (
+        "perf.migrations",
+        SOFTWARE,
+        4,
+        "",
+        "moves to another processor",
+    ),
+];
+
+/// Provides `perf.*`, as far as this machine counts it.
+pub struct Perf;
+
+impl Provider for Perf {
+    fn list(&self, catalogue: &mut Catalogue) {
+        let there = COUNTERS
+            .iter()
+            .filter(|(_, kind, number, ..)| open(*kind, *number).is_ok());
+        let channels: Vec<Channel> = there
+            .map(|(name, _, _, unit, text)| about(name, unit, text))
+            .collect();
+        if !channels.is_empty() {
+            catalogue.devices.push(Device {
+                name: "perf".to_owned(),
+                description: "counters of the thread that makes the rows".to_owned(),
+                in_use: false,
+            });
+        }
+        catalogue.channels.extend(channels);
+    }
+
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+        let known = COUNTERS.iter().find(|(known, ..)| *known == name)?;
+        let (name, kind, number, unit, text) = *known;
+        // Whether it can be counted is seen here; the thread opens its own.
+        Some(match open(kind, number) {
+            Ok(_) => Ok(FoundChannel {
+                about: about(name, unit, text),
+                reader: Box::new(Counter {
+                    kind,
+                    number,
+                    fd: None,
+                }),
+            }),
+            Err(error) => Err(Error::Unusable {
+                what: "channel",
+                name: name.to_owned(),
+                why: match error.kind() {
+                    io::ErrorKind::PermissionDenied => format!(
+                        "{error}; as root: sysctl kernel.perf_event_paranoid=2, or give the program CAP_PERFMON"
+                    ),
+                    io::ErrorKind::NotFound => "this machine does not count that; \
+                         `strobe list` shows what it does"
+                        .to_owned(),
+                    _ => error.to_string(),
+                },
+            }),
+        })
+    }
+}
+
+fn about(name: &str, unit: &str, description: &str) -> Channel {
+    Channel {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        unit: unit.to_owned(),
+        kind: Type::U64,
+        class: Class::Sleep,
+        scale: 1.0,
+        offset: 0.0,
+        bits: 64,
+        cost_ns: 500,
+        in_use: false,
+    }
+}
+
+/// A counter of the calling thread, which counts from now on.
+fn open(kind: u32, number: u64) -> io::Result<OwnedFd> {
+    /// Not in the hypervisor: few users may see that, and it is not ours.
+    const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+    /// Not in the kernel, if that is for root only.
+    const EXCLUDE_KERNEL: u64 = 1 << 5;
+    let mut attributes = Attributes {
+        kind,
+        size: size_of::<Attributes>() as u32,
+        config: number,
+        flags: EXCLUDE_HYPERVISOR,
+        ..Attributes::default()
+    };
+    match call(&attributes) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            attributes.flags |= EXCLUDE_KERNEL;
+            call(&attributes)
+        }
+        result => result,
+    }
+}
+
+fn call(attributes: &Attributes) -> io::Result<OwnedFd> {
+    const FLAG_CLOEXEC: libc::c_ulong = 1 << 3;
+    let (this_thread, any_cpu, no_group) = (0, -1, -1);
+    // SAFETY: the pointer is to a structure that says how long it is, and lives throughout the call.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            attributes,
+            this_thread,
+            any_cpu,
+            no_group,
+            FLAG_CLOEXEC,
+        )
+    };
+    match i32::try_from(fd) {
+        // SAFETY: the call has just made this descriptor for us.
+        Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A counter, opened by the thread that it counts.
+struct Counter {
+    kind: u32,
+    number: u64,
+    fd: Option<OwnedFd>,
+}
+
+impl ReadChannel for Counter {
+    fn begin(&mut self) -> io::Result<()> {
+        self.fd = Some(open(self.kind, self.number)?);
+        Ok(())
+    }
+
+    fn read(&mut self, _: &Row) -> io::Result<u64> {
+        let mut value = [0; 8];
+        let fd = self.fd.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        match rustix::io::read(fd, &mut value)? {
+            8 => Ok(u64::from_ne_bytes(value)),
+            // The counter could not be put on the processor.
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::user::trigger::Trigger;
+
+    #[test]
+    fn a_counter_counts_its_own_thread_and_what_cannot_be_counted_says_so() {
+        let row = Row {
+            time: 0,
+            start: 0,
+            trigger: Trigger::PLAIN,
+        };
+        let mut counted = 0;
+        for (name, ..) in COUNTERS {
+            match Perf.channel(name).expect("a counter") {
+                Ok(mut found) => {
+                    found.reader.begin().expect(name);
+                    let before = found.reader.read(&row).expect(name);
+                    let pages = vec![1_u8; 4 << 20];
+                    std::hint::black_box(&pages);
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    let after = found.reader.read(&row).expect(name);
+                    assert!(
+                        after > before || name.ends_with("migrations"),
+                        "{name}: {before} {after}"
+                    );
+                    counted += 1;
+                }
+                Err(error) => assert!(
+                    error.to_string().starts_with(&format!("channel {name}: ")),
+                    "{error}"
+                ),
+            }
+        }
+        let mut catalogue = Catalogue::default();
+        Perf.list(&mut catalogue);
+        assert_eq!(catalogue.channels.len(), counted);
+        assert!(Perf.channel("perf.nothing").is_none());
+    }
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hardware that goes away while it is mapped: the kernel takes the mapping back, and the next access would end
+//! the process by SIGBUS. Here it gets a page of all ones instead, as a bus answers where no card is, and the
+//! region knows that it is gone.
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::Once;
+
+/// Regions of this process at once.
+const REGIONS_MAX: usize = 256;
+
+/// A place for the bounds of a region. The handler looks through all of them.
+struct Slot {
+    /// Address of the first byte; 0: free, 1: being filled. Written by who maps and unmaps.
+    start: AtomicUsize,
+    /// Address behind the last byte. Written while `start` is 1.
+    end: AtomicUsize,
+    /// Set by the handler.
+    gone: AtomicBool,
+}
+
+static SLOTS: [Slot; REGIONS_MAX] = [const {
+    Slot {
+        start: AtomicUsize::new(0),
+        end: AtomicUsize::new(0),
+        gone: AtomicBool::new(false),
+    }
+}; REGIONS_MAX];
+
+/// What was done about SIGBUS before us; a leaked box, set once before the handler is.
+static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
+
+/// The watch over one region. Ends when it is dropped, which must be before the region is unmapped.
+#[derive(Debug)]
+pub(super) struct Watch(usize);
+
+impl Watch {
+    /// Watches over a mapping; `None` if there are too many.
+    pub(super) fn new(start: usize, bytes: usize) -> Option<Watch> {
+        static HANDLER: Once = Once::new();
+        HANDLER.call_once(install);
+        let free = |slot: &Slot| {
+            let (order, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+            slot.start.compare_exchange(0, 1, order, relaxed).is_ok()
+        };
+        let index = SLOTS.iter().position(free)?;
+        let slot = &SLOTS[index];
+        slot.gone.store(false, Ordering::Relaxed);
+        slot.end.store(start + bytes, Ordering::Relaxed);
+        // Release, with the handler's Acquire: who sees the start sees the end.
+        slot.start.store(start, Ordering::Release);
+        Some(Watch(index))
+    }
+
+    /// Whether an access found nothing there.
+    #[inline]
+    pub(super) fn is_gone(&self) -> bool {
+        SLOTS[self.0].gone.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        SLOTS[self.0].start.store(0, Ordering::Release);
+    }
+}
+
+fn install() {
+    // SAFETY: all zero is a value of this structure; every field that matters is set below.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+    action.sa_sigaction = handle as *const () as usize;
+    action.sa_flags = libc::SA_SIGINFO;
+    // SAFETY: pointers to structures on our stack. The handler goes by atomics and system calls only. That
+    // nobody is told of a failure only means that SIGBUS stays what it was.
+    unsafe {
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr());
+        BEFORE.store(
+            Box::into_raw(Box::new(before.assume_init())),
+            Ordering::Release,
+        );
+        libc::sigaction(libc::SIGBUS, &action, ptr::null_mut());
+    }
+}
+
+extern "C" fn handle(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel gives a SA_SIGINFO handler a valid pointer, and SIGBUS has an address.
+    let address = unsafe { (*info).si_addr() } as usize;
+    let of = |slot: &&Slot| {
+        let start = slot.start.load(Ordering::Acquire);
+        start > 1 && start <= address && address < slot.end.load(Ordering::Relaxed)
+    };
+    if let Some(slot) = SLOTS.iter().find(of) {
+        slot.gone.store(true, Ordering::Relaxed);
+        let page = address & !(page_size() - 1);
+        let (access, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+        );
+        // SAFETY: replaces a page of a mapping that is ours, and that nothing but registers is read from. Both
+        // calls are allowed in a signal handler.
+        unsafe {
+            let new = libc::mmap(page as *mut libc::c_void, page_size(), access, flags, -1, 0);
+            if new != libc::MAP_FAILED {
+                ptr::write_bytes(new.cast::<u8>(), 0xff, page_size());
+                return;
+            }
+        }
+    }
+    // Not ours: as if we had never been here. The access is repeated, and comes to who was here before.
+    let before = BEFORE.load(Ordering::Acquire);
+    // SAFETY: set before the handler was, to a structure that lives for ever.
+    unsafe { libc::sigaction(libc::SIGBUS, before, ptr::null_mut()) };
+}
+
+fn page_size() -> usize {
+    rustix::param::page_size()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::map::Region;
+    use std::io::Write;
+
+    #[test]
+    fn a_region_that_goes_reads_as_all_ones_and_ends_nobody() {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        file.write_all(&[7; 16384]).expect("to write");
+        let region = Region::map(file.as_file(), 0, 16384, true).expect("a region");
+        let other = Region::map(file.as_file(), 0, 4096, false).expect("another");
+        let (here, there) = (region.register(0, 4), region.register(8192, 4));
+        let (here, there) = (here.expect("a register"), there.expect("a register"));
+        assert_eq!(
+            (here.read(), there.read(), region.is_gone()),
+            (0x0707_0707, 0x0707_0707, false)
+        );
+        // As the kernel does with a card that is pulled: the pages are taken away.
+        file.as_file().set_len(4096).expect("to cut");
+        assert_eq!((there.read(), region.is_gone()), (0xffff_ffff, true));
+        there.write(1);
+        assert_eq!((here.read(), other.is_gone()), (0x0707_0707, false));
+    }
+
+    #[test]
+    fn what_is_not_ours_still_ends_the_process() {
+        // In a child, which has to die of it.
+        if std::env::var_os("STROBE_TEST_SIGBUS").is_some() {
+            let mut file = tempfile::tempfile().expect("a file");
+            file.write_all(&[7; 8192]).expect("to write");
+            let watched = Region::map(&file, 0, 4096, false).expect("a region");
+            let fd = std::os::fd::AsFd::as_fd(&file);
+            let memory = crate::mmap::map(fd, 8192).expect("a mapping that nobody watches");
+            file.set_len(0).expect("to cut");
+            let _ = strobe_ring::Reader::attach(memory, strobe_ring::Begin::Now);
+            drop(watched);
+            return;
+        }
+        use std::os::unix::process::ExitStatusExt;
+        let itself = std::env::current_exe().expect("this program");
+        let name = "map::gone::tests::what_is_not_ours_still_ends_the_process";
+        let child = std::process::Command::new(itself)
+            .args(["--exact", name])
+            .env("STROBE_TEST_SIGBUS", "1")
+            .output()
+            .expect("a child");
+        assert_eq!(child.status.signal(), Some(7), "{child:?}");
+    }
+}

@@ -158,7 +158,10 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        // A panic has done it already, and its message must not be written over.
+        if !std::thread::panicking() {
+            ratatui::restore();
+        }
     }
 }
 

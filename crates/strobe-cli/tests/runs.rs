@@ -87,12 +87,11 @@ fn a_killed_recorder_leaves_no_ghost_and_its_reader_sees_the_end() {
     );
     run.kill();
     assert!(dir.path().join("1.sock").exists(), "it could not clean up");
-    let error = loop {
-        match reader.wait(1, Duration::from_secs(60)) {
-            Ok(()) => rows += reader.read(&mut buffer).len() as u64,
-            Err(error) => break error,
-        }
-    };
+    let error = until(|| {
+        let ended = reader.wait(1, Duration::from_secs(1)).err();
+        rows += reader.read(&mut buffer).len() as u64;
+        ended
+    });
     assert_eq!(error.to_string(), "the owner of the run went away");
     let last = reader.snapshot();
     assert_eq!(

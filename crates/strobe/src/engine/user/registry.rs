@@ -163,14 +163,22 @@ impl Registry {
 
     /// The smallest number that is free, for a run of this process.
     pub(super) fn claim(&self, shared: bool) -> Result<Claim, Error> {
-        let path = self.path.clone().unwrap_or_else(directory::usual);
+        let path = self.named().unwrap_or_else(directory::usual);
         Claim::new(Directory::make(path)?, shared)
     }
 
     /// The directory, if it is there.
     fn directory(&self) -> Result<Option<Directory>, Error> {
-        let path = self.path.clone();
-        Directory::find(path.unwrap_or_else(directory::usual))
+        match self.named() {
+            Some(path) => Directory::find(path, true),
+            // In /tmp, anybody could have made it.
+            None => Directory::find(directory::usual(), false),
+        }
+    }
+
+    /// The directory, if somebody has said which.
+    fn named(&self) -> Option<PathBuf> {
+        self.path.clone().or_else(directory::named)
     }
 }
 

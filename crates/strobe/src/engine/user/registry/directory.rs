@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Directory {
     fd: OwnedFd,
     path: PathBuf,
+    /// Whether that is this user.
+    is_own: bool,
 }
 
 /// The directory in which others do the same, while this is held, wait or give up.
@@ -34,12 +36,15 @@ impl Drop for Lock<'_> {
     }
 }
 
+/// The directory that somebody has named for this process.
+pub fn named() -> Option<PathBuf> {
+    let path = std::env::var_os("STROBE_RUNTIME_DIR").map(PathBuf::from);
+    path.filter(|path| !path.as_os_str().is_empty())
+}
+
 /// Where the runs of this user are, if nobody says otherwise.
 pub fn usual() -> PathBuf {
     let variable = |name| std::env::var_os(name).map(PathBuf::from);
-    if let Some(path) = variable("STROBE_RUNTIME_DIR").filter(|p| !p.as_os_str().is_empty()) {
-        return path;
-    }
     let uid = geteuid().as_raw();
     let is_own = |path: &PathBuf| {
         let about = std::fs::metadata(path);
@@ -61,16 +66,12 @@ impl Directory {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(system(&path, errno)),
         }
-        let directory = Self::open(path.clone())?;
+        let directory = Self::find(path.clone(), false)?;
         directory.ok_or_else(|| system(&path, Errno::NOENT))
     }
 
-    /// The directory, if it is there.
-    pub fn find(path: PathBuf) -> Result<Option<Self>, Error> {
-        Self::open(path)
-    }
-
-    fn open(path: PathBuf) -> Result<Option<Self>, Error> {
+    /// The directory, if it is there. To look at the runs of `others`, it need not be our own.
+    pub fn find(path: PathBuf, others: bool) -> Result<Option<Self>, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match open(&path, flags, Mode::empty()) {
             Ok(fd) => fd,
@@ -79,7 +80,8 @@ impl Directory {
         };
         let about = fstat(&fd).map_err(|errno| system(&path, errno))?;
         let me = geteuid().as_raw();
-        if about.st_uid != me {
+        let is_own = about.st_uid == me;
+        if !is_own && !others {
             let uid = about.st_uid;
             return Err(Error::Owner { path, uid, me });
         }
@@ -87,7 +89,7 @@ impl Directory {
             let mode = about.st_mode & 0o777;
             return Err(Error::Mode { path, mode });
         }
-        Ok(Some(Directory { fd, path }))
+        Ok(Some(Directory { fd, path, is_own }))
     }
 
     /// What it is called.
@@ -145,7 +147,9 @@ impl Directory {
     /// Removes the socket of an owner that was killed. Whoever is about to claim a number has the lock; then
     /// nothing is removed, and the next one who looks will do it.
     pub fn remove_stale(&self, run: u32) {
-        let Ok(_lock) = self.try_lock() else { return };
+        // Those of others are theirs to remove.
+        let lock = self.is_own.then(|| self.try_lock());
+        let Some(Ok(_lock)) = lock else { return };
         if !is_alive(self, run) {
             self.remove(run);
         }

@@ -188,7 +188,7 @@ fn a_reader_is_told_when_the_owner_goes_without_an_end() {
 fn a_reader_can_only_read() {
     let (_dir, path) = folder();
     let _owner = owner(&path);
-    let directory = Directory::find(path)
+    let directory = Directory::find(path, false)
         .expect("it is ours")
         .expect("is there");
     let attached = Line::to(&directory, 1).and_then(|l| l.receive(Instant::now() + PATIENCE));
@@ -263,10 +263,18 @@ fn a_directory_of_somebody_else_is_refused() {
     } else {
         PathBuf::from("/proc/1")
     };
-    let registry = Registry::at(foreign);
-    assert!(matches!(registry.runs(), Err(Error::Owner { .. })));
-    assert!(matches!(registry.attach(1), Err(Error::Owner { .. })));
+    let registry = Registry::at(&foreign);
     assert!(matches!(registry.claim(false), Err(Error::Owner { .. })));
+    let found = Directory::find(foreign.clone(), false);
+    let error = found.err().expect("refused").to_string();
+    assert!(error.contains("belongs to user"), "{error}");
+    // Whoever names it wants to look there.
+    assert_eq!(registry.runs().expect("none"), Runs::default());
+    if root {
+        stale(&foreign, 1);
+        assert_eq!(registry.runs().expect("none"), Runs::default());
+        assert!(foreign.join("1.sock").exists(), "theirs to remove");
+    }
 }
 
 #[test]
@@ -329,7 +337,9 @@ fn an_owner_whose_backlog_is_full_is_taken_for_stopped() {
     let (_dir, path) = folder();
     drop(owner(&path));
     let claim = Registry::at(&path).claim(false).expect("a number");
-    let directory = Directory::find(path.clone()).expect("ours").expect("there");
+    let directory = Directory::find(path.clone(), false)
+        .expect("ours")
+        .expect("there");
     let lines: Vec<_> = (0..1000)
         .map_while(|_| Line::to(&directory, 1).ok())
         .collect();
@@ -403,7 +413,9 @@ fn numbers_claimed_at_the_same_time_are_different() {
                 let mut claims = Vec::new();
                 for _ in 0..4 {
                     claims.push(registry.claim(false).expect("a number"));
-                    let directory = Directory::find(path.clone()).expect("ours").expect("there");
+                    let directory = Directory::find(path.clone(), false)
+                        .expect("ours")
+                        .expect("there");
                     (1..70).for_each(|run| directory.remove_stale(run));
                 }
                 claims
@@ -417,6 +429,6 @@ fn numbers_claimed_at_the_same_time_are_different() {
     let mut numbers: Vec<u32> = claims.iter().map(|claim| claim.run()).collect();
     numbers.sort_unstable();
     assert!(numbers.into_iter().eq(1..=64));
-    let directory = Directory::find(path).expect("ours").expect("there");
+    let directory = Directory::find(path, false).expect("ours").expect("there");
     assert_eq!(directory.numbers().expect("numbers").len(), 64);
 }

@@ -132,9 +132,10 @@ impl Registry {
                 .collect();
             let until = Instant::now() + PATIENCE;
             for (run, line) in lines {
-                match line.and_then(|line| line.receive(until)) {
+                let answer = line.and_then(|line| line.receive(until));
+                match answer.map_err(|error| error.or_ended(&directory, run)) {
                     Ok(attached) => found.runs.push(attached.status()),
-                    Err(visit::Error::NoRun) => {}
+                    Err(visit::Error::NoRun | visit::Error::HungUp(_)) => {}
                     Err(visit::Error::Gone) => directory.remove_stale(run),
                     Err(visit::Error::Silent { pid, why }) => {
                         found.silent.push(Silent { run, pid, why });
@@ -153,9 +154,10 @@ impl Registry {
         let directory = self.directory()?.ok_or(Error::NoRun(run))?;
         let line =
             Line::to(&directory, run).and_then(|line| line.receive(Instant::now() + PATIENCE));
+        let line = line.map_err(|error| error.or_ended(&directory, run));
         let attached = line.map_err(|error| match error {
             visit::Error::Silent { why, .. } => Error::Silent { run, why },
-            visit::Error::NoRun | visit::Error::Gone => Error::NoRun(run),
+            visit::Error::NoRun | visit::Error::Gone | visit::Error::HungUp(_) => Error::NoRun(run),
         })?;
         attached.stay();
         Ok(attached)

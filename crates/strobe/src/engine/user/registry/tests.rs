@@ -432,3 +432,22 @@ fn numbers_claimed_at_the_same_time_are_different() {
     let directory = Directory::find(path, false).expect("ours").expect("there");
     assert_eq!(directory.numbers().expect("numbers").len(), 64);
 }
+
+#[test]
+fn a_run_that_ends_while_it_is_asked_is_none() {
+    let (_dir, path) = folder();
+    drop(owner(&path));
+    for _ in 0..200 {
+        let run = owner(&path);
+        let start = Arc::new(Barrier::new(2));
+        let (starts, others) = (Arc::clone(&start), path.clone());
+        let looks = std::thread::spawn(move || {
+            starts.wait();
+            let found = Registry::at(others).runs().expect("the runs");
+            assert_eq!(found.silent, []);
+        });
+        start.wait();
+        drop(run);
+        looks.join().expect("no panic");
+    }
+}

@@ -25,6 +25,8 @@ pub enum Error {
     NoRun,
     /// Only its socket is left.
     Gone,
+    /// It was there, and has closed the connection.
+    HungUp(i32),
     /// It is there, but does not say anything of use.
     Silent { pid: i32, why: String },
 }
@@ -46,6 +48,17 @@ fn call(directory: &Directory, run: u32) -> Result<OwnedFd, Errno> {
     let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     connect(&fd, &directory.address(run)?)?;
     Ok(fd)
+}
+
+impl Error {
+    /// What is left to say of who has hung up: it shows the door to this user, unless it has just ended.
+    pub fn or_ended(self, directory: &Directory, run: u32) -> Self {
+        match self {
+            Error::HungUp(_) if !is_alive(directory, run) => Error::NoRun,
+            Error::HungUp(pid) => silent(pid, "does not answer you; it belongs to another user"),
+            error => error,
+        }
+    }
 }
 
 impl Line {
@@ -87,6 +100,7 @@ impl Line {
             let count = match recvmsg(&self.fd, &mut parts, &mut control, flags) {
                 Ok(received) => received.bytes,
                 Err(Errno::AGAIN | Errno::INTR) => continue,
+                Err(Errno::CONNRESET) => return Err(Error::HungUp(pid)),
                 Err(errno) => return Err(silent(pid, &errno.to_string())),
             };
             for told in control.drain() {
@@ -95,11 +109,7 @@ impl Line {
                 }
             }
             if count == 0 {
-                // It was let in, and shown the door; or it has just ended.
-                return Err(silent(
-                    pid,
-                    "does not answer you; it has ended, or belongs to another user",
-                ));
+                return Err(Error::HungUp(pid));
             }
             message.extend(part.iter().take(count));
             if message.len() > BYTES_MAX {

@@ -229,7 +229,7 @@ fn histogram(frame: &mut Frame<'_>, area: Rect, what: &str, stats: &Stats) {
     let block = Block::new().borders(Borders::TOP).title(title);
     let inside = block.inner(area);
     frame.render_widget(block, area);
-    let lines = stats.histogram(usize::from(inside.height));
+    let lines = stats.histogram_doubling(usize::from(inside.height));
     let most = lines
         .iter()
         .map(|(_, count)| *count)

@@ -57,9 +57,15 @@ fn owner_of(path: &Path, channels: u32) -> Owner {
 }
 
 fn runs(path: &Path) -> Vec<u32> {
-    let found = Registry::at(path).runs().expect("the runs");
-    assert_eq!(found.silent, []);
-    found.runs.iter().map(|run| run.run).collect()
+    let begun = Instant::now();
+    loop {
+        let found = Registry::at(path).runs().expect("the runs");
+        // On a machine with other work, somebody may be late for once.
+        if found.silent.is_empty() || begun.elapsed() > 60 * PATIENCE {
+            assert_eq!(found.silent, []);
+            return found.runs.iter().map(|run| run.run).collect();
+        }
+    }
 }
 
 /// A folder in a folder: it has to be made.
@@ -306,13 +312,13 @@ fn a_link_to_a_directory_and_a_file_are_refused() {
 fn an_owner_that_does_not_answer_holds_up_nobody() {
     let (_dir, path) = folder();
     let live = owner(&path);
-    let mute: Vec<_> = (2..12)
+    let mute: Vec<_> = (2..62)
         .map(|run| UnixListener::bind(path.join(format!("{run}.sock"))).expect("a socket"))
         .collect();
     let begun = Instant::now();
     let found = Registry::at(&path).runs().expect("the runs");
     // All of them together, not one after the other.
-    assert!(begun.elapsed() < 5 * PATIENCE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < 30 * PATIENCE, "{:?}", begun.elapsed());
     assert_eq!(found.runs.len(), 1);
     assert_eq!(found.silent.len(), mute.len());
     assert_eq!(found.silent[0].run, 2);
@@ -328,7 +334,7 @@ fn an_owner_that_does_not_answer_holds_up_nobody() {
         .expect("silent")
         .to_string();
     assert!(error.starts_with("user:3: does not answer"), "{error}");
-    assert_eq!(owner(&path).run, 12);
+    assert_eq!(owner(&path).run, 62);
     drop(live);
 }
 
@@ -444,7 +450,8 @@ fn a_run_that_ends_while_it_is_asked_is_none() {
         let looks = std::thread::spawn(move || {
             starts.wait();
             let found = Registry::at(others).runs().expect("the runs");
-            assert_eq!(found.silent, []);
+            let told = found.silent.iter().all(|run| run.why.contains("very busy"));
+            assert!(told, "{found:?}");
         });
         start.wait();
         drop(run);

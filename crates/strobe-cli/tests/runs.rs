@@ -21,9 +21,10 @@ fn json(dir: &Path, command: &str) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
-/// What `strobe status` says of the runs of the user engine.
+/// What `strobe status` says of the runs of the user engine, once all owners have found the time to answer.
 fn user_runs(dir: &Path) -> Vec<Value> {
-    let status = json(dir, "status");
+    let status =
+        until(|| Some(json(dir, "status")).filter(|s| s["silent"] == Value::Array(vec![])));
     let runs = status["runs"].as_array().expect("a list");
     let of_user = runs.iter().filter(|run| run["engine"] == "user");
     of_user.cloned().collect()

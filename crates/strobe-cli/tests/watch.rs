@@ -176,11 +176,8 @@ fn a_recording_on_a_terminal_shows_the_same_figures() {
     // Not Ctrl-C, which the terminal echoes into the line.
     terminal.process.signal(Signal::INT);
     assert_eq!(terminal.ends(), Some(130));
-    assert!(
-        !terminal.text().contains("ring "),
-        "the line is gone: {}",
-        terminal.text()
-    );
+    let text = terminal.sees("stopped");
+    assert!(!text.contains("ring "), "the line is gone: {text}");
 }
 
 /// The account of 500 software triggers, without what depends on time.

@@ -8,6 +8,7 @@ pub mod engine;
 pub mod machine;
 pub mod raw;
 pub mod ringfd;
+pub mod wave;
 
 pub use account::{Account, Kept, Pace};
 pub use engine::{errno, plan, Engine, Kernel, User};

@@ -23,11 +23,17 @@ use crate::rt;
 use crate::uapi;
 
 pub mod bell;
+mod board;
 mod builtin;
+mod card_event;
 pub mod clock;
+mod field;
 pub mod file;
+pub mod gpio;
+pub mod hpet;
 pub mod memfd;
 pub mod perf;
+mod presence;
 pub mod provider;
 pub mod registry;
 mod run;
@@ -120,7 +126,8 @@ impl User {
     /// The engine with what a board file describes.
     #[must_use]
     pub fn with_board(self, board: Board) -> Self {
-        self.with(Arc::new(file::BoardFiles(board)))
+        let cards = Arc::new(board::Cards::new(board.clone()));
+        self.with(cards).with(Arc::new(file::BoardFiles(board)))
     }
 
     /// All that is here; files and GPIO lines are not, for they are too many.
@@ -249,6 +256,8 @@ impl User {
             Arc::new(sim::Sim::default()),
             Arc::new(file::Files),
             Arc::new(perf::Perf),
+            Arc::new(gpio::Gpio::default()),
+            Arc::new(hpet::Hpets),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

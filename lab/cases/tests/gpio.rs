@@ -82,7 +82,7 @@ fn edges_that_overflow_the_queue_are_missed() {
         thread::sleep(Duration::from_millis(500));
         rope.ring();
         let (triggers, missed) = counting.join().expect("it counts");
-        assert_eq!(triggers, QUEUE.into(), "what the queue holds");
+        assert_eq!(triggers, u64::from(QUEUE), "what the queue holds");
         assert_eq!(triggers + missed, wave.figure("raised"));
     });
 }

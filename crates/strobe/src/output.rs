@@ -23,7 +23,7 @@ pub mod csv;
 ///
 /// Calls come in this order: `begin` once, `write` and `flush` any number of
 /// times, `finish` once. After an error nothing more is called.
-pub trait Output {
+pub trait Output: Send {
     /// The run has been started.
     ///
     /// # Errors

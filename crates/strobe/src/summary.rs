@@ -11,7 +11,7 @@ use crate::stats::{Figures, Stats};
 use crate::timing::Timing;
 
 /// What one output got.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OutputSummary {
     /// Its name.
     pub path: String,
@@ -19,6 +19,8 @@ pub struct OutputSummary {
     pub rows: u64,
     /// Bytes that are in it.
     pub bytes: u64,
+    /// Rows overwritten before this output's reader came.
+    pub lost: u64,
     /// Why it ended early, if it did.
     pub error: Option<String>,
 }
@@ -40,7 +42,8 @@ pub struct Summary {
     /// The same by cause.
     #[serde(serialize_with = "in_order")]
     pub missed_by: Vec<(&'static str, u64)>,
-    /// Rows made, but overwritten before they were read.
+    /// Rows made, but overwritten before they were read: those of the slowest
+    /// reader, be it an output's or that of the statistics.
     pub lost: u64,
     /// Rows in which a channel failed.
     pub errors: u64,
@@ -100,7 +103,10 @@ impl Summary {
             && self.missed == 0
             && self.lost == 0
             && self.errors == 0
-            && self.outputs.iter().all(|o| o.error.is_none())
+            && self
+                .outputs
+                .iter()
+                .all(|o| o.lost == 0 && o.error.is_none())
     }
 }
 
@@ -131,6 +137,7 @@ mod tests {
             path: "a.csv".into(),
             rows: 6,
             bytes: 99,
+            lost: 4,
             error: None,
         };
         let mut totals = totals(10);
@@ -147,7 +154,7 @@ mod tests {
              \"period_ns\":null,\
              \"late_ns\":{\"min\":0,\"mean\":2.0,\"max\":4,\"sd\":1.4142135623730951,\
              \"p50\":2,\"p99\":null,\"p999\":null},\
-             \"outputs\":[{\"path\":\"a.csv\",\"rows\":6,\"bytes\":99,\"error\":null}],\
+             \"outputs\":[{\"path\":\"a.csv\",\"rows\":6,\"bytes\":99,\"lost\":4,\"error\":null}],\
              \"end\":\"failed: a device went away\"}"
         );
         assert!(!summary.is_whole());

@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::channel::tests::channel;
+use crate::channel::Type;
 use crate::info::tests::{info, totals};
 use crate::info::End;
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use std::io::{Cursor, Read};
 

@@ -438,6 +438,37 @@ fn a_pipe_that_is_closed_ends_the_recording_as_stopped() {
 }
 
 #[test]
+fn a_full_disk_ends_each_format_alone_and_says_so() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| dir.path().join(name).to_str().expect("a name").to_owned();
+    let mut names = vec!["full.csv", "full.arrows"];
+    // An HDF5 file cannot even be created there; tests/files fills a disk later.
+    if cfg!(feature = "parquet") {
+        names.push("full.parquet");
+    }
+    let mut outputs: Vec<String> = names.into_iter().map(path).collect();
+    for output in &outputs {
+        std::os::unix::fs::symlink("/dev/full", output).expect("a link");
+    }
+    outputs.push(path("good.csv"));
+    let run = run(1024, 30, vec![act(|w| push(w, 0, 30)), done()]);
+    let options = Options {
+        outputs,
+        duration: None,
+    };
+    let summary = run.record(&options, &Stop::default());
+    assert_eq!((&summary.end, summary.is_whole()), (&End::Complete, false));
+    let (good, full) = summary.outputs.split_last().expect("outputs");
+    assert_eq!((good.rows, good.lost, &good.error), (30, 0, &None));
+    for output in full {
+        let error = output.error.as_deref().unwrap_or_default();
+        let text = format!("{}: {error}", output.path);
+        assert!(text.contains("No space left on device"), "{text}");
+        assert_eq!(output.rows, 0, "{text}");
+    }
+}
+
+#[test]
 fn with_no_output_left_the_run_is_ended() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("full.arrows");

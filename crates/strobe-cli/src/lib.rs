@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 mod board;
+mod convert;
 mod list;
 mod progress;
 mod record;
@@ -36,6 +37,7 @@ enum Command {
     Record(Box<record::Args>),
     Status(status::Args),
     Board(board::Args),
+    Convert(convert::Args),
 }
 
 /// The definition of the command line.
@@ -51,6 +53,7 @@ pub fn main() -> ExitCode {
             Command::Record(args) => record::run(&args),
             Command::Status(args) => status::run(&args),
             Command::Board(args) => board::run(args),
+            Command::Convert(args) => convert::run(&args),
         },
         // Help and version are answers, on standard output; all else is an
         // error. Neither can be reported any further if it cannot be printed.

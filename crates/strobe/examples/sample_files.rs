@@ -118,7 +118,7 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
     if !finish {
         return Ok(());
     }
-    output.finish(&Totals {
+    output.finish(Some(&Totals {
         rows: ROWS,
         triggers: ROWS + MISSED,
         missed_by: [MISSED, 0, 0, 0, 0, 0, 0, 0],
@@ -126,5 +126,5 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
         errors: 0,
         end_time_ns: START + PERIOD * (ROWS + MISSED),
         end: End::Complete,
-    })
+    }))
 }

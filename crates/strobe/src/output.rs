@@ -50,11 +50,12 @@ pub trait Output: Send {
     /// Those of the file.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// There are no more rows.
+    /// There are no more rows. Without an account, the rows came from a
+    /// recording that was cut off, and the file says that it is not complete.
     ///
     /// # Errors
     /// Those of the file.
-    fn finish(&mut self, totals: &Totals) -> io::Result<()>;
+    fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()>;
 
     /// What is in the file by now, also after an error.
     fn written(&self) -> Written;

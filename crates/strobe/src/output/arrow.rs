@@ -97,13 +97,13 @@ impl Output for ArrowFile {
         self.append_encoded(rows)
     }
 
-    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+    fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()> {
         self.flush()?;
         let Some(writing) = &mut self.writing else {
             return Ok(());
         };
         writing.stream.finish().map_err(io_error)?;
-        let last = encode_schema(&schema(&writing.info, Some(totals)))?;
+        let last = encode_schema(&schema(&writing.info, totals))?;
         let fits = last.get_ref().len() == writing.schema_bytes;
         self.append_encoded(0)?;
         if self.file.is_regular {

@@ -169,12 +169,14 @@ impl Output for Hdf5File {
         Ok(())
     }
 
-    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+    fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()> {
         self.write_out()?;
         let Some(writing) = self.writing.take() else {
             return Ok(());
         };
-        writing.account.finish(totals).map_err(io_error)?;
+        if let Some(totals) = totals {
+            writing.account.finish(totals).map_err(io_error)?;
+        }
         drop(writing);
         if let Some(file) = self.file.take() {
             file.flush().map_err(io_error)?;

@@ -87,12 +87,12 @@ impl Output for ParquetFile {
         Ok(())
     }
 
-    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+    fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()> {
         let Some(mut writing) = self.writing.take() else {
             return Ok(());
         };
         writing.encode()?;
-        let schema = schema(&writing.info, Some(totals));
+        let schema = schema(&writing.info, totals);
         let mut pairs: Vec<_> = schema.metadata().clone().into_iter().collect();
         pairs.sort();
         pairs.push((
@@ -191,7 +191,7 @@ mod tests {
         output.flush().expect("flush");
         output.write(Rows::new(&second, 3)).expect("write");
         assert_eq!(output.written(), Written::default());
-        output.finish(&totals(7)).expect("finish");
+        output.finish(Some(&totals(7))).expect("finish");
         let bytes = file.as_file().metadata().expect("its size").len();
         assert_eq!(output.written(), Written { rows: 2, bytes });
 
@@ -224,7 +224,7 @@ mod tests {
         let mut output = ParquetFile::new(full);
         let error = output
             .begin(&info(vec![]))
-            .and_then(|()| output.finish(&totals(0)))
+            .and_then(|()| output.finish(Some(&totals(0))))
             .map_err(|e| e.kind());
         assert_eq!(error, Err(io::ErrorKind::StorageFull));
         assert_eq!(output.written(), Written::default());

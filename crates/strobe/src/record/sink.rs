@@ -137,7 +137,7 @@ impl Sink {
         let ring = self.reader.ring();
         totals.lost = ring.lost();
         let read = ring.delivered() + ring.lost() + ring.begun_at();
-        self.output.finish(&totals)?;
+        self.output.finish(Some(&totals))?;
         if read != totals.rows && !matches!(totals.end, End::Failed(_)) {
             return Err(io::Error::other(format!(
                 "the account does not add up: {} rows, {read} read or lost",

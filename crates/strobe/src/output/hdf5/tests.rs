@@ -67,7 +67,7 @@ fn number(file: &File, name: &str) -> u64 {
 #[test]
 fn rows_gaps_and_account_come_back() {
     let (dir, mut output) = write();
-    output.finish(&totals(7)).expect("finish");
+    output.finish(Some(&totals(7))).expect("finish");
     let path = dir.path().join("a.h5");
     let bytes = std::fs::metadata(&path).expect("its size").len();
     assert_eq!(output.written(), Written { rows: 3, bytes });

@@ -12,6 +12,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 mod board;
 mod convert;
 mod list;
+#[cfg(feature = "plot")]
+mod plot;
 mod progress;
 mod record;
 mod report;
@@ -38,6 +40,8 @@ enum Command {
     Status(status::Args),
     Board(board::Args),
     Convert(convert::Args),
+    #[cfg(feature = "plot")]
+    Plot(plot::Args),
 }
 
 /// The definition of the command line.
@@ -54,6 +58,8 @@ pub fn main() -> ExitCode {
             Command::Status(args) => status::run(&args),
             Command::Board(args) => board::run(args),
             Command::Convert(args) => convert::run(&args),
+            #[cfg(feature = "plot")]
+            Command::Plot(args) => plot::run(&args),
         },
         // Help and version are answers, on standard output; all else is an
         // error. Neither can be reported any further if it cannot be printed.

@@ -87,7 +87,7 @@ pub enum Error {
     )]
     Format(String),
     /// A format that this program was built without.
-    #[error("output {name}: this strobe was built without {extension} files; use {KNOWN}")]
+    #[error("output {name}: this strobe cannot write {extension} files; use {KNOWN}")]
     NotBuilt {
         /// The output.
         name: String,

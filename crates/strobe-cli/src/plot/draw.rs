@@ -206,6 +206,7 @@ fn histogram<DB: DrawingBackend>(
         .margin_right(RIGHT)
         .margin_top(10)
         .margin_bottom(8)
+        .margin_left(16)
         .y_label_area_size(LABELS - 30)
         .x_label_area_size(TIME_AXIS)
         .build_cartesian_2d(low..high, counts)?;
@@ -269,7 +270,7 @@ fn room(least: f64, greatest: f64) -> (f64, f64) {
 /// Digits after the point that ticks between two values need.
 fn digits(low: f64, high: f64) -> usize {
     let magnitude = (high - low).abs().log10().floor();
-    (1.0 - magnitude).clamp(0.0, 9.0) as usize
+    (2.0 - magnitude).clamp(0.0, 9.0) as usize
 }
 
 fn number(value: f64, digits: usize) -> String {
@@ -318,7 +319,7 @@ mod tests {
     fn ticks_are_short_and_differ() {
         assert_eq!(number(0.5, digits(0.0, 10.0)), "0.5");
         assert_eq!(number(2.0, digits(0.0, 10.0)), "2");
-        assert_eq!(number(-0.0125, digits(0.0, 0.05)), "-0.013");
+        assert_eq!(number(-0.0125, digits(0.0, 0.05)), "-0.0125");
         assert_eq!(number(1500.0, digits(0.0, 5000.0)), "1500");
         assert_eq!(number(1.25e9, 0), "1.2500e9");
     }

@@ -6,7 +6,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use strobe::info::Totals;
 use strobe::quantity::show_ns;
-use strobe::stats::{Figures, Stats};
+use strobe::stats::{Figures, Stats, QUANTILE_ERROR};
 
 use super::trace::{Curve, Trace, CHANNELS, COLUMNS};
 
@@ -60,16 +60,17 @@ pub fn draw<DB: DrawingBackend>(root: &DrawingArea<DB, Shift>, trace: &Trace) ->
         below = rest;
     }
     let (period, late) = (&trace.timing.period, &trace.timing.late);
-    let shown: Vec<(&str, &Stats)> = [("period", period), ("late", late)]
+    let usual = trace.info.period_ns.unwrap_or(0);
+    let shown: Vec<(&str, u64, &Stats)> = [("period", usual, period), ("late", 0, late)]
         .into_iter()
-        .filter(|(_, stats)| stats.count() > 0)
+        .filter(|(_, _, stats)| stats.count() > 0)
         .collect();
-    for (area, (what, stats)) in histograms
+    for (area, (what, expected, stats)) in histograms
         .split_evenly((1, shown.len().max(1)))
         .iter()
         .zip(shown)
     {
-        histogram(area, what, stats)?;
+        histogram(area, what, expected, stats)?;
     }
     Ok(())
 }
@@ -178,12 +179,13 @@ fn panel<DB: DrawingBackend>(
 fn histogram<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     what: &str,
+    expected: u64,
     stats: &Stats,
 ) -> Outcome<DB> {
-    let bars = stats.histogram(BARS);
     let Some(figures) = stats.figures() else {
         return Ok(());
     };
+    let bars = stats.histogram(bars(&figures, expected));
     let (unit, ns) = match figures.max.unsigned_abs().max(figures.min.unsigned_abs()) {
         0..10_000 => ("ns", 1.0),
         10_000..10_000_000 => ("us", 1e3),
@@ -236,6 +238,16 @@ fn histogram<DB: DrawingBackend>(
     Ok(())
 }
 
+/// As many bars as the samples are known for: finer ones would be a comb.
+fn bars(figures: &Figures, expected: u64) -> usize {
+    let distance = |sample: i64| i128::from(sample) - i128::from(expected);
+    let (min, max) = (distance(figures.min), distance(figures.max));
+    let greatest = min.unsigned_abs().max(max.unsigned_abs());
+    let known = (1_u128 << greatest.max(1).ilog2()) as f64 * 2.0 * QUANTILE_ERROR;
+    let bars = ((max - min) as f64 / known.max(1.0)) as usize;
+    bars.clamp(1, BARS)
+}
+
 fn sentence(what: &str, f: &Figures) -> String {
     let p99 = f
         .p99
@@ -278,6 +290,10 @@ fn number(value: f64, digits: usize) -> String {
         return format!("{value:.4e}");
     }
     let text = format!("{value:.digits$}");
+    if text.trim_matches(['-', '0', '.']).is_empty() {
+        // Also what is a little less than 0.
+        return "0".to_owned();
+    }
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
@@ -320,6 +336,7 @@ mod tests {
         assert_eq!(number(0.5, digits(0.0, 10.0)), "0.5");
         assert_eq!(number(2.0, digits(0.0, 10.0)), "2");
         assert_eq!(number(-0.0125, digits(0.0, 0.05)), "-0.0125");
+        assert_eq!(number(-1e-17, 3), "0");
         assert_eq!(number(1500.0, digits(0.0, 5000.0)), "1500");
         assert_eq!(number(1.25e9, 0), "1.2500e9");
     }

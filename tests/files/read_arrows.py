@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Reads the files of crates/strobe/examples/sample_files.rs as a stranger would, without code of strobe.
 
-read_arrows.py DIR          checks the three files with known content
+read_arrows.py DIR          checks the files with known content
 read_arrows.py FILE.arrows  checks what holds for every file, and prints its account
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars
 import pyarrow
-from pyarrow import csv, ipc
+from pyarrow import csv, ipc, parquet
 
 ROWS, MISSED, MISSED_BEFORE, LOST = 10_000, 3, 5_000, range(8_000, 8_010)
 
@@ -89,6 +89,13 @@ def check_samples(directory: Path) -> None:
     check_known(killed, ROWS - len(LOST) - 90)
     assert account(killed)["strobe.complete"] == "0"
     assert loss(killed) == (len(LOST), MISSED)
+
+    # The same table, with the same fields, metadata and account.
+    table = parquet.read_table(directory / "whole.parquet")
+    check_rules(table)
+    assert table.equals(whole) and table.schema.equals(whole.schema, check_metadata=True), table.schema
+    frame = polars.read_parquet(directory / "whole.parquet")
+    assert frame["adc.volt"].to_list() == whole["adc.volt"].to_pylist()
 
     frame = polars.read_ipc_stream(directory / "whole.arrows")
     assert frame.height == whole.num_rows and frame["sim.counter"][0] == 2**64 - 1

@@ -11,7 +11,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 mod board;
 mod choice;
+mod convert;
 mod list;
+#[cfg(feature = "plot")]
+mod plot;
 mod progress;
 mod record;
 mod report;
@@ -44,6 +47,9 @@ enum Command {
     Watch(watch::Args),
     Board(board::Args),
     Uio(uio::Args),
+    Convert(convert::Args),
+    #[cfg(feature = "plot")]
+    Plot(plot::Args),
 }
 
 /// The definition of the command line.
@@ -62,6 +68,9 @@ pub fn main() -> ExitCode {
             Command::Watch(args) => watch::run(&args),
             Command::Board(args) => board::run(args),
             Command::Uio(args) => uio::run(&args),
+            Command::Convert(args) => convert::run(&args),
+            #[cfg(feature = "plot")]
+            Command::Plot(args) => plot::run(&args),
         },
         // Help and version are answers, on standard output; all else is an
         // error. Neither can be reported any further if it cannot be printed.

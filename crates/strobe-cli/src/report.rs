@@ -56,6 +56,18 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
     if let Some(late) = &s.late_ns {
         writeln!(to, "late    {}", figures(late))?;
     }
+    if let Some(usage) = &s.usage {
+        let share = 100.0 * usage.cpu_ns as f64 / (s.elapsed_s * 1e9).max(1.0);
+        writeln!(
+            to,
+            "thread  {share:.1} % of a CPU, {} page faults, {} times interrupted",
+            usage.minor_faults + usage.major_faults,
+            usage.involuntary_switches
+        )?;
+    }
+    for step in s.set_up.iter().filter(|step| !step.ok) {
+        writeln!(to, "without {}: {}", step.what, step.got)?;
+    }
     if s.late.count() > 0 {
         histogram(to, "late", &s.late)?;
     } else {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes files with known content into a folder, for programs that read them:
-//! `whole.arrows`, `whole.csv`, and `killed.arrows`, whose writer did not come
-//! to its end. `tests/files/run` checks them with pyarrow and polars.
+//! `whole.arrows`, `whole.csv`, `whole.h5`, `whole.parquet`, and
+//! `killed.arrows`, whose writer did not come to its end. `tests/files/run`
+//! checks them with pyarrow, polars and h5py.
 //!
 //! 10 000 rows of a 1 kHz timer. Triggers 5000 to 5002 were missed; rows 8000
 //! to 8009 were lost to this reader.
@@ -14,7 +15,7 @@ use strobe::channel::{Channel, Class, Type};
 use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::output::arrow::ArrowFile;
 use strobe::output::csv::Csv;
-use strobe::output::Output;
+use strobe::output::{self, Output};
 use strobe::ring::{Engine, Rows, StartTimes};
 
 const ROWS: u64 = 10_000;
@@ -35,6 +36,11 @@ fn main() -> ExitCode {
         let create = |name: &str| File::create(dir.join(name));
         write(&mut ArrowFile::new(create("whole.arrows")?), true)?;
         write(&mut Csv::new(create("whole.csv")?), true)?;
+        for name in ["whole.h5", "whole.parquet"] {
+            let path = dir.join(name).to_string_lossy().into_owned();
+            let mut output = output::create(&path).map_err(std::io::Error::other)?;
+            write(output.as_mut(), true)?;
+        }
         write(&mut ArrowFile::new(create("killed.arrows")?), false)?;
         // The last batch was not written to its end.
         let killed = File::options()
@@ -113,7 +119,7 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
     if !finish {
         return Ok(());
     }
-    output.finish(&Totals {
+    output.finish(Some(&Totals {
         rows: ROWS,
         triggers: ROWS + MISSED,
         missed_by: [MISSED, 0, 0, 0, 0, 0, 0, 0],
@@ -121,5 +127,5 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
         errors: 0,
         end_time_ns: START + PERIOD * (ROWS + MISSED),
         end: End::Complete,
-    })
+    }))
 }

@@ -28,6 +28,7 @@ pub mod channel;
 pub mod engine;
 pub mod event;
 pub mod info;
+pub mod journal;
 pub mod map;
 mod mmap;
 pub mod output;

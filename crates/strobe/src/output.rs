@@ -4,6 +4,8 @@
 //! | name | format |
 //! |---|---|
 //! | `*.arrows` | Arrow IPC stream, see [`arrow`] |
+//! | `*.h5` | HDF5 with NeXus names, with feature `hdf5` |
+//! | `*.parquet` | Parquet, with feature `parquet` |
 //! | `*.csv` | CSV, see [`csv`] |
 //! | `-` | CSV on standard output |
 
@@ -18,12 +20,17 @@ use crate::info::{RunInfo, Totals};
 
 pub mod arrow;
 pub mod csv;
+#[cfg(feature = "hdf5")]
+pub mod hdf5;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+mod table;
 
 /// Something that takes the rows of one run.
 ///
 /// Calls come in this order: `begin` once, `write` and `flush` any number of
 /// times, `finish` once. After an error nothing more is called.
-pub trait Output {
+pub trait Output: Send {
     /// The run has been started.
     ///
     /// # Errors
@@ -36,17 +43,19 @@ pub trait Output {
     /// Those of the file.
     fn write(&mut self, rows: Rows<'_>) -> io::Result<()>;
 
-    /// All rows so far are to survive the end of this process.
+    /// All rows so far are to survive the end of this process. Called at least
+    /// ten times a second; an output for which that is too often says so.
     ///
     /// # Errors
     /// Those of the file.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// There are no more rows.
+    /// There are no more rows. Without an account, the rows came from a
+    /// recording that was cut off, and the file says that it is not complete.
     ///
     /// # Errors
     /// Those of the file.
-    fn finish(&mut self, totals: &Totals) -> io::Result<()>;
+    fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()>;
 
     /// What is in the file by now, also after an error.
     fn written(&self) -> Written;
@@ -61,14 +70,24 @@ pub struct Written {
     pub bytes: u64,
 }
 
+/// The formats of this program, in words.
+const KNOWN: &str = match (cfg!(feature = "hdf5"), cfg!(feature = "parquet")) {
+    (true, true) => ".arrows, .h5, .parquet or .csv",
+    (true, false) => ".arrows, .h5 or .csv",
+    (false, true) => ".arrows, .parquet or .csv",
+    (false, false) => ".arrows or .csv",
+};
+
 /// Why an output cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name does not say which format.
-    #[error("output {0}: unknown format; end the name in .arrows or .csv, or use - for CSV on standard output")]
+    #[error(
+        "output {0}: unknown format; end the name in {KNOWN}, or use - for CSV on standard output"
+    )]
     Format(String),
     /// A format that this program was built without.
-    #[error("output {name}: this strobe cannot write {extension} files; use .arrows or .csv")]
+    #[error("output {name}: this strobe cannot write {extension} files; use {KNOWN}")]
     NotBuilt {
         /// The output.
         name: String,
@@ -88,6 +107,10 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Arrow,
+    #[cfg(feature = "hdf5")]
+    Hdf5,
+    #[cfg(feature = "parquet")]
+    Parquet,
     Csv,
     Stdout,
 }
@@ -99,6 +122,11 @@ fn format_of(name: &str) -> Result<Format, Error> {
     match Path::new(name).extension().and_then(|e| e.to_str()) {
         Some("arrows") => Ok(Format::Arrow),
         Some("csv") => Ok(Format::Csv),
+        #[cfg(feature = "hdf5")]
+        Some("h5") => Ok(Format::Hdf5),
+        #[cfg(feature = "parquet")]
+        Some("parquet") => Ok(Format::Parquet),
+        #[cfg(not(all(feature = "hdf5", feature = "parquet")))]
         Some(extension @ ("h5" | "parquet")) => Err(Error::NotBuilt {
             name: name.to_owned(),
             extension: format!(".{extension}"),
@@ -126,6 +154,12 @@ pub fn create(name: &str) -> Result<Box<dyn Output>, Error> {
     };
     Ok(match format_of(name)? {
         Format::Arrow => Box::new(arrow::ArrowFile::new(File::create(name).map_err(failed)?)),
+        #[cfg(feature = "hdf5")]
+        Format::Hdf5 => Box::new(hdf5::Hdf5File::create(Path::new(name)).map_err(failed)?),
+        #[cfg(feature = "parquet")]
+        Format::Parquet => Box::new(parquet::ParquetFile::new(
+            File::create(name).map_err(failed)?,
+        )),
         Format::Csv => Box::new(csv::Csv::new(File::create(name).map_err(failed)?)),
         Format::Stdout => {
             let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
@@ -178,11 +212,9 @@ mod tests {
         assert_eq!(format_of("-").ok(), Some(Format::Stdout));
         assert_eq!(format_of("dir.csv/a.arrows").ok(), Some(Format::Arrow));
         assert_eq!(format_of("a.csv").ok(), Some(Format::Csv));
-        assert!(matches!(format_of("a.h5"), Err(Error::NotBuilt { .. })));
-        assert!(matches!(
-            format_of("a.parquet"),
-            Err(Error::NotBuilt { .. })
-        ));
+        let not_built = |name| matches!(format_of(name), Err(Error::NotBuilt { .. }));
+        assert_eq!(not_built("a.h5"), !cfg!(feature = "hdf5"));
+        assert_eq!(not_built("a.parquet"), !cfg!(feature = "parquet"));
         for name in ["a", "a.arrow", "a.txt", "csv", ""] {
             assert!(matches!(format_of(name), Err(Error::Format(_))), "{name}");
         }

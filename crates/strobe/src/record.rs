@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recording: from the ring of a run into outputs, with an exact account.
+//!
+//! Each output reads the ring for itself, in a thread of its own; one more
+//! reader makes the statistics and governs the run. So an output that is slow
+//! loses rows of its own, and one that fails ends alone.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{mpsc, Arc};
+use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -11,11 +16,15 @@ use strobe_ring::{Snapshot, State};
 
 use crate::engine::{self, Source};
 use crate::info::{End, RunInfo, Totals};
-use crate::output::{self, Output};
+use crate::output;
 use crate::quantity::show_ns;
 use crate::reader::RunReader;
 use crate::summary::{OutputSummary, Summary};
 use crate::timing::Timing;
+
+mod sink;
+
+use sink::{Sink, View};
 
 /// Rows are fetched, and outputs flushed, at least this often.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
@@ -49,9 +58,9 @@ pub struct Progress {
     pub rows: u64,
     /// Triggers that made no row.
     pub missed: u64,
-    /// Rows overwritten before they were read.
+    /// Rows overwritten before they were read, by the slowest reader.
     pub lost: u64,
-    /// Rows in the ring that were not read yet.
+    /// Rows in the ring that the slowest reader did not read yet.
     pub waiting: u64,
     /// Rows the ring holds.
     pub capacity: u64,
@@ -70,56 +79,6 @@ pub enum Error {
     Output(#[from] output::Error),
 }
 
-/// An output while it is in use.
-struct Sink {
-    name: String,
-    output: Box<dyn Output>,
-    ended: Option<SinkEnd>,
-}
-
-#[derive(Debug)]
-enum SinkEnd {
-    Failed(String),
-    /// A pipe whose reader has gone: it has seen enough.
-    Closed,
-}
-
-impl Sink {
-    fn create(name: &str) -> Result<Self, output::Error> {
-        Ok(Sink {
-            name: name.to_owned(),
-            output: output::create(name)?,
-            ended: None,
-        })
-    }
-
-    /// Does something with the output, unless it has failed before.
-    fn with(&mut self, act: impl FnOnce(&mut dyn Output) -> io::Result<()>) {
-        if self.ended.is_some() {
-            return;
-        }
-        if let Err(error) = act(self.output.as_mut()) {
-            self.ended = Some(match error.kind() {
-                io::ErrorKind::BrokenPipe => SinkEnd::Closed,
-                _ => SinkEnd::Failed(error.to_string()),
-            });
-        }
-    }
-
-    fn summary(self) -> OutputSummary {
-        let written = self.output.written();
-        OutputSummary {
-            path: self.name,
-            rows: written.rows,
-            bytes: written.bytes,
-            error: match self.ended {
-                Some(SinkEnd::Failed(why)) => Some(why),
-                Some(SinkEnd::Closed) | None => None,
-            },
-        }
-    }
-}
-
 /// Starts the run and records it to its end.
 ///
 /// `progress` is called at least ten times a second.
@@ -134,22 +93,99 @@ pub fn record(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Summary, Error> {
     let reader = source.reader()?;
-    let sinks = options.outputs.iter().map(|name| Sink::create(name));
-    let sinks = sinks.collect::<Result<Vec<_>, _>>()?;
+    let mut sinks = Vec::new();
+    for name in &options.outputs {
+        sinks.push(Sink::create(name, source.reader()?)?);
+    }
     source.start()?;
     let mut info = source.info().clone();
     info.start = reader.snapshot().start;
     let deadline = options.duration.and_then(|d| deadline(d, &info));
+    let views: Vec<View> = sinks.iter().map(|_| View::default()).collect();
     let mut recording = Recording {
         source,
         timing: Timing::new(&info),
-        info,
+        info: &info,
         reader,
-        sinks,
+        views: &views,
+        abandoned: &AtomicBool::new(false),
         asked: None,
     };
-    recording.run(stop, deadline, progress);
-    Ok(recording.finish())
+    // Every thread ends before this returns: it follows the ring to its end,
+    // and that of the run is brought about in any case.
+    Ok(std::thread::scope(|scope| {
+        let threads = Threads::start(scope, sinks, &recording);
+        recording.run(stop, deadline, progress);
+        recording.finish(threads, progress)
+    }))
+}
+
+/// The outputs at work.
+struct Threads {
+    /// One for each output: tells it how the run ended.
+    totals: Vec<mpsc::Sender<Totals>>,
+    /// What each has got, as they come to their ends.
+    done: mpsc::Receiver<(usize, OutputSummary)>,
+    /// What is known of an output until then.
+    outputs: Vec<OutputSummary>,
+}
+
+impl Threads {
+    fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        sinks: Vec<Sink>,
+        recording: &Recording<'scope>,
+    ) -> Self {
+        let (info, abandoned) = (recording.info, recording.abandoned);
+        let (to_us, done) = mpsc::channel();
+        let mut threads = Threads {
+            totals: Vec::new(),
+            done,
+            outputs: Vec::new(),
+        };
+        for ((index, sink), view) in sinks.into_iter().enumerate().zip(recording.views) {
+            let (to_sink, totals) = mpsc::channel();
+            let to_us = to_us.clone();
+            threads.totals.push(to_sink);
+            threads.outputs.push(OutputSummary {
+                path: sink.name().to_owned(),
+                error: Some("its thread came to no end".to_owned()),
+                ..OutputSummary::default()
+            });
+            let work = move || {
+                let summary = sink.run(info, view, abandoned, &totals);
+                // The recorder waits for it, unless it has panicked.
+                let _ = to_us.send((index, summary));
+            };
+            let name = format!("output {index}");
+            if let Err(error) = thread::Builder::new().name(name).spawn_scoped(scope, work) {
+                view.fail();
+                if let Some(output) = threads.outputs.get_mut(index) {
+                    output.error = Some(format!("it cannot have a thread: {error}"));
+                }
+            }
+        }
+        threads
+    }
+
+    /// Waits for all outputs to come to their ends.
+    fn end(mut self, totals: &Totals, mut meanwhile: impl FnMut()) -> Vec<OutputSummary> {
+        for to_sink in self.totals {
+            // One that has failed does not listen.
+            let _ = to_sink.send(totals.clone());
+        }
+        loop {
+            match self.done.recv_timeout(FLUSH_EVERY) {
+                Ok((index, summary)) => {
+                    if let Some(output) = self.outputs.get_mut(index) {
+                        *output = summary;
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => meanwhile(),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return self.outputs,
+            }
+        }
+    }
 }
 
 /// When to end a run of limited duration. One with a limit ends by itself; it
@@ -162,33 +198,35 @@ fn deadline(duration: Duration, info: &RunInfo) -> Option<Instant> {
     Instant::now().checked_add(duration)?.checked_add(grace)
 }
 
+/// Rows to sleep for: few wake-ups, but long before the ring is full.
+fn rows_at_once(info: &RunInfo) -> u64 {
+    let quarter = info.capacity / 4;
+    let by_time = info.period_ns.map_or(quarter, |p| FETCH_NS / p.max(1));
+    by_time.min(quarter).max(1)
+}
+
+/// Governs the run, and makes its statistics; outputs are not its business.
 struct Recording<'a> {
     source: &'a dyn Source,
-    info: RunInfo,
+    info: &'a RunInfo,
     reader: RunReader,
-    sinks: Vec<Sink>,
+    views: &'a [View],
     timing: Timing,
+    /// The run will not come to its end.
+    abandoned: &'a AtomicBool,
     /// The run was asked to end, with this result.
     asked: Option<End>,
 }
 
 impl Recording<'_> {
     fn run(&mut self, stop: &Stop, deadline: Option<Instant>, progress: &mut dyn FnMut(Progress)) {
-        let info = &self.info;
-        self.sinks
-            .iter_mut()
-            .for_each(|s| s.with(|o| o.begin(info)));
         let row_words = self.reader.ring().row_words();
         let room = (BUFFER_WORDS / row_words).max(1);
         let mut buffer = vec![0; room * row_words];
-        let fetch = self.rows_at_once();
+        let fetch = rows_at_once(self.info);
         loop {
             let batch = self.reader.read(&mut buffer);
-            let rows = batch.rows();
-            self.sinks
-                .iter_mut()
-                .for_each(|s| s.with(|o| o.write(rows)));
-            rows.for_each(|row| self.timing.add(row));
+            batch.rows().for_each(|row| self.timing.add(row));
             let is_drained = batch.len() < room;
             if self.reader.ring().ended() {
                 break;
@@ -197,7 +235,6 @@ impl Recording<'_> {
                 self.end_run(end);
             }
             if is_drained {
-                self.sinks.iter_mut().for_each(|s| s.with(|o| o.flush()));
                 progress(self.progress());
                 let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
                 // After the deadline the run is ending, and wakes us when it has.
@@ -205,20 +242,14 @@ impl Recording<'_> {
                 if let Err(error) = self.reader.wait(fetch, left.min(FLUSH_EVERY)) {
                     let stopped = self.end_run(End::Failed(format!("cannot wait: {error}")));
                     if !stopped {
+                        self.abandoned.store(true, Ordering::Relaxed);
                         break;
                     }
                     // The rest is read without being woken.
-                    std::thread::sleep(FLUSH_EVERY);
+                    thread::sleep(FLUSH_EVERY);
                 }
             }
         }
-    }
-
-    /// Rows to sleep for: few wake-ups, but long before the ring is full.
-    fn rows_at_once(&self) -> u64 {
-        let quarter = self.info.capacity / 4;
-        let by_time = self.info.period_ns.map_or(quarter, |p| FETCH_NS / p.max(1));
-        by_time.min(quarter).max(1)
     }
 
     /// Whether, and as what, the run is to end now.
@@ -233,11 +264,10 @@ impl Recording<'_> {
             return Some(End::Complete);
         }
         // With no output left, there is nobody to record for.
-        if self.sinks.is_empty() || self.sinks.iter().any(|s| s.ended.is_none()) {
+        if self.views.is_empty() || self.views.iter().any(View::is_in_use) {
             return None;
         }
-        let failed = |s: &Sink| matches!(s.ended, Some(SinkEnd::Failed(_)));
-        Some(match self.sinks.iter().any(failed) {
+        Some(match self.views.iter().any(View::has_failed) {
             true => End::Failed("no output is left".to_owned()),
             false => End::Stopped,
         })
@@ -255,36 +285,40 @@ impl Recording<'_> {
         }
     }
 
+    /// Of the slowest reader that is in use.
     fn progress(&self) -> Progress {
         let snapshot = self.reader.snapshot();
         let ring = self.reader.ring();
+        let views = || self.views.iter().filter(|view| view.is_in_use());
+        let next_row = views().map(View::next_row).fold(ring.next_row(), u64::min);
+        let waiting = snapshot.head.saturating_sub(next_row);
         Progress {
             rows: snapshot.head,
             missed: snapshot.missed(),
-            lost: ring.lost(),
-            waiting: snapshot.head.saturating_sub(ring.next_row()),
+            lost: views().map(View::lost).fold(ring.lost(), u64::max),
+            waiting: waiting.min(self.info.capacity),
             capacity: self.info.capacity,
             late: self.timing.late.quantile(0.5).zip(self.timing.late.max()),
         }
     }
 
-    fn finish(mut self) -> Summary {
+    fn finish(mut self, threads: Threads, progress: &mut dyn FnMut(Progress)) -> Summary {
         let last = self.reader.snapshot();
-        let ring = self.reader.ring();
-        let totals = Totals {
+        let mut totals = Totals {
             rows: last.head,
             triggers: last.triggers,
             missed_by: last.missed_by,
-            lost: ring.lost(),
+            lost: self.reader.ring().lost(),
             errors: last.errors,
             end_time_ns: last.end_time,
             end: self.end(&last),
         };
-        self.sinks
-            .iter_mut()
-            .for_each(|s| s.with(|o| o.finish(&totals)));
-        let outputs = self.sinks.into_iter().map(Sink::summary).collect();
-        Summary::new(&self.info, totals, self.timing, outputs)
+        let outputs = threads.end(&totals, || progress(self.progress()));
+        // A row that any reader was too slow for is not hidden.
+        totals.lost = outputs.iter().map(|o| o.lost).fold(totals.lost, u64::max);
+        let mut summary = Summary::new(self.info, totals, self.timing, outputs);
+        summary.usage = self.source.usage();
+        summary
     }
 
     fn end(&mut self, last: &Snapshot) -> End {

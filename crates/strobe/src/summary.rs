@@ -7,11 +7,12 @@ use strobe_ring::Engine;
 
 use crate::channel::column_names;
 use crate::info::{End, RunInfo, Totals};
+use crate::rt::{Step, Usage};
 use crate::stats::{Figures, Stats};
 use crate::timing::Timing;
 
 /// What one output got.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct OutputSummary {
     /// Its name.
     pub path: String,
@@ -19,6 +20,8 @@ pub struct OutputSummary {
     pub rows: u64,
     /// Bytes that are in it.
     pub bytes: u64,
+    /// Rows overwritten before this output's reader came.
+    pub lost: u64,
     /// Why it ended early, if it did.
     pub error: Option<String>,
 }
@@ -40,7 +43,8 @@ pub struct Summary {
     /// The same by cause.
     #[serde(serialize_with = "in_order")]
     pub missed_by: Vec<(&'static str, u64)>,
-    /// Rows made, but overwritten before they were read.
+    /// Rows made, but overwritten before they were read: those of the slowest
+    /// reader, be it an output's or that of the statistics.
     pub lost: u64,
     /// Rows in which a channel failed.
     pub errors: u64,
@@ -54,6 +58,12 @@ pub struct Summary {
     pub late_ns: Option<Figures>,
     /// What each output got.
     pub outputs: Vec<OutputSummary>,
+    /// Real-time set-up of the user engine's thread.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set_up: Vec<Step>,
+    /// What the user engine's thread has cost, from start to end of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
     /// How it ended.
     pub end: End,
     /// All periods.
@@ -87,6 +97,8 @@ impl Summary {
             period_ns: timing.period.figures(),
             late_ns: timing.late.figures(),
             outputs,
+            set_up: info.set_up.clone(),
+            usage: None,
             end: totals.end,
             period: timing.period,
             late: timing.late,
@@ -94,7 +106,7 @@ impl Summary {
     }
 
     /// Whether all that was asked for is there: no trigger missed, no row
-    /// lost, no channel, output or run failed.
+    /// lost by any reader, no channel, output or run failed.
     pub fn is_whole(&self) -> bool {
         self.end == End::Complete
             && self.missed == 0
@@ -131,6 +143,7 @@ mod tests {
             path: "a.csv".into(),
             rows: 6,
             bytes: 99,
+            lost: 4,
             error: None,
         };
         let mut totals = totals(10);
@@ -147,7 +160,7 @@ mod tests {
              \"period_ns\":null,\
              \"late_ns\":{\"min\":0,\"mean\":2.0,\"max\":4,\"sd\":1.4142135623730951,\
              \"p50\":2,\"p99\":null,\"p999\":null},\
-             \"outputs\":[{\"path\":\"a.csv\",\"rows\":6,\"bytes\":99,\"error\":null}],\
+             \"outputs\":[{\"path\":\"a.csv\",\"rows\":6,\"bytes\":99,\"lost\":4,\"error\":null}],\
              \"end\":\"failed: a device went away\"}"
         );
         assert!(!summary.is_whole());

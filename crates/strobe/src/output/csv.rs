@@ -78,7 +78,7 @@ impl Output for Csv {
         Ok(())
     }
 
-    fn finish(&mut self, _: &Totals) -> io::Result<()> {
+    fn finish(&mut self, _: Option<&Totals>) -> io::Result<()> {
         self.flush()
     }
 
@@ -135,7 +135,7 @@ mod tests {
         csv.write(Rows::new(&first, 5)).expect("write");
         csv.flush().expect("flush");
         csv.write(Rows::new(&second, 5)).expect("write");
-        csv.finish(&totals(2)).expect("finish");
+        csv.finish(Some(&totals(2))).expect("finish");
 
         let mut text = String::new();
         file.rewind()

@@ -2,29 +2,58 @@
 //! Recording from an engine of the tests: a ring in memory and a writer that
 //! does what the test says.
 
-use std::sync::Mutex;
+use std::path::Path;
+use std::sync::{Condvar, Mutex};
 
 use strobe_ring::{Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, StartTimes, Writer};
 
 use super::*;
+use std::fs::File;
+use std::io::Read;
+
 use crate::channel::{tests::channel, Type};
 use crate::info::tests;
 use crate::reader::Wake;
 
-/// A run whose producer acts whenever the recorder sleeps.
+/// A run whose producer acts whenever all its readers sleep.
 struct TestRun {
     info: RunInfo,
     memory: Memory,
-    producer: Arc<Mutex<Producer>>,
+    producer: Arc<(Mutex<Producer>, Condvar)>,
     wait_fails: bool,
 }
 
 struct Producer {
     writer: Writer,
-    /// What to do at each sleep of the recorder, in this order.
+    /// What to do when all readers sleep, in this order.
     acts: std::vec::IntoIter<Act>,
+    readers: u32,
+    asleep: u32,
+    /// How often all were woken.
+    woken: u64,
+    /// When to act, instead of when all readers sleep.
+    is_due: Option<IsDue>,
 }
 
+impl Producer {
+    /// Whether it acted, and the sleepers are to be woken.
+    fn acts_now(&mut self) -> bool {
+        let now = match &self.is_due {
+            Some(is_due) => is_due(&self.writer),
+            None => self.asleep > 0 && self.asleep == self.readers,
+        };
+        if now {
+            if let Some(act) = self.acts.next() {
+                act(&mut self.writer);
+            }
+            self.asleep = 0;
+            self.woken += 1;
+        }
+        now
+    }
+}
+
+type IsDue = Box<dyn Fn(&Writer) -> bool + Send>;
 type Act = Box<dyn FnOnce(&mut Writer) + Send>;
 
 fn act(act: impl FnOnce(&mut Writer) + Send + 'static) -> Act {
@@ -56,10 +85,17 @@ fn run(capacity: u64, limit: u64, acts: Vec<Act>) -> TestRun {
     TestRun {
         info,
         memory: writer.for_reader(),
-        producer: Arc::new(Mutex::new(Producer {
-            writer,
-            acts: acts.into_iter(),
-        })),
+        producer: Arc::new((
+            Mutex::new(Producer {
+                writer,
+                acts: acts.into_iter(),
+                readers: 0,
+                asleep: 0,
+                woken: 0,
+                is_due: None,
+            }),
+            Condvar::new(),
+        )),
         wait_fails: false,
     }
 }
@@ -67,6 +103,10 @@ fn run(capacity: u64, limit: u64, acts: Vec<Act>) -> TestRun {
 impl TestRun {
     fn record(&self, options: &Options, stop: &Stop) -> Summary {
         record(self, options, stop, &mut |_| {}).expect("a recording")
+    }
+
+    fn producer(&self) -> std::sync::MutexGuard<'_, Producer> {
+        self.producer.0.lock().expect("the lock")
     }
 
     fn account(&self) -> Summary {
@@ -85,17 +125,12 @@ impl Source for TestRun {
             first_due: 1_000,
             ..StartTimes::default()
         };
-        self.producer
-            .lock()
-            .expect("the lock")
-            .writer
-            .start(times)
-            .expect("a start");
+        self.producer().writer.start(times).expect("a start");
         Ok(())
     }
 
     fn stop(&self) -> Result<(), engine::Error> {
-        let mut producer = self.producer.lock().expect("the lock");
+        let mut producer = self.producer();
         producer.writer.finish(strobe_ring::End::Stopped, 5_000);
         Ok(())
     }
@@ -106,6 +141,7 @@ impl Source for TestRun {
 
     fn reader(&self) -> Result<RunReader, engine::Error> {
         let ring = Reader::attach(self.memory.clone(), Begin::Oldest).expect("a reader");
+        self.producer().readers += 1;
         let wake = Acting {
             producer: Arc::clone(&self.producer),
             fails: self.wait_fails,
@@ -115,20 +151,41 @@ impl Source for TestRun {
 }
 
 struct Acting {
-    producer: Arc<Mutex<Producer>>,
+    producer: Arc<(Mutex<Producer>, Condvar)>,
     fails: bool,
 }
 
 impl Wake for Acting {
-    fn wait(&self, _: &Reader, _: u64, _: Duration) -> io::Result<()> {
+    fn wait(&self, _: &Reader, _: u64, timeout: Duration) -> io::Result<()> {
         if self.fails {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        let mut producer = self.producer.lock().expect("the lock");
-        if let Some(act) = producer.acts.next() {
-            act(&mut producer.writer);
+        let (producer, wake) = &*self.producer;
+        let mut producer = producer.lock().expect("the lock");
+        producer.asleep += 1;
+        if producer.acts_now() {
+            wake.notify_all();
+            return Ok(());
+        }
+        let before = producer.woken;
+        let (mut producer, _) = wake
+            .wait_timeout_while(producer, timeout, |p| p.woken == before)
+            .expect("the lock");
+        if producer.woken == before {
+            producer.asleep -= 1;
         }
         Ok(())
+    }
+}
+
+impl Drop for Acting {
+    fn drop(&mut self) {
+        let (producer, wake) = &*self.producer;
+        let mut producer = producer.lock().expect("the lock");
+        producer.readers -= 1;
+        if producer.acts_now() {
+            wake.notify_all();
+        }
     }
 }
 
@@ -287,6 +344,130 @@ fn an_output_that_fails_does_not_stop_the_others() {
     assert_eq!(good.error, None);
 }
 
+/// Lines of a file that is being written.
+fn lines(path: &Path) -> u64 {
+    std::fs::read_to_string(path).map_or(0, |text| text.lines().count() as u64)
+}
+
+#[test]
+fn a_slow_output_loses_rows_of_its_own_and_costs_the_others_none() {
+    const STEPS: u64 = 40;
+    const STEP: u64 = 500;
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| dir.path().join(name).to_str().expect("a name").to_owned();
+    let (pipe, good) = (path("pipe.csv"), path("good.csv"));
+    let mode = rustix::fs::Mode::from(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0)
+        .expect("a pipe");
+    // Held open, and not read: it is full after some 64 KiB.
+    let mut full = File::options()
+        .read(true)
+        .write(true)
+        .open(&pipe)
+        .expect("a pipe");
+    let (over, is_over) = mpsc::channel();
+    let mut acts: Vec<Act> = (0..STEPS)
+        .map(|n| act(move |w| push(w, n * STEP, STEP)))
+        .collect();
+    acts.push(act(move |w| {
+        w.finish(strobe_ring::End::Done, 2_000_000_900);
+        over.send(()).expect("a listener");
+    }));
+    let run = run(1024, STEPS * STEP, acts);
+    // The other output has all rows that there are.
+    let file = good.clone();
+    run.producer().is_due = Some(Box::new(move |w| lines(file.as_ref()) > w.head()));
+    let reader = thread::spawn(move || {
+        is_over.recv().expect("the end");
+        let mut text = Vec::new();
+        // The last row of the run is never lost.
+        while !text.ends_with(b"\n19999,19999,2000900,0,139993\n") {
+            let mut some = [0; 4096];
+            let count = full.read(&mut some).expect("text");
+            text.extend_from_slice(some.get(..count).expect("bytes"));
+        }
+        String::from_utf8(text).expect("text")
+    });
+    let options = Options {
+        outputs: vec![pipe.clone(), good.clone()],
+        duration: None,
+    };
+    let summary = run.record(&options, &Stop::default());
+    let text = reader.join().expect("the reader");
+    let [slow, good] = summary.outputs.as_slice() else {
+        panic!("two outputs")
+    };
+    assert_eq!(summary.end, End::Complete);
+    assert_eq!((good.rows, good.lost), (STEPS * STEP, 0));
+    assert_eq!(slow.rows + slow.lost, STEPS * STEP);
+    assert!(slow.lost > 0, "it was not slow");
+    assert!(summary.lost >= slow.lost && !summary.is_whole());
+    assert_eq!(text.lines().count() as u64, 1 + slow.rows);
+    assert_eq!((&slow.error, &good.error), (&None, &None));
+}
+
+#[test]
+fn a_pipe_that_is_closed_ends_the_recording_as_stopped() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().join("pipe.csv");
+    let mode = rustix::fs::Mode::from(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0)
+        .expect("a pipe");
+    let mut reader = Some(
+        File::options()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .expect("a pipe"),
+    );
+    let close = act(move |w| {
+        reader.take();
+        push(w, 0, 5);
+    });
+    let run = run(1024, 30, vec![act(|_| {}), close]);
+    let options = Options {
+        outputs: vec![path.to_str().expect("a name").to_owned()],
+        duration: None,
+    };
+    let summary = run.record(&options, &Stop::default());
+    assert_eq!((summary.end, summary.rows), (End::Stopped, 5));
+    assert_eq!(
+        (summary.outputs[0].rows, &summary.outputs[0].error),
+        (0, &None)
+    );
+}
+
+#[test]
+fn a_full_disk_ends_each_format_alone_and_says_so() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| dir.path().join(name).to_str().expect("a name").to_owned();
+    let mut names = vec!["full.csv", "full.arrows"];
+    // An HDF5 file cannot even be created there; tests/files fills a disk later.
+    if cfg!(feature = "parquet") {
+        names.push("full.parquet");
+    }
+    let mut outputs: Vec<String> = names.into_iter().map(path).collect();
+    for output in &outputs {
+        std::os::unix::fs::symlink("/dev/full", output).expect("a link");
+    }
+    outputs.push(path("good.csv"));
+    let run = run(1024, 30, vec![act(|w| push(w, 0, 30)), done()]);
+    let options = Options {
+        outputs,
+        duration: None,
+    };
+    let summary = run.record(&options, &Stop::default());
+    assert_eq!((&summary.end, summary.is_whole()), (&End::Complete, false));
+    let (good, full) = summary.outputs.split_last().expect("outputs");
+    assert_eq!((good.rows, good.lost, &good.error), (30, 0, &None));
+    for output in full {
+        let error = output.error.as_deref().unwrap_or_default();
+        let text = format!("{}: {error}", output.path);
+        assert!(text.contains("No space left on device"), "{text}");
+        assert_eq!(output.rows, 0, "{text}");
+    }
+}
+
 #[test]
 fn with_no_output_left_the_run_is_ended() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -321,7 +502,7 @@ fn nothing_is_started_if_an_output_cannot_be_made() {
     };
     let error = record(&run, &options, &Stop::default(), &mut |_| {});
     assert!(matches!(error, Err(Error::Output(_))));
-    let state = run.producer.lock().expect("the lock").writer.state();
+    let state = run.producer().writer.state();
     assert_eq!(state, State::Ready);
 }
 

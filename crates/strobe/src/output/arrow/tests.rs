@@ -2,9 +2,12 @@
 
 use super::*;
 use crate::channel::tests::channel;
+use crate::channel::Type;
 use crate::info::tests::{info, totals};
 use crate::info::End;
 use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use std::io::{Cursor, Read};
 
@@ -51,7 +54,7 @@ fn write() -> (Vec<u8>, Vec<u8>) {
     arrow.write(Rows::new(&SECOND, 4)).expect("write");
     arrow.flush().expect("flush");
     let killed = std::fs::read(&path).expect("bytes");
-    arrow.finish(&totals(7)).expect("finish");
+    arrow.finish(Some(&totals(7))).expect("finish");
     let whole = std::fs::read(&path).expect("bytes");
     let bytes = whole.len() as u64;
     assert_eq!(arrow.written(), Written { rows: 3, bytes });
@@ -209,7 +212,7 @@ fn a_pipe_gets_the_stream_without_the_account() {
     let mut arrow = ArrowFile::new(File::from(std::os::fd::OwnedFd::from(writer)));
     arrow.begin(&run()).expect("begin");
     arrow.write(Rows::new(&FIRST, 4)).expect("write");
-    arrow.finish(&totals(2)).expect("finish");
+    arrow.finish(Some(&totals(2))).expect("finish");
     drop(arrow);
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).expect("bytes");

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe plot`: a picture of a recording.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use plotters::prelude::*;
+use plotters::style::{register_font, FontStyle};
+use strobe::journal;
+
+use crate::term::{self, fail, say};
+
+mod draw;
+mod trace;
+
+use trace::Trace;
+
+/// Draw a recording: channels over time, and histograms of period and lateness
+///
+/// Where triggers were missed or rows lost, the picture is coloured.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The recording: an .arrows file
+    file: PathBuf,
+
+    /// The picture: .png or .svg
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("picture {0}: unknown format; end the name in .png or .svg")]
+    Format(String),
+    #[error("{0}: has no rows, so there is nothing to draw")]
+    Empty(String),
+    #[error("picture {0}: cannot be created: {1}")]
+    Create(String, io::Error),
+    #[error("picture {0}: {1}")]
+    Draw(String, String),
+    #[error("the font of this program is not usable")]
+    Font,
+    #[error(transparent)]
+    Input(#[from] journal::Error),
+}
+
+pub fn run(args: &Args) -> ExitCode {
+    match plot(args) {
+        Ok(code) => code.into(),
+        Err(error) => fail(error),
+    }
+}
+
+fn plot(args: &Args) -> Result<u8, Error> {
+    let name = || args.output.display().to_string();
+    let is_svg = match args.output.extension().and_then(|e| e.to_str()) {
+        Some("png") => false,
+        Some("svg") => true,
+        _ => return Err(Error::Format(name())),
+    };
+    // The letters come with the program: no font of the system is needed.
+    register_font(
+        "sans-serif",
+        FontStyle::Normal,
+        epaint_default_fonts::UBUNTU_LIGHT,
+    )
+    .map_err(|_| Error::Font)?;
+    let trace = Trace::read(&args.file)?;
+    if trace.rows == 0 {
+        return Err(Error::Empty(args.file.display().to_string()));
+    }
+    // The system's reason; the drawing library's is vague.
+    File::create(&args.output).map_err(|error| Error::Create(name(), error))?;
+    draw_to(&args.output, is_svg, &trace).map_err(|error| Error::Draw(name(), error))?;
+    if trace.totals.is_none() {
+        say(format_args!(
+            "strobe: {}: the recording was cut off; drawn {} rows",
+            args.file.display(),
+            trace.rows
+        ));
+        return Ok(term::NOT_WHOLE);
+    }
+    Ok(term::COMPLETE)
+}
+
+fn draw_to(path: &Path, is_svg: bool, trace: &Trace) -> Result<(), String> {
+    fn all<DB: DrawingBackend>(backend: DB, trace: &Trace) -> Result<(), String> {
+        let words = |error: &dyn Display| error.to_string();
+        let root = backend.into_drawing_area();
+        draw::draw(&root, trace).map_err(|e| words(&e))?;
+        root.present().map_err(|e| words(&e))
+    }
+    let size = draw::size(trace);
+    match is_svg {
+        true => all(SVGBackend::new(path, size), trace),
+        false => all(BitMapBackend::new(path, size), trace),
+    }
+}

@@ -45,6 +45,7 @@ fn info() -> RunInfo {
             cost_ns: 0,
             in_use: false,
         }],
+        set_up: Vec::new(),
     }
 }
 

@@ -123,6 +123,7 @@ impl Lines {
                 limit: None,
                 start: StartTimes::default(),
                 channels,
+                set_up: Vec::new(),
             },
             memory: writer.for_reader(),
             writer: Mutex::new(writer),

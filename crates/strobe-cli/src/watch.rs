@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
+
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::DefaultTerminal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -129,7 +131,7 @@ impl Screen {
 
     /// The next key that means something; none if there was none for a while.
     fn key(&self) -> io::Result<Option<Key>> {
-        if self.leave.load(Ordering::Relaxed) {
+        if self.leave.load(Ordering::Relaxed) || is_hung_up() {
             return Ok(Some(Key::Leave));
         }
         let ready = match event::poll(EVERY) {
@@ -154,6 +156,15 @@ impl Screen {
             _ => None,
         })
     }
+}
+
+/// Whether the terminal has gone away, as one does whose window was closed; not every process is sent a
+/// SIGHUP then.
+fn is_hung_up() -> bool {
+    let stdin = io::stdin();
+    let mut poll = [PollFd::new(&stdin, PollFlags::empty())];
+    let at_once = Timespec::default();
+    matches!(rustix::event::poll(&mut poll, Some(&at_once)), Ok(1..))
 }
 
 impl Drop for Screen {

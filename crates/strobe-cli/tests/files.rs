@@ -32,7 +32,10 @@ fn info() -> RunInfo {
         period_ns: Some(1_000_000),
         capacity: 1024,
         limit: None,
-        start: StartTimes::default(),
+        start: StartTimes {
+            first_due: 100,
+            ..StartTimes::default()
+        },
         channels: vec![Channel {
             name: "adc.volt".to_owned(),
             description: "made up".to_owned(),

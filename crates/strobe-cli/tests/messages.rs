@@ -126,7 +126,7 @@ fn an_output_that_cannot_be_is_refused_before_anything_is_done() {
         ("h5", cfg!(feature = "hdf5")),
         ("parquet", cfg!(feature = "parquet")),
     ] {
-        let message = record(&["-o", &format!("scan.{extension}")]);
+        let message = record(&["--engine", "kernel", "-o", &format!("scan.{extension}")]);
         let refusal = format!("cannot write .{extension} files");
         assert_eq!(message.contains(&refusal), !is_built, "{message}");
     }

@@ -35,7 +35,14 @@ impl Page {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("uio_driver: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let lines: u64 = std::env::args().nth(1).as_deref().unwrap_or("10").parse()?;
     let mut device = Uio::find("uio_dummy")?.open()?;
     let memory = device.map(0)?;

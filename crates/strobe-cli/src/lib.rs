@@ -15,9 +15,12 @@ mod list;
 mod progress;
 mod record;
 mod report;
+mod runs;
 mod status;
 mod term;
 mod uio;
+#[cfg(feature = "watch")]
+mod watch;
 
 /// Record any channels on any event into rows, and lose nothing silently.
 #[derive(Parser)]
@@ -37,6 +40,8 @@ enum Command {
     List(list::Args),
     Record(Box<record::Args>),
     Status(status::Args),
+    #[cfg(feature = "watch")]
+    Watch(watch::Args),
     Board(board::Args),
     Uio(uio::Args),
 }
@@ -53,6 +58,8 @@ pub fn main() -> ExitCode {
             Command::List(args) => list::run(&args),
             Command::Record(args) => record::run(&args),
             Command::Status(args) => status::run(&args),
+            #[cfg(feature = "watch")]
+            Command::Watch(args) => watch::run(&args),
             Command::Board(args) => board::run(args),
             Command::Uio(args) => uio::run(&args),
         },

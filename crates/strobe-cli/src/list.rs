@@ -7,8 +7,10 @@ use serde::Serialize;
 use strobe::catalogue::Catalogue;
 use strobe::channel::Channel;
 use strobe::engine::kernel::Control;
+use strobe::engine::user::registry::Registry;
+use strobe::engine::user::User;
 
-use crate::term::{answer, fail, table};
+use crate::term::{answer, fail, say, table};
 
 /// Show engines, devices, channels, outputs, events and runs
 #[derive(clap::Args)]
@@ -20,39 +22,45 @@ pub struct Args {
 
 #[derive(Serialize)]
 struct Listing {
-    engines: [EngineState; 2],
-    #[serde(flatten)]
-    catalogue: Catalogue,
+    engines: [Engine; 2],
 }
 
 #[derive(Serialize)]
-struct EngineState {
+struct Engine {
     name: &'static str,
     available: bool,
     /// Why it is not available.
     error: Option<String>,
+    /// What it has, if it is available.
+    catalogue: Option<Catalogue>,
+}
+
+impl Engine {
+    fn new(name: &'static str, catalogue: Result<Catalogue, String>) -> Self {
+        let error = catalogue.as_ref().err().cloned();
+        Engine {
+            name,
+            available: error.is_none(),
+            error,
+            catalogue: catalogue.ok(),
+        }
+    }
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    // As long as there is one engine, without it nothing is here.
-    let catalogue = match Control::open().and_then(|control| control.catalogue()) {
-        Ok(catalogue) => catalogue,
-        Err(error) => return fail(error),
-    };
+    let kernel = Control::open().and_then(|control| control.catalogue());
+    let mut user = User::default().catalogue();
+    match Registry::of_this_user().runs() {
+        Ok(found) => user.runs = found.runs,
+        Err(error) => say(format_args!(
+            "strobe: runs of the user engine are not to be seen: {error}"
+        )),
+    }
     let listing = Listing {
         engines: [
-            EngineState {
-                name: "kernel",
-                available: true,
-                error: None,
-            },
-            EngineState {
-                name: "user",
-                available: false,
-                error: Some("this strobe has no user engine yet".to_owned()),
-            },
+            Engine::new("kernel", kernel.map_err(|error| error.to_string())),
+            Engine::new("user", Ok(user)),
         ],
-        catalogue,
     };
     if args.json {
         return match serde_json::to_string(&listing) {
@@ -64,37 +72,48 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 fn text(listing: &Listing) -> String {
-    let catalogue = &listing.catalogue;
     let engines = listing.engines.each_ref().map(|engine| {
         let state = engine.error.clone().unwrap_or("available".to_owned());
         [engine.name.to_owned(), state]
     });
-    let devices: Vec<_> = catalogue
-        .devices
-        .iter()
+    let mut text = format!("engines\n{}", table("  ", &engines));
+    let mut runs = Vec::new();
+    for engine in &listing.engines {
+        let Some(catalogue) = &engine.catalogue else {
+            continue;
+        };
+        for (title, body) in sections(catalogue) {
+            if !body.is_empty() {
+                text.push_str(&format!("{title} ({} engine)\n{body}", engine.name));
+            }
+        }
+        runs.extend(catalogue.runs.iter().cloned());
+    }
+    if !runs.is_empty() {
+        text.push_str(&format!("runs\n{}", crate::status::table_of(&runs)));
+    }
+    text
+}
+
+/// What an engine has, but for its runs: titles and tables.
+fn sections(catalogue: &Catalogue) -> [(&'static str, String); 4] {
+    let devices = catalogue.devices.iter();
+    let devices: Vec<_> = devices
         .map(|d| [d.name.clone(), d.description.clone()])
         .collect();
-    let events: Vec<_> = catalogue
-        .events
-        .iter()
+    let events = catalogue.events.iter();
+    let events: Vec<_> = events
         .map(|e| {
             let period = if e.periodic { ":PERIOD" } else { "" };
             [format!("{}{period}", e.name), e.description.clone()]
         })
         .collect();
-    let mut text = String::new();
-    let mut section = |title: &str, body: String| {
-        if !body.is_empty() {
-            text.push_str(&format!("{title}\n{body}"));
-        }
-    };
-    section("engines", table("  ", &engines));
-    section("devices", table("  ", &devices));
-    section("channels", values(&catalogue.channels));
-    section("outputs", values(&catalogue.outputs));
-    section("events", table("  ", &events));
-    section("runs", crate::status::table_of(&catalogue.runs));
-    text
+    [
+        ("devices", table("  ", &devices)),
+        ("channels", values(&catalogue.channels)),
+        ("outputs", values(&catalogue.outputs)),
+        ("events", table("  ", &events)),
+    ]
 }
 
 fn values(channels: &[Channel]) -> String {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Progress of a recording, if standard error is a terminal.
 
+use std::fmt;
 use std::io::{self, IsTerminal};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use strobe::quantity::show_ns;
 use strobe::record::Progress;
 
-const OF_MANY: &str = "{elapsed} {bar:24} {percent}% {human_pos} rows, {per_sec}, {msg}";
-const WITHOUT_END: &str = "{elapsed} {spinner} {human_pos} rows, {per_sec}, {msg}";
+// What matters most comes first: the end is cut off where the terminal ends.
+const OF_MANY: &str = "{elapsed} {percent}% {human_pos} rows {rate} {wide_msg}";
+const WITHOUT_END: &str = "{elapsed} {spinner} {human_pos} rows {rate} {wide_msg}";
 
 /// A line on the terminal that changes; nothing elsewhere.
 pub struct Line(Option<ProgressBar>);
@@ -25,21 +28,20 @@ impl Line {
         let Ok(style) = ProgressStyle::with_template(template) else {
             return Line(None);
         };
+        let rate = |state: &ProgressState, to: &mut dyn fmt::Write| {
+            // Nothing to be done about a line that cannot be written.
+            let _ = write!(to, "{:.0}/s", state.per_sec());
+        };
+        let style = style.with_key("rate", rate);
         let bar = ProgressBar::with_draw_target(limit, ProgressDrawTarget::stderr());
-        bar.set_style(style.progress_chars("=> "));
+        bar.set_style(style);
         Line(Some(bar))
     }
 
     /// Shows where the recording is.
     pub fn show(&self, now: Progress) {
         let Some(bar) = &self.0 else { return };
-        let fill = now.waiting as f64 / now.capacity.max(1) as f64;
-        bar.set_message(format!(
-            "missed {}, lost {}, ring {:.0} %",
-            now.missed,
-            now.lost,
-            100.0 * fill
-        ));
+        bar.set_message(message(now));
         bar.set_position(now.rows);
     }
 
@@ -51,9 +53,37 @@ impl Line {
     }
 }
 
+fn message(now: Progress) -> String {
+    let fill = 100.0 * now.waiting as f64 / now.capacity.max(1) as f64;
+    let late = now.late.map_or(String::new(), |(p50, max)| {
+        let (p50, max) = (show_ns(p50 as f64), show_ns(max as f64));
+        format!(" late p50 {p50} max {max}")
+    });
+    format!(
+        "missed {} lost {} ring {fill:.0}%{late}",
+        now.missed, now.lost
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_has_the_figures_of_the_view() {
+        let now = Progress {
+            rows: 10,
+            missed: 2,
+            lost: 3,
+            waiting: 256,
+            capacity: 1024,
+            late: Some((26_180, 2_697_000)),
+        };
+        let text = "missed 2 lost 3 ring 25% late p50 26.18 us max 2.697 ms";
+        assert_eq!(message(now), text);
+        let never_due = Progress { late: None, ..now };
+        assert_eq!(message(never_due), "missed 2 lost 3 ring 25%");
+    }
 
     #[test]
     fn both_forms_of_the_line_are_understood() {

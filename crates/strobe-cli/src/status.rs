@@ -3,14 +3,14 @@
 
 use std::process::ExitCode;
 
-use serde::Serialize;
 use strobe::catalogue::RunStatus;
-use strobe::engine::kernel::Control;
+use strobe::engine::user::registry::Silent;
 use strobe::quantity::show_ns;
 
-use crate::term::{answer, fail, table};
+use crate::runs::Runs;
+use crate::term::{answer, fail, say, table};
 
-/// Show all runs
+/// Show the runs of both engines
 #[derive(clap::Args)]
 pub struct Args {
     /// Print one JSON object
@@ -18,28 +18,25 @@ pub struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Status {
-    runs: Vec<RunStatus>,
-}
-
 pub fn run(args: &Args) -> ExitCode {
-    let status = match Control::open().and_then(|control| control.catalogue()) {
-        Ok(catalogue) => Status {
-            runs: catalogue.runs,
-        },
-        Err(error) => return fail(error),
-    };
+    let found = Runs::now();
+    for note in &found.notes {
+        say(format_args!("strobe: {note}"));
+    }
     if args.json {
-        return match serde_json::to_string(&status) {
+        return match serde_json::to_string(&found) {
             Ok(json) => answer(&(json + "\n")),
             Err(error) => fail(error),
         };
     }
-    if status.runs.is_empty() {
-        return answer("no runs\n");
+    let mut text = table_of(&found.runs);
+    for Silent { run, why, .. } in &found.silent {
+        text.push_str(&format!("user:{run} {why}\n"));
     }
-    answer(&table_of(&status.runs))
+    if text.is_empty() {
+        text = "no runs\n".to_owned();
+    }
+    answer(&text)
 }
 
 /// The runs as a table with a heading; empty if there are none.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of a channel: how its 64-bit word is to be understood.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How the 64-bit word of a channel is to be understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Type {
     /// Unsigned.
@@ -16,7 +16,7 @@ pub enum Type {
 }
 
 /// What it takes to read a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
     /// May be read in hard interrupt context.
@@ -28,7 +28,7 @@ pub enum Class {
 }
 
 /// A scalar: a channel, or an output that a row may write.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Channel {
     /// `device.channel`.
     pub name: String,

@@ -55,9 +55,11 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
-    /// When trigger 0 was due, if the event is ever due.
+    /// When trigger 0 was due, if the event is ever due. An HPET has a period, but no phase that the run's
+    /// clock knows.
     pub fn first_due_ns(&self) -> Option<u64> {
-        self.period_ns.map(|_| self.start.first_due)
+        let due = self.start.first_due;
+        self.period_ns.and((due != 0).then_some(due))
     }
 }
 

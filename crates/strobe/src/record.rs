@@ -55,6 +55,8 @@ pub struct Progress {
     pub waiting: u64,
     /// Rows the ring holds.
     pub capacity: u64,
+    /// Median and greatest lateness, ns, if the event is ever due.
+    pub late: Option<(i64, i64)>,
 }
 
 /// Why a recording did not come about.
@@ -262,6 +264,7 @@ impl Recording<'_> {
             lost: ring.lost(),
             waiting: snapshot.head.saturating_sub(ring.next_row()),
             capacity: self.info.capacity,
+            late: self.timing.late.quantile(0.5).zip(self.timing.late.max()),
         }
     }
 
@@ -308,7 +311,7 @@ impl Recording<'_> {
 }
 
 /// The reason of a run that failed, in words.
-fn failure(last: &Snapshot) -> String {
+pub fn failure(last: &Snapshot) -> String {
     let after = last.end_time.saturating_sub(last.start.time);
     let after = show_ns(after as f64);
     match Errno::from_raw_os_error(last.error.saturating_neg()) {

@@ -2,18 +2,19 @@
 //! Real-time set-up of a thread. Each step is read back; what was got and what was refused is recorded.
 #![allow(unsafe_code)]
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::OnceLock;
 
 use rustix::process::{getrlimit, Resource};
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One step of the set-up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// What it is about: `memory`, `cpu`, `slack`, `policy`.
-    pub what: &'static str,
+    pub what: Cow<'static, str>,
     /// Whether it is as it was asked for.
     pub ok: bool,
     /// What was got; if something was refused, why, and the remedy.
@@ -96,7 +97,7 @@ pub fn set_up_thread(cpu: Option<usize>, priority: u8) -> Vec<Step> {
 }
 
 /// Signals are for the other threads: one that came here would end a wait.
-fn block_signals() {
+pub(crate) fn block_signals() {
     // SAFETY: all zero is a value of this structure, and sigfillset fills it at once.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: both get pointers to a set on our stack; a null pointer for the old mask is allowed.
@@ -185,6 +186,7 @@ fn policy(priority: u8) -> Step {
 }
 
 fn step(what: &'static str, ok: bool, got: String) -> Step {
+    let what = what.into();
     Step { what, ok, got }
 }
 

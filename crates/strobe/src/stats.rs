@@ -73,6 +73,11 @@ impl Stats {
         self.count
     }
 
+    /// The greatest sample so far.
+    pub fn max(&self) -> Option<i64> {
+        (self.count > 0).then_some(self.max)
+    }
+
     /// One more sample.
     pub fn add(&mut self, sample: i64) {
         if self.count == 0 {
@@ -180,6 +185,34 @@ impl Stats {
             let line = usize::try_from(line)
                 .ok()
                 .and_then(|line| table.get_mut(line));
+            if let Some((_, sum)) = line {
+                *sum += samples;
+            }
+        }
+        table
+    }
+
+    /// The same with lines that grow: each is about twice as wide as the one before, so that a few samples far
+    /// away do not put all others into one line.
+    pub fn histogram_doubling(&self, lines: usize) -> Vec<(i64, u64)> {
+        // More would not be different: a line cannot be wider than all values there are.
+        let lines = lines.min(62) as u32;
+        if self.count == 0 || lines == 0 {
+            return Vec::new();
+        }
+        let span = i128::from(self.max) - i128::from(self.min) + 1;
+        let parts = (1_i128 << lines) - 1;
+        let first = (span + parts - 1) / parts;
+        let mut table: Vec<(i64, u64)> = (0..lines)
+            .map(|line| i128::from(self.min) + first * ((1_i128 << line) - 1))
+            .filter_map(|start| i64::try_from(start).ok())
+            .filter(|start| *start <= self.max)
+            .map(|start| (start, 0))
+            .collect();
+        for (value, samples) in self.bins() {
+            let value = value.clamp(self.min, self.max);
+            let above = table.partition_point(|(start, _)| *start <= value);
+            let line = above.checked_sub(1).and_then(|line| table.get_mut(line));
             if let Some((_, sum)) = line {
                 *sum += samples;
             }

@@ -27,6 +27,8 @@ pub struct Timing {
     pub late: Stats,
     source: LateSource,
     last: Option<(u64, u64)>,
+    /// The rows may begin after a pause that this does not know of.
+    joins: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -62,6 +64,16 @@ impl Timing {
             late: Stats::around(0),
             source,
             last: None,
+            joins: false,
+        }
+    }
+
+    /// For the rows of this run from somewhere in the middle: it may have been paused before. A row to begin
+    /// with that is more than a period late is taken for one after a pause.
+    pub fn joining(info: &RunInfo) -> Self {
+        Timing {
+            joins: true,
+            ..Timing::new(info)
         }
     }
 
@@ -73,7 +85,7 @@ impl Timing {
                 self.period.add(between(last_time, time));
             }
         }
-        self.last = Some((row.row, time));
+        let first = self.last.replace((row.row, time)).is_none();
         match &mut self.source {
             LateSource::Value(index) => {
                 if let Some(word) = row.values.get(*index) {
@@ -85,7 +97,9 @@ impl Timing {
                 period_ns,
             } => {
                 let since_first = trigger.wrapping_mul(*period_ns);
-                if row.status.resumed() {
+                let late = between(first_due.wrapping_add(since_first), time);
+                let apart = first && self.joins && late.unsigned_abs() >= *period_ns;
+                if row.status.resumed() || apart {
                     // The grid went on during the pause, the triggers did not:
                     // this one belongs to the grid point before its time.
                     let passed = time.saturating_sub(*first_due);
@@ -165,6 +179,20 @@ mod tests {
         let t = timing(&timer(), &rows);
         assert_eq!(t.period.count(), 1);
         assert_eq!(min_max(&t.late), Some((1, 7)));
+    }
+
+    #[test]
+    fn who_joins_after_a_pause_begins_with_the_grid_point_before() {
+        let rows = [[50, 50, 99_507, 0, 0], [51, 51, 99_603, 0, 0]];
+        let mut timing = Timing::joining(&timer());
+        for words in rows {
+            Rows::new(&words, 1).for_each(|row| timing.add(row));
+        }
+        assert_eq!(min_max(&timing.late), Some((3, 7)));
+        let mut timing = Timing::joining(&timer());
+        let late = [5, 5, 1599, 0, 0];
+        Rows::new(&late, 1).for_each(|row| timing.add(row));
+        assert_eq!(min_max(&timing.late), Some((99, 99)), "there was no pause");
     }
 
     #[test]

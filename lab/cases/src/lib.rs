@@ -9,6 +9,7 @@ pub mod machine;
 pub mod raw;
 pub mod ringfd;
 pub mod uio;
+pub mod wave;
 
 pub use account::{Account, Kept, Pace};
 pub use engine::{errno, plan, Engine, Kernel, User};

@@ -18,6 +18,7 @@ use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::mmap;
 use crate::plan::{Plan, Step};
+use crate::quantity::show_ns;
 use crate::reader::{RunReader, Wake};
 use crate::uapi::{self, control_op, create_flag, entry_flag, kind, op, why};
 
@@ -101,10 +102,7 @@ impl Control {
             owner,
             info: RunInfo {
                 engine: Engine::Kernel,
-                kernel: rustix::system::uname()
-                    .release()
-                    .to_string_lossy()
-                    .into_owned(),
+                kernel: release(),
                 event,
                 run: answer.run,
                 clock: plan.clock,
@@ -121,10 +119,7 @@ impl Control {
         let header = reader.ring().header();
         run.info.capacity = header.geometry.capacity();
         run.info.period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
-        run.info.clock = match header.clock {
-            CLOCK_TAI => Clock::Tai,
-            _ => Clock::Monotonic,
-        };
+        run.info.clock = clock(header.clock);
         Ok(run)
     }
 
@@ -134,6 +129,37 @@ impl Control {
     /// There is no such run, or it is not to be read by others.
     pub fn reader(&self, run: u32) -> Result<RunReader, Error> {
         reader(self.fd.as_fd(), run, &format!("number {run}"))
+    }
+
+    /// Somebody's run: what is known of it, and a reader from the oldest row there is.
+    ///
+    /// # Errors
+    /// There is no such run, or it is not to be read by others.
+    pub fn attach(&self, run: u32) -> Result<(RunInfo, RunReader), Error> {
+        let reader = self.reader(run)?;
+        let (entries, _) = self.entries(run)?;
+        let status = entries.iter().find(|e| e.kind == kind::RUN);
+        let name = status.map_or(String::new(), |entry| text(&entry.name));
+        let channels = entries.iter().filter(|e| e.kind == kind::CHANNEL);
+        let header = reader.ring().header();
+        let period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
+        let info = RunInfo {
+            engine: Engine::Kernel,
+            kernel: release(),
+            event: match period_ns {
+                Some(ns) => format!("{name}:{}", show_ns(ns as f64).replace(' ', "")),
+                None => name,
+            },
+            run,
+            clock: clock(header.clock),
+            period_ns,
+            capacity: header.geometry.capacity(),
+            limit: Some(header.geometry.limit()).filter(|limit| *limit != uapi::NO_LIMIT),
+            start: reader.snapshot().start,
+            channels: channels.map(channel).collect(),
+            set_up: Vec::new(),
+        };
+        Ok((info, reader))
     }
 
     fn call_create(
@@ -384,6 +410,19 @@ fn kernel_event(plan: &Plan) -> Result<(&str, u64), Error> {
             Err(Error::NotOfKernel(plan.event.to_string()))
         }
     }
+}
+
+fn clock(raw: u32) -> Clock {
+    match raw {
+        CLOCK_TAI => Clock::Tai,
+        _ => Clock::Monotonic,
+    }
+}
+
+/// Release of the kernel we run on.
+fn release() -> String {
+    let system = rustix::system::uname();
+    system.release().to_string_lossy().into_owned()
 }
 
 fn what(step: &Step) -> &'static str {

@@ -23,12 +23,19 @@ use crate::rt;
 use crate::uapi;
 
 pub mod bell;
+mod board;
 mod builtin;
+mod card_event;
 pub mod clock;
+mod field;
 pub mod file;
+pub mod gpio;
+pub mod hpet;
 pub mod memfd;
 pub mod perf;
+mod presence;
 pub mod provider;
+pub mod registry;
 mod run;
 mod service;
 mod sim;
@@ -41,6 +48,7 @@ pub use run::Run;
 
 use clock::RunClock;
 use provider::Provider;
+use registry::{Claim, Registry};
 use service::{Action, Service};
 use trigger::EventSource;
 
@@ -119,7 +127,8 @@ impl User {
     /// The engine with what a board file describes.
     #[must_use]
     pub fn with_board(self, board: Board) -> Self {
-        self.with(Arc::new(file::BoardFiles(board)))
+        let cards = Arc::new(board::Cards::new(board.clone()));
+        self.with(cards).with(Arc::new(file::BoardFiles(board)))
     }
 
     /// All that is here; files and GPIO lines are not, for they are too many.
@@ -153,7 +162,6 @@ impl User {
     /// # Errors
     /// The run is refused; the reason.
     pub fn create(&self, plan: &Plan) -> Result<Run, Error> {
-        static RUNS: AtomicU32 = AtomicU32::new(1);
         let event = plan.event.to_string();
         let failed = |doing| {
             let event = event.clone();
@@ -175,7 +183,7 @@ impl User {
             memfd::ring_memory(bytes).map_err(failed("making its ring"))?;
         let wait = self.settings.wait;
         set_up.push(rt::Step {
-            what: "ring",
+            what: "ring".into(),
             ok: locked,
             got: format!(
                 "{} KiB, {}",
@@ -184,10 +192,11 @@ impl User {
             ),
         });
         set_up.push(rt::Step {
-            what: "wait",
+            what: "wait".into(),
             ok: true,
             got: wait.to_string(),
         });
+        let claim = Registry::of_this_user().claim(plan.shared);
         let header = Header {
             geometry,
             clock: match plan.clock {
@@ -195,7 +204,7 @@ impl User {
                 Clock::Tai => CLOCK_TAI,
             },
             period_ns: period_ns.unwrap_or(0),
-            run: RUNS.fetch_add(1, Ordering::Relaxed),
+            run: claim.as_ref().map_or_else(|_| unclaimed(), Claim::run),
             engine: strobe_ring::Engine::User,
         };
         // The memory was made for this geometry.
@@ -220,7 +229,7 @@ impl User {
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;
         let (source, actions) = (prepared.source, prepared.actions);
-        Run::new(
+        let run = Run::new(
             info,
             Arc::new(ring),
             &self.settings,
@@ -238,7 +247,8 @@ impl User {
                 usage,
                 usage_before: rt::Usage::default(),
             },
-        )
+        )?;
+        Ok(run.visible_by(claim))
     }
 
     fn providers(&self, clock: RunClock) -> Vec<Arc<dyn Provider>> {
@@ -247,6 +257,8 @@ impl User {
             Arc::new(sim::Sim::default()),
             Arc::new(file::Files),
             Arc::new(perf::Perf),
+            Arc::new(gpio::Gpio::default()),
+            Arc::new(hpet::Hpets),
             Arc::new(uio::UioEvents::default()),
         ];
         providers.extend(self.boards.iter().cloned());
@@ -354,6 +366,12 @@ impl User {
             }
         }
     }
+}
+
+/// A number for a run that nobody else sees.
+fn unclaimed() -> u32 {
+    static RUNS: AtomicU32 = AtomicU32::new(1);
+    RUNS.fetch_add(1, Ordering::Relaxed)
 }
 
 /// An eventfd that this process has inherited.

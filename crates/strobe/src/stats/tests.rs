@@ -156,3 +156,28 @@ fn the_histogram_holds_every_sample_once_in_its_line() {
         5_000
     );
 }
+
+#[test]
+fn the_lines_of_a_doubling_histogram_cover_all_samples() {
+    let mut stats = Stats::around(0);
+    assert_eq!(stats.histogram_doubling(5), []);
+    for sample in [10, 11, 12, 40, 150] {
+        stats.add(sample);
+    }
+    assert_eq!(stats.histogram_doubling(0), []);
+    // 141 values: 21 + 42 + 84 is 147.
+    assert_eq!(stats.histogram_doubling(3), [(10, 3), (31, 1), (73, 1)]);
+    assert_eq!(stats.histogram_doubling(1), [(10, 5)]);
+    let mut wide = Stats::around(0);
+    for sample in [i64::MIN, 0, i64::MAX] {
+        wide.add(sample);
+    }
+    for lines in [1, 2, 7, 62, 1000] {
+        let table = wide.histogram_doubling(lines);
+        assert_eq!(table.iter().map(|(_, samples)| samples).sum::<u64>(), 3);
+        assert!(table.is_sorted_by(|a, b| a.0 < b.0), "{table:?}");
+    }
+    let mut same = Stats::around(0);
+    same.add(7);
+    assert_eq!(same.histogram_doubling(8), [(7, 1)]);
+}

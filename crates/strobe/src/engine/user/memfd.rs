@@ -75,9 +75,21 @@ impl RingFile {
     /// # Errors
     /// It cannot be mapped, or is no ring.
     pub fn reader(self: &Arc<Self>) -> Result<RunReader, ReaderError> {
+        Ok(RunReader::new(self.attach()?, Box::new(self.look())))
+    }
+
+    /// A reader of its own, without a way to sleep.
+    ///
+    /// # Errors
+    /// It cannot be mapped, or is no ring.
+    pub fn attach(&self) -> Result<Reader, ReaderError> {
         let memory = mmap::map(self.fd.as_fd(), self.bytes).map_err(io::Error::from)?;
-        let ring = Reader::attach(memory, Begin::Oldest)?;
-        Ok(RunReader::new(ring, Box::new(Look(Arc::clone(self)))))
+        Ok(Reader::attach(memory, Begin::Oldest)?)
+    }
+
+    /// A way to sleep.
+    pub fn look(self: &Arc<Self>) -> Look {
+        Look(Arc::clone(self))
     }
 
     /// Readers in this process.
@@ -112,7 +124,7 @@ impl Wake for Look {
             let due = Duration::from_nanos(period.saturating_mul(rows - now.head));
             let next = if period > 0 { due } else { nap };
             mmap::sleep(ring, word, next.clamp(NAP_MIN, NAP_MAX).min(left))?;
-            nap *= 2;
+            nap = (nap * 2).min(NAP_MAX);
         }
     }
 }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::bell::Rope;
 use super::memfd::{ReaderError, RingFile};
+use super::registry::{self, About, Claim, Post};
 use super::service::{Order, Request, Service};
 use super::Settings;
 use crate::engine::{Error, Source};
@@ -31,6 +32,8 @@ pub struct Run {
     rope: Rope,
     usage: Arc<Mutex<Usage>>,
     thread: Option<JoinHandle<()>>,
+    /// Tells others of the run. It goes after the thread: so they see the end in the ring first.
+    _post: Option<Post>,
 }
 
 impl Run {
@@ -69,7 +72,29 @@ impl Run {
             rope,
             usage,
             thread: Some(thread),
+            _post: None,
         })
+    }
+
+    /// The run, to be seen by others if it could claim a number. If not, it goes on all the same.
+    pub(super) fn visible_by(mut self, claim: Result<Claim, registry::Error>) -> Run {
+        let post = claim.map_err(|error| error.to_string()).and_then(|claim| {
+            let got = format!("user:{} in {}", claim.run(), claim.place());
+            let (info, ring) = (self.info.clone(), Arc::clone(&self.ring));
+            let post = Post::new(claim, About { info, ring });
+            post.map_err(|error| error.to_string())
+                .map(|post| (post, got))
+        });
+        let (ok, got) = match post {
+            Ok((post, got)) => {
+                self._post = Some(post);
+                (true, got)
+            }
+            Err(why) => (false, format!("not to be seen by other programs: {why}")),
+        };
+        let what = "visible".into();
+        self.info.set_up.push(Step { what, ok, got });
+        self
     }
 
     /// Makes a running run pause: triggers are not counted.

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe watch`: a live view of one run. It only reads: the run does not notice it.
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::DefaultTerminal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use strobe::engine::kernel::Control;
+use strobe::engine::user::memfd::ReaderError;
+use strobe::engine::user::registry::{self, Registry};
+use strobe::engine::{self};
+use strobe::info::RunInfo;
+use strobe::reader::RunReader;
+
+use crate::runs::{Place, RunName, Runs};
+use crate::term::{answer, fail, say};
+
+mod choose;
+mod figures;
+mod view;
+
+use figures::Figures;
+
+/// Distance of two pictures.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Watch a run live: q leaves
+///
+/// Reads the run's ring with a cursor of its own; the run and its recording do
+/// not notice it.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Number of the run, as `strobe status` shows it; kernel:N or user:N if
+    /// both engines have it. Without: the only run, or a list to choose from
+    #[arg(value_name = "RUN")]
+    run: Option<RunName>,
+}
+
+/// Why there is nothing to watch.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(
+        "watch needs a terminal for its input and output; use `strobe status --json` for programs"
+    )]
+    NoTerminal,
+    #[error(
+        "there is no run; start one, such as: strobe record --event timer:1kHz --read sim.counter"
+    )]
+    NoRun,
+    #[error("{0}")]
+    Name(String),
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    #[error("the ring cannot be read: {0}")]
+    Ring(#[from] ReaderError),
+}
+
+pub fn run(args: &Args) -> ExitCode {
+    match watch(args) {
+        Ok(text) => answer(&text),
+        Err(error) => fail(error),
+    }
+}
+
+/// The last words, once the terminal is as it was.
+fn watch(args: &Args) -> Result<String, Error> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(Error::NoTerminal);
+    }
+    let leave = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&leave))?;
+    }
+    let runs = Runs::now();
+    for note in &runs.notes {
+        say(format_args!("strobe: {note}"));
+    }
+    let place = match &args.run {
+        Some(name) => Some(runs.find(name).map_err(Error::Name)?),
+        None => match runs.places().as_slice() {
+            [] => return Err(Error::NoRun),
+            [place] => Some(*place),
+            _ => None,
+        },
+    };
+    // Before the screen is taken, so that a refusal is an ordinary message.
+    let watched = place.map(Watched::new).transpose()?;
+    let mut screen = Screen::new(leave)?;
+    let watched = match watched {
+        Some(watched) => watched,
+        None => match choose::choose(&mut screen)? {
+            Some(place) => Watched::new(place)?,
+            None => return Ok(String::new()),
+        },
+    };
+    watched.show(&mut screen)
+}
+
+/// What a key means here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Leave,
+    Up,
+    Down,
+    Enter,
+}
+
+/// The terminal while it is ours; whatever happens, it is given back as it was.
+struct Screen {
+    terminal: DefaultTerminal,
+    leave: Arc<AtomicBool>,
+}
+
+impl Screen {
+    /// Takes the terminal. A panic gives it back before it says anything.
+    fn new(leave: Arc<AtomicBool>) -> io::Result<Self> {
+        let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
+        Ok(Screen { terminal, leave })
+    }
+
+    /// The next key that means something; none if there was none for a while.
+    fn key(&self) -> io::Result<Option<Key>> {
+        if self.leave.load(Ordering::Relaxed) {
+            return Ok(Some(Key::Leave));
+        }
+        let ready = match event::poll(EVERY) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
+            ready => ready?,
+        };
+        if !ready {
+            return Ok(None);
+        }
+        let Event::Key(key) = event::read()? else {
+            return Ok(None);
+        };
+        if key.kind == KeyEventKind::Release {
+            return Ok(None);
+        }
+        Ok(match key.code {
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => Some(Key::Leave),
+            KeyCode::Char('q' | 'Q') | KeyCode::Esc => Some(Key::Leave),
+            KeyCode::Up | KeyCode::Char('k') => Some(Key::Up),
+            KeyCode::Down | KeyCode::Char('j') => Some(Key::Down),
+            KeyCode::Enter => Some(Key::Enter),
+            _ => None,
+        })
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A panic has done it already, and its message must not be written over.
+        if !std::thread::panicking() {
+            ratatui::restore();
+        }
+    }
+}
+
+/// A run, and what was seen of it.
+struct Watched {
+    reader: RunReader,
+    figures: Figures,
+}
+
+impl Watched {
+    fn new(place: Place) -> Result<Self, Error> {
+        let (info, reader): (RunInfo, RunReader) = match place.engine {
+            "kernel" => Control::open()?.attach(place.number)?,
+            _ => {
+                let attached = Registry::of_this_user().attach(place.number)?;
+                (attached.info().clone(), attached.reader()?)
+            }
+        };
+        let figures = Figures::new(place.to_string(), info);
+        Ok(Watched { reader, figures })
+    }
+
+    /// Until somebody leaves.
+    fn show(mut self, screen: &mut Screen) -> Result<String, Error> {
+        loop {
+            self.figures.update(&mut self.reader);
+            let figures = &self.figures;
+            screen.terminal.draw(|frame| view::draw(frame, figures))?;
+            if screen.key()? == Some(Key::Leave) {
+                return Ok(self.figures.last_words());
+            }
+        }
+    }
+}

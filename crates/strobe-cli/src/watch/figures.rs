@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a watcher has seen of a run.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use strobe::channel::{column_names, Channel};
+use strobe::engine::user::clock::RunClock;
+use strobe::info::RunInfo;
+use strobe::quantity::show_ns;
+use strobe::reader::RunReader;
+use strobe::record::failure;
+use strobe::ring::{Row, Snapshot, State};
+use strobe::timing::Timing;
+
+/// Values that are kept of each channel, one a picture.
+pub const TRACE: usize = 600;
+/// Time over which the rate is taken.
+const RATE_OVER: Duration = Duration::from_secs(2);
+/// Memory for rows between ring and figures.
+const BUFFER_WORDS: usize = 32 * 1024;
+/// A picture is not kept waiting for longer than this, however many rows there are.
+const READ_FOR: Duration = Duration::from_millis(100);
+
+/// The last row that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LastRow {
+    /// Its number.
+    pub row: u64,
+    /// Its words.
+    pub words: Vec<u64>,
+    /// The first channel that failed.
+    pub fault: Option<usize>,
+}
+
+/// All that is shown of a run.
+pub struct Figures {
+    /// `user:3`.
+    pub name: String,
+    /// The run.
+    pub info: RunInfo,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// State and counters, when they were last looked at.
+    pub now: Option<Snapshot>,
+    /// Why nothing more will be seen of a run that has not ended.
+    pub gone: Option<String>,
+    /// Since the start of the run.
+    pub elapsed_ns: u64,
+    /// Rows a second.
+    pub rate: f64,
+    /// Rows in the ring that this reader had not read, when it came to read.
+    pub waiting: u64,
+    /// Rows that were overwritten before this reader read them.
+    pub lost: u64,
+    /// Periods and latenesses, once the run has begun.
+    pub timing: Option<Timing>,
+    /// The last row.
+    pub last: Option<LastRow>,
+    /// Of each channel, its last values.
+    pub traces: Vec<VecDeque<f64>>,
+    heads: VecDeque<(Instant, u64)>,
+    buffer: Vec<u64>,
+}
+
+impl Figures {
+    /// Nothing was seen yet.
+    pub fn new(name: String, info: RunInfo) -> Self {
+        Figures {
+            name,
+            columns: column_names(&info.channels),
+            traces: vec![VecDeque::new(); info.channels.len()],
+            info,
+            now: None,
+            gone: None,
+            elapsed_ns: 0,
+            rate: 0.0,
+            waiting: 0,
+            lost: 0,
+            timing: None,
+            last: None,
+            heads: VecDeque::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Reads what is there.
+    pub fn update(&mut self, reader: &mut RunReader) {
+        let was_live = self.is_live();
+        let before = reader.snapshot();
+        self.waiting = before.head.saturating_sub(reader.ring().next_row());
+        if before.state != State::Ready && self.timing.is_none() {
+            self.info.start = before.start;
+            self.timing = Some(Timing::joining(&self.info));
+        }
+        self.read(reader);
+        self.lost = reader.ring().lost();
+        if self.gone.is_none() {
+            // Not to sleep, but to be told if the owner has gone.
+            self.gone = reader
+                .wait(1, Duration::ZERO)
+                .err()
+                .map(|error| error.to_string());
+        }
+        let now = reader.snapshot();
+        if self.is_live() {
+            self.elapsed_ns = match now.state {
+                State::Ready => 0,
+                state if state.is_final() => now.end_time.saturating_sub(now.start.time),
+                _ => RunClock::new(self.info.clock)
+                    .now()
+                    .saturating_sub(now.start.time),
+            };
+        }
+        self.now = Some(now);
+        self.measure_rate(Instant::now(), now.head);
+        if let Some(last) = self.last.as_ref().filter(|_| was_live) {
+            for (index, trace) in self.traces.iter_mut().enumerate() {
+                if trace.len() == TRACE {
+                    trace.pop_front();
+                }
+                trace.push_back(value(&self.info.channels, last, index).unwrap_or(f64::NAN));
+            }
+        }
+    }
+
+    fn read(&mut self, reader: &mut RunReader) {
+        let row_words = reader.ring().row_words();
+        let room = (BUFFER_WORDS / row_words).max(1);
+        self.buffer.resize(room * row_words, 0);
+        let begun = Instant::now();
+        loop {
+            let batch = reader.read(&mut self.buffer);
+            let mut last: Option<Row<'_>> = None;
+            for row in batch.rows() {
+                if let Some(timing) = &mut self.timing {
+                    timing.add(row);
+                }
+                last = Some(row);
+            }
+            if let Some(row) = last {
+                self.last = Some(LastRow {
+                    row: row.row,
+                    words: row.values.to_vec(),
+                    fault: row.status.fault(),
+                });
+            }
+            if batch.len() < room || begun.elapsed() > READ_FOR {
+                return;
+            }
+        }
+    }
+
+    fn measure_rate(&mut self, now: Instant, head: u64) {
+        if !self.is_live() {
+            // What was last measured is what stays on the screen.
+            return;
+        }
+        self.heads.push_back((now, head));
+        while let Some((then, before)) = self.heads.front() {
+            let passed = now.saturating_duration_since(*then);
+            if passed > RATE_OVER && self.heads.len() > 2 {
+                self.heads.pop_front();
+                continue;
+            }
+            if !passed.is_zero() {
+                self.rate = head.saturating_sub(*before) as f64 / passed.as_secs_f64();
+            }
+            return;
+        }
+    }
+
+    /// Whether more may come.
+    pub fn is_live(&self) -> bool {
+        self.gone.is_none() && !self.now.is_some_and(|now| now.state.is_final())
+    }
+
+    /// The state in words; if it has failed, why.
+    pub fn state(&self) -> String {
+        match (&self.now, &self.gone) {
+            (Some(now), _) if now.state == State::Failed => format!("failed: {}", failure(now)),
+            (Some(now), _) if now.state.is_final() => now.state.name().to_owned(),
+            (_, Some(why)) => format!("failed: {why}"),
+            (Some(now), None) => now.state.name().to_owned(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Value and unit of a channel in the last row; `None` if it could not be read, or there is no row.
+    pub fn value(&self, index: usize) -> Option<f64> {
+        value(&self.info.channels, self.last.as_ref()?, index)
+    }
+
+    /// One line, for when the terminal is as it was.
+    pub fn last_words(&self) -> String {
+        let Some(now) = &self.now else {
+            return String::new();
+        };
+        format!(
+            "{} {}: {}, {} rows in {}, missed {}; this view lost {}\n",
+            self.name,
+            self.info.event,
+            self.state(),
+            now.head,
+            show_ns(self.elapsed_ns as f64),
+            now.missed(),
+            self.lost
+        )
+    }
+}
+
+fn value(channels: &[Channel], row: &LastRow, index: usize) -> Option<f64> {
+    if row.fault == Some(index) {
+        return None;
+    }
+    let channel = channels.get(index)?;
+    Some(channel.value(*row.words.get(index)?))
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use strobe::engine::user::User;
+    use strobe::engine::Source;
+    use strobe::plan::{Plan, Step};
+
+    /// A run on software triggers, with this many rows.
+    pub fn soft(channels: &[&str], rows: u32) -> (impl Source, RunReader, Figures) {
+        let mut plan = Plan::new("soft".parse().expect("an event"));
+        plan.ring = Some(64);
+        plan.steps = channels
+            .iter()
+            .map(|name| Step::Read((*name).into()))
+            .collect();
+        let run = User::default().create(&plan).expect("a run");
+        let reader = run.reader().expect("a reader");
+        run.start().expect("a start");
+        run.trigger(rows).expect("triggers");
+        let figures = Figures::new("user:1".into(), run.info().clone());
+        (run, reader, figures)
+    }
+
+    #[test]
+    fn what_is_seen_is_what_the_run_did() {
+        let (run, mut reader, mut figures) = soft(&["sim.counter", "sim.ramp"], 10);
+        figures.update(&mut reader);
+        let now = figures.now.expect("a look");
+        assert_eq!(
+            (now.head, now.missed(), figures.lost, figures.waiting),
+            (10, 0, 0, 10)
+        );
+        assert_eq!(figures.last.as_ref().map(|row| row.row), Some(9));
+        assert_eq!(figures.value(0), Some(9.0));
+        assert_eq!(figures.timing.as_ref().map(|t| t.period.count()), Some(9));
+        assert_eq!(figures.traces[0], [9.0]);
+        assert!(figures.is_live());
+        assert_eq!(figures.state(), "running");
+        run.stop().expect("a stop");
+        figures.update(&mut reader);
+        assert!(!figures.is_live());
+        assert_eq!((figures.state().as_str(), figures.waiting), ("stopped", 0));
+        assert!(figures
+            .last_words()
+            .starts_with("user:1 soft: stopped, 10 rows in "));
+    }
+
+    #[test]
+    fn rows_that_were_overwritten_are_lost_to_the_view_and_no_more() {
+        let (run, mut reader, mut figures) = soft(&["sim.counter"], 1000);
+        figures.update(&mut reader);
+        let ring = reader.ring();
+        assert_eq!(figures.lost + ring.delivered(), 1000);
+        assert!(figures.lost > 900, "{}", figures.lost);
+        assert_eq!(run.reader().expect("a reader").snapshot().missed(), 0);
+    }
+
+    #[test]
+    fn an_owner_that_goes_is_said() {
+        let (run, mut reader, mut figures) = soft(&["sim.counter"], 1);
+        figures.update(&mut reader);
+        drop(run);
+        figures.update(&mut reader);
+        let state = figures.state();
+        assert!(
+            state.starts_with("failed: the owner of the run went away"),
+            "{state}"
+        );
+        assert_eq!(figures.value(0), Some(0.0), "the last figures stay");
+    }
+
+    #[test]
+    fn the_rate_is_that_of_the_last_seconds() {
+        let (_run, mut reader, mut figures) = soft(&["sim.counter"], 1);
+        figures.update(&mut reader);
+        figures.heads.clear();
+        let start = Instant::now();
+        for tenth in 0..=50_u32 {
+            let rows = if tenth < 25 {
+                0
+            } else {
+                u64::from(tenth - 25) * 100
+            };
+            figures.measure_rate(start + tenth * Duration::from_millis(100), rows);
+        }
+        assert!((figures.rate - 1000.0).abs() < 1.0, "{}", figures.rate);
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What several tests of the program need.
+#![allow(dead_code)]
+
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{kill_process, Pid, Signal};
+
+/// The program, whose runs are in this directory.
+pub fn command(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strobe"));
+    command.env("STROBE_RUNTIME_DIR", dir);
+    command
+}
+
+/// What the program answers.
+pub fn strobe(dir: &Path, arguments: &[&str]) -> Output {
+    let output = command(dir).args(arguments).output();
+    output.expect("the program runs")
+}
+
+/// Another process. It does not outlive its test.
+pub struct Process(pub Child);
+
+impl Process {
+    /// As nobody can prevent it.
+    pub fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).expect("a signal");
+    }
+
+    /// Its exit status, when it has ended.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.0.wait().expect("an end").code()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A recording by the user engine in another process.
+pub fn recorder(dir: &Path, arguments: &[&str]) -> Process {
+    recorder_with(dir, arguments, Stdio::null())
+}
+
+/// The same with this standard input.
+pub fn recorder_with(dir: &Path, arguments: &[&str], input: Stdio) -> Process {
+    let child = command(dir)
+        .args(["record", "--engine", "user"])
+        .args(arguments)
+        .stdin(input)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    Process(child.expect("the program runs"))
+}
+
+/// Waits for something that comes about; how long that takes does not matter.
+pub fn until<T>(mut happened: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(result) = happened() {
+            return result;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "it does not happen"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a card is still there. One that is pulled reads as all ones; one that was only removed from the
+//! kernel's list may go on answering, at addresses that will be another card's.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+/// How often it is looked for a card that answers.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A card that is used.
+#[derive(Debug)]
+pub(super) struct Presence {
+    path: PathBuf,
+    /// Its configuration space. The open file stays with this card, whatever is plugged in after it.
+    config: File,
+    /// Set when it has gone, for good. Written by the watching thread and by who reads all ones.
+    gone: AtomicBool,
+}
+
+impl Presence {
+    /// The watch over the card of this directory of sysfs; one for all who use it.
+    pub(super) fn of(card: &Path) -> io::Result<Arc<Presence>> {
+        static CARDS: Mutex<Vec<Weak<Presence>>> = Mutex::new(Vec::new());
+        let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
+        cards.retain(|card| card.strong_count() > 0);
+        let mut known = cards.iter().filter_map(Weak::upgrade);
+        if let Some(known) = known.find(|known| known.path == card && known.is_there()) {
+            return Ok(known);
+        }
+        let presence = Arc::new(Presence {
+            path: card.to_owned(),
+            config: File::open(card.join("config"))?,
+            gone: AtomicBool::new(false),
+        });
+        let watched = Arc::downgrade(&presence);
+        cards.push(Weak::clone(&watched));
+        let thread = thread::Builder::new().name("strobe-card".to_owned());
+        thread.spawn(move || {
+            while watched.upgrade().is_some_and(|presence| presence.look()) {
+                thread::sleep(LOOK);
+            }
+        })?;
+        Ok(presence)
+    }
+
+    /// Whether it was there when it was last looked for.
+    #[inline]
+    pub(super) fn is_there(&self) -> bool {
+        !self.gone.load(Ordering::Relaxed)
+    }
+
+    /// Looks for it, by one system call.
+    pub(super) fn look(&self) -> bool {
+        let mut vendor = [0; 2];
+        let there = self.config.read_exact_at(&mut vendor, 0).is_ok() && vendor != [0xff; 2];
+        if !there {
+            self.gone.store(true, Ordering::Relaxed);
+        }
+        self.is_there()
+    }
+}
+
+/// The errno of a card that is not there any more.
+pub(super) fn gone() -> io::Error {
+    Errno::NODEV.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_that_is_gone_stays_so() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let config = dir.path().join("config");
+        std::fs::write(&config, [0x34, 0x12, 0, 0]).expect("to write");
+        let presence = Presence::of(dir.path()).expect("a card");
+        let same = Presence::of(dir.path()).expect("a card");
+        assert!(Arc::ptr_eq(&presence, &same) && presence.look());
+        std::fs::write(&config, [0xff; 4]).expect("to write");
+        while presence.is_there() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        std::fs::write(&config, [0x34, 0x12, 0, 0]).expect("to write");
+        assert!(!presence.look(), "what is there now is another one");
+        let other = Presence::of(dir.path()).expect("a card");
+        assert!(other.is_there() && !presence.is_there());
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run of another process, to be looked at and read.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{send, SendFlags};
+use strobe_ring::layout::NO_LIMIT;
+use strobe_ring::{Engine, Reader, Snapshot, State};
+
+use super::message::Message;
+use super::post::STAYS;
+use crate::catalogue::RunStatus;
+use crate::engine::user::clock::RunClock;
+use crate::engine::user::memfd::{Look, ReaderError, RingFile};
+use crate::info::RunInfo;
+use crate::reader::{RunReader, Wake};
+
+/// A sleeping reader looks after the owner at least so often.
+const LOOK_AFTER: Duration = Duration::from_millis(50);
+
+/// Who owns a run, as the kernel says.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner {
+    pub pid: i32,
+    pub uid: u32,
+}
+
+/// A run of another process: what is known of it, its ring, and the line to its owner.
+pub struct Attached {
+    info: RunInfo,
+    program: String,
+    readers: u32,
+    owner: Owner,
+    ring: Arc<RingFile>,
+    line: Arc<OwnedFd>,
+    snapshot: Snapshot,
+}
+
+impl Attached {
+    /// What the owner has said; the reason if its ring is none.
+    pub(super) fn new(
+        message: Message,
+        owner: Owner,
+        ring: OwnedFd,
+        line: OwnedFd,
+    ) -> Result<Self, String> {
+        let ring = RingFile::from_fd(ring).map_err(|error| format!("its ring: {error}"))?;
+        let ring = Arc::new(ring);
+        let snapshot = ring
+            .reader()
+            .map_err(|error| format!("its ring: {error}"))?;
+        let snapshot = snapshot.snapshot();
+        let (program, readers) = (message.program.clone(), message.readers);
+        let mut info = message.info();
+        info.start = snapshot.start;
+        Ok(Attached {
+            info,
+            program,
+            readers,
+            owner,
+            ring,
+            line: Arc::new(line),
+            snapshot,
+        })
+    }
+
+    /// Tells the owner that there is one more reader, for as long as the line is open.
+    pub(super) fn stay(&self) {
+        // If it has gone, the first wait says so.
+        let _ = send(&*self.line, &[STAYS], SendFlags::NOSIGNAL);
+    }
+
+    /// What is known of the run; its start as it was when this was asked for.
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    /// Its ring.
+    pub fn ring(&self) -> &Arc<RingFile> {
+        &self.ring
+    }
+
+    /// A reader that begins with the oldest row there is. Its waits end with an error when the owner has gone
+    /// without an end of the run.
+    ///
+    /// # Errors
+    /// The ring cannot be mapped.
+    pub fn reader(&self) -> Result<RunReader, ReaderError> {
+        let ring = self.ring.attach()?;
+        let wake = Lifeline {
+            look: self.ring.look(),
+            line: Arc::clone(&self.line),
+        };
+        Ok(RunReader::new(ring, Box::new(wake)))
+    }
+
+    /// What it does, when it was asked for.
+    pub fn status(&self) -> RunStatus {
+        let (info, now) = (&self.info, &self.snapshot);
+        let end = match now.state {
+            State::Ready => now.start.time,
+            state if state.is_final() => now.end_time,
+            _ => RunClock::new(info.clock).now(),
+        };
+        // The kernel engine's events have their period apart from their name, too.
+        let event = match (info.period_ns, info.event.split_once(':')) {
+            (Some(_), Some((name, _))) => name,
+            _ => &info.event,
+        };
+        RunStatus {
+            run: info.run,
+            engine: Engine::User.name(),
+            event: event.to_owned(),
+            program: self.program.clone(),
+            state: now.state,
+            error: now.error,
+            channels: u32::try_from(info.channels.len()).unwrap_or(u32::MAX),
+            readers: self.readers,
+            uid: self.owner.uid,
+            pid: self.owner.pid,
+            capacity: info.capacity,
+            limit: info.limit.filter(|limit| *limit != NO_LIMIT),
+            rows: now.head,
+            triggers: now.triggers,
+            missed: now.missed(),
+            period_ns: info.period_ns.unwrap_or(0),
+            elapsed_ns: end.saturating_sub(now.start.time),
+        }
+    }
+}
+
+/// Sleeps as readers in the owner's process do, and looks whether it is still there.
+struct Lifeline {
+    look: Look,
+    line: Arc<OwnedFd>,
+}
+
+impl Wake for Lifeline {
+    fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
+        let end = Instant::now() + timeout;
+        loop {
+            // Asked first: what the owner did before it went is in the ring then.
+            let gone = self.is_cut()?;
+            let now = ring.snapshot();
+            if now.head >= rows || now.state.is_final() {
+                return Ok(());
+            }
+            if gone {
+                return Err(io::Error::new(
+                    io::ErrorKind::BrokenPipe,
+                    "the owner of the run went away",
+                ));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.look.wait(ring, rows, left.min(LOOK_AFTER))?;
+        }
+    }
+}
+
+impl Lifeline {
+    /// Whether the other end is closed. It says nothing any more, so there is nothing else to be seen.
+    fn is_cut(&self) -> io::Result<bool> {
+        let at_once = Timespec::default();
+        let mut line = [PollFd::new(&*self.line, PollFlags::RDHUP)];
+        match poll(&mut line, Some(&at_once)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The thread of an owner that answers those who connect. It has nothing to do with the thread that makes rows.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Weak};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use rustix::event::{eventfd, poll, EventfdFlags, PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    accept_with, recv, send, sendmsg, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags,
+};
+use rustix::process::geteuid;
+
+use super::claim::Claim;
+use super::message::Message;
+use crate::engine::user::memfd::RingFile;
+use crate::info::RunInfo;
+use crate::rt;
+
+/// Connections at the same time.
+const VISITORS_MAX: usize = 256;
+/// Bytes of the thread's stack; they may be locked in memory.
+const STACK: usize = 256 * 1024;
+/// What a visitor sends who stays to read.
+pub const STAYS: u8 = b'r';
+
+/// What the thread tells.
+pub struct About {
+    /// The run.
+    pub info: RunInfo,
+    /// Its ring.
+    pub ring: Arc<RingFile>,
+}
+
+/// The thread. It ends, and closes all connections, when this is dropped.
+pub struct Post {
+    end: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Post {
+    /// Answers from now on.
+    pub fn new(claim: Claim, about: About) -> io::Result<Self> {
+        let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        let program = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+        let mut office = Office {
+            end: Arc::clone(&end),
+            // Given away as it is; the ring's own descriptor counts readers, this one does not.
+            ring: about.ring.fd().try_clone()?,
+            readers: Arc::downgrade(&about.ring),
+            info: about.info,
+            program: program.trim_end().to_owned(),
+            claim,
+            visitors: Vec::new(),
+        };
+        let thread = Builder::new().name("strobe-post".to_owned());
+        let thread = thread.stack_size(STACK).spawn(move || {
+            rt::block_signals();
+            office.work();
+        })?;
+        Ok(Post {
+            end,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Post {
+    fn drop(&mut self) {
+        // An eventfd can be written until it has counted to 2^64.
+        let _ = rustix::io::write(&*self.end, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// All that the thread has.
+struct Office {
+    end: Arc<OwnedFd>,
+    claim: Claim,
+    ring: OwnedFd,
+    readers: Weak<RingFile>,
+    info: RunInfo,
+    program: String,
+    visitors: Vec<Visitor>,
+}
+
+/// One connection.
+struct Visitor {
+    line: OwnedFd,
+    message: Vec<u8>,
+    sent: usize,
+    reads: bool,
+}
+
+impl Office {
+    fn work(&mut self) {
+        loop {
+            let mut fds = vec![
+                PollFd::new(&*self.end, PollFlags::IN),
+                PollFd::new(self.claim.socket(), PollFlags::IN),
+            ];
+            fds.extend(self.visitors.iter().map(Visitor::waits_for));
+            match poll(&mut fds, None) {
+                Ok(_) => {}
+                Err(Errno::INTR | Errno::NOMEM) => continue,
+                Err(_) => return,
+            }
+            let mut ready = fds.iter().map(|fd| !fd.revents().is_empty());
+            let (end, arrival) = (ready.next(), ready.next());
+            let ready: Vec<bool> = ready.collect();
+            if end == Some(true) {
+                return;
+            }
+            let mut ready = ready.into_iter();
+            let ring = &self.ring;
+            self.visitors
+                .retain_mut(|visitor| ready.next() != Some(true) || visitor.attend(ring));
+            if arrival == Some(true) {
+                self.receive();
+            }
+        }
+    }
+
+    /// Those who have arrived.
+    fn receive(&mut self) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        loop {
+            let line = match accept_with(self.claim.socket(), flags) {
+                Ok(line) => line,
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(Errno::AGAIN) => return,
+                // No more descriptors: it is not to be tried again at once.
+                Err(_) => return std::thread::sleep(Duration::from_millis(50)),
+            };
+            if !self.may(&line) || self.visitors.len() >= VISITORS_MAX {
+                continue;
+            }
+            let mut visitor = Visitor {
+                line,
+                message: Message::new(&self.info, &self.program, self.readers()).line(),
+                sent: 0,
+                reads: false,
+            };
+            if visitor.attend(&self.ring) {
+                self.visitors.push(visitor);
+            }
+        }
+    }
+
+    /// Whether who has connected may know.
+    fn may(&self, line: &OwnedFd) -> bool {
+        let uid = socket_peercred(line).map(|peer| peer.uid);
+        self.claim.shared() || uid.is_ok_and(|uid| uid.is_root() || uid == geteuid())
+    }
+
+    /// Readers here and in other processes.
+    fn readers(&self) -> u32 {
+        // The run itself has the ring, too.
+        let here = self.readers.strong_count().saturating_sub(1);
+        let elsewhere = self.visitors.iter().filter(|visitor| visitor.reads).count();
+        u32::try_from(here + elsewhere).unwrap_or(u32::MAX)
+    }
+}
+
+impl Visitor {
+    fn waits_for(&self) -> PollFd<'_> {
+        let more = self.sent < self.message.len();
+        let out = if more {
+            PollFlags::OUT
+        } else {
+            PollFlags::empty()
+        };
+        PollFd::new(&self.line, PollFlags::IN | out)
+    }
+
+    /// Hears and says what can be heard and said now; false if it has gone.
+    fn attend(&mut self, ring: &OwnedFd) -> bool {
+        let mut word = [0; 64];
+        match recv(&self.line, &mut word[..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return false,
+            Ok((count, _)) => self.reads |= word.iter().take(count).any(|byte| *byte == STAYS),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => return false,
+        }
+        while let Some(rest) = self
+            .message
+            .get(self.sent..)
+            .filter(|rest| !rest.is_empty())
+        {
+            let sent = match self.sent {
+                0 => send_with(&self.line, rest, ring),
+                _ => send(&self.line, rest, SendFlags::NOSIGNAL),
+            };
+            match sent {
+                Ok(count) => self.sent += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+}
+
+/// The descriptor goes with the first byte.
+fn send_with(line: &OwnedFd, bytes: &[u8], fd: &OwnedFd) -> Result<usize, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = [fd.as_fd()];
+    if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+        return Err(Errno::NOBUFS);
+    }
+    sendmsg(
+        line,
+        &[IoSlice::new(bytes)],
+        &mut control,
+        SendFlags::NOSIGNAL,
+    )
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The other end: a connection to the owner of a run. Nothing here waits longer than it was told to.
+
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    connect, recvmsg, socket_with, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage,
+    RecvFlags, SocketFlags, SocketType,
+};
+
+use super::attached::{Attached, Owner};
+use super::directory::Directory;
+use super::message::{Message, BYTES_MAX};
+
+/// Why there is no run.
+#[derive(Debug)]
+pub enum Error {
+    /// Nor a socket.
+    NoRun,
+    /// Only its socket is left.
+    Gone,
+    /// It was there, and has closed the connection.
+    HungUp(i32),
+    /// It is there, but does not say anything of use.
+    Silent { pid: i32, why: String },
+}
+
+/// A connection, on which nothing was said yet.
+pub struct Line {
+    fd: OwnedFd,
+    owner: Owner,
+}
+
+/// Whether somebody listens at the socket of this number, or may do so.
+pub fn is_alive(directory: &Directory, run: u32) -> bool {
+    !matches!(call(directory, run), Err(Errno::CONNREFUSED | Errno::NOENT))
+}
+
+fn call(directory: &Directory, run: u32) -> Result<OwnedFd, Errno> {
+    // An owner that is stopped does not accept: its backlog may be full, and then a blocking one would wait.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&fd, &directory.address(run)?)?;
+    Ok(fd)
+}
+
+impl Error {
+    /// What is left to say of who has hung up: it shows the door to this user, unless it has just ended.
+    pub fn or_ended(self, directory: &Directory, run: u32) -> Self {
+        match self {
+            Error::HungUp(_) if !is_alive(directory, run) => Error::NoRun,
+            Error::HungUp(pid) => silent(pid, "does not answer you; it belongs to another user"),
+            error => error,
+        }
+    }
+}
+
+impl Line {
+    /// To the owner of this run.
+    pub fn to(directory: &Directory, run: u32) -> Result<Self, Error> {
+        let fd = call(directory, run).map_err(|errno| match errno {
+            Errno::NOENT => Error::NoRun,
+            Errno::CONNREFUSED => Error::Gone,
+            Errno::AGAIN => silent(0, "does not answer: its owner is stopped"),
+            errno => silent(0, &format!("cannot be reached: {errno}")),
+        })?;
+        let peer = socket_peercred(&fd).map_err(|errno| silent(0, &errno.to_string()))?;
+        let owner = Owner {
+            pid: peer.pid.as_raw_nonzero().get(),
+            uid: peer.uid.as_raw(),
+        };
+        Ok(Line { fd, owner })
+    }
+
+    /// What the owner says, and its ring.
+    pub fn receive(self, until: Instant) -> Result<Attached, Error> {
+        let pid = self.owner.pid;
+        let (message, ring) = self.message(until)?;
+        let message = Message::parse(&message).map_err(|why| silent(pid, &why))?;
+        let attached = Attached::new(message, self.owner, ring, self.fd);
+        attached.map_err(|why| silent(pid, &why))
+    }
+
+    fn message(&self, until: Instant) -> Result<(Vec<u8>, OwnedFd), Error> {
+        let pid = self.owner.pid;
+        let (mut message, mut ring) = (Vec::new(), None);
+        let mut part = vec![0; 64 * 1024];
+        while message.last() != Some(&b'\n') {
+            self.wait(until)?;
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let mut parts = [IoSliceMut::new(&mut part)];
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let count = match recvmsg(&self.fd, &mut parts, &mut control, flags) {
+                Ok(received) => received.bytes,
+                Err(Errno::AGAIN | Errno::INTR) => continue,
+                Err(Errno::CONNRESET) => return Err(Error::HungUp(pid)),
+                Err(errno) => return Err(silent(pid, &errno.to_string())),
+            };
+            for told in control.drain() {
+                if let RecvAncillaryMessage::ScmRights(fds) = told {
+                    ring = ring.or(fds.last());
+                }
+            }
+            if count == 0 {
+                return Err(Error::HungUp(pid));
+            }
+            message.extend(part.iter().take(count));
+            if message.len() > BYTES_MAX {
+                return Err(silent(pid, "says too much"));
+            }
+        }
+        let ring = ring.ok_or_else(|| silent(pid, "does not hand out its ring"))?;
+        Ok((message, ring))
+    }
+
+    /// Until there is something to receive.
+    fn wait(&self, until: Instant) -> Result<(), Error> {
+        let pid = self.owner.pid;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).unwrap_or_default();
+            match poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&left)) {
+                Ok(0) => {
+                    return Err(silent(
+                        pid,
+                        "does not answer: its owner is stopped or very busy",
+                    ))
+                }
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(silent(pid, &errno.to_string())),
+            }
+        }
+    }
+}
+
+fn silent(pid: i32, why: &str) -> Error {
+    let why = match pid {
+        0 => why.to_owned(),
+        pid => format!("{why} (process {pid})"),
+    };
+    Error::Silent { pid, why }
+}

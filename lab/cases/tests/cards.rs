@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The same board file for both engines: the same names, and the same values.
+// lab: --module uio_pci_generic --file boards/edu-intx.toml
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use strobe::board::{Board, Policy, System};
+use strobe::channel::{Channel, Type};
+use strobe::engine::kernel::Control;
+use strobe::engine::user::{Settings, User, WaitMode};
+use strobe::engine::Source;
+use strobe::map::Region;
+use strobe::plan::{Plan, Step};
+use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
+use strobe_cases::{plan, Pace};
+use strobe_ring::{Missed, State};
+
+fn user(wait: WaitMode) -> User {
+    let board = Board::read(Path::new("/root/edu-intx.toml")).expect("a board");
+    let settings = Settings {
+        wait,
+        ..Settings::default()
+    };
+    User::new(settings).with_board(board)
+}
+
+/// The cards, in the order of their addresses.
+fn cards() -> Vec<PathBuf> {
+    let devices = fs::read_dir("/sys/bus/pci/devices").expect("a PCI bus");
+    let mut paths: Vec<PathBuf> = devices.flatten().map(|entry| entry.path()).collect();
+    paths.retain(|path| {
+        fs::read_to_string(path.join("device")).is_ok_and(|id| id.trim() == "0x11e8")
+    });
+    paths.sort();
+    assert_eq!(paths.len(), 2);
+    paths
+}
+
+/// Gives a card to a driver; it goes back to none at the end.
+struct Bound(PathBuf);
+
+impl Bound {
+    fn to(driver: &str, card: &Path) -> Bound {
+        fs::write(card.join("driver_override"), driver).expect("to choose a driver");
+        let address = card
+            .file_name()
+            .expect("an address")
+            .to_str()
+            .expect("a text");
+        fs::write("/sys/bus/pci/drivers_probe", address).expect("to probe");
+        let bound = card.join("driver").canonicalize().expect("a driver");
+        assert!(bound.ends_with(driver), "{bound:?}");
+        Bound(card.to_owned())
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        let address = self
+            .0
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let _ = fs::write(self.0.join("driver/unbind"), address);
+        let _ = fs::write(self.0.join("driver_override"), "\n");
+    }
+}
+
+fn set(output: &str, value: u64) -> Step {
+    Step::Write {
+        output: output.into(),
+        value,
+    }
+}
+
+/// One row of a run on `soft`.
+fn row(run: &dyn Source) -> Vec<u64> {
+    let mut reader = run.reader().expect("a reader");
+    run.start().expect("to start");
+    run.trigger(1).expect("to trigger");
+    let mut buffer = vec![0; reader.ring().row_words()];
+    let batch = reader.read(&mut buffer);
+    let row = batch.rows().next().expect("a row");
+    assert_eq!(row.status.fault(), None);
+    row.values.to_vec()
+}
+
+/// What both engines tell of a channel.
+fn about(channels: &[Channel]) -> Vec<(String, String, Type, u32, f64)> {
+    let one = |c: &Channel| (c.name.clone(), c.unit.clone(), c.kind, c.bits, c.scale);
+    channels.iter().map(one).collect()
+}
+
+#[test]
+fn both_engines_read_the_same_values_of_the_same_card() {
+    const WRITTEN: [u64; 4] = [0, 1, 0x1234_5678, 0xffff_ffff];
+    let file = Path::new("/root/edu-intx.toml");
+    let board = Board::read(file).expect("a board");
+    let text = fs::read_to_string(file).expect("its text");
+    let system = System::default();
+    system
+        .install(&board, &text, Policy::FilesOnly)
+        .expect("to install it");
+    let user = user(WaitMode::Block);
+
+    let card = Bound::to("strobe_board", &cards()[0]);
+    let control = Control::open().expect("the module");
+    let mut listed = control.catalogue().expect("a catalogue").channels;
+    listed.retain(|channel| channel.name.starts_with("edu."));
+    assert!(listed.len() >= 10, "{listed:?}");
+    let names: Vec<&str> = listed.iter().map(|channel| channel.name.as_str()).collect();
+    let plans = WRITTEN.map(|value| {
+        let mut plan = plan("soft", &names);
+        plan.steps.insert(0, set("edu.liveness", value));
+        plan
+    });
+    let of_kernel = plans
+        .each_ref()
+        .map(|plan| row(&control.create(plan).expect("a run")));
+    let error = user
+        .create(&plans[0])
+        .err()
+        .expect("the card is taken")
+        .to_string();
+    assert!(
+        error.contains("the driver strobe_board has card"),
+        "{error}"
+    );
+    drop(card);
+
+    let _card = Bound::to("uio_pci_generic", &cards()[0]);
+    let of_user = plans.each_ref().map(|plan| {
+        let run = user.create(plan).expect("a run");
+        assert_eq!(about(&run.info().channels), about(&listed));
+        row(&run)
+    });
+    assert_eq!(of_user, of_kernel);
+    let column = names
+        .iter()
+        .position(|name| *name == "edu.liveness")
+        .expect("a channel");
+    assert_eq!(
+        of_user.map(|row| row[column]),
+        WRITTEN.map(|value| !value & 0xffff_ffff)
+    );
+}
+
+#[test]
+fn each_interrupt_through_uio_makes_a_row_and_the_next_can_come() {
+    let path = &cards()[0];
+    let _card = Bound::to("uio_pci_generic", path);
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(path.join("resource0"));
+    let registers = Region::map(&file.expect("BAR 0"), 0, 4096, true).expect("its registers");
+    let (status, raise) = (registers.register(0x24, 4), registers.register(0x60, 4));
+    let (status, raise) = (status.expect("a register"), raise.expect("a register"));
+
+    let engine = user(WaitMode::Block);
+    let listener = engine
+        .create(&plan("edu.irq", &["edu.irq_status", "event.count"]))
+        .expect("a run");
+    let (mut reader, mut account) = begin(&listener);
+    // What is raised before the start is history.
+    raise.write(1);
+    listener.start().expect("to start");
+    for rows in 1..=10_000_u64 {
+        assert_eq!(status.read(), 0);
+        raise.write(2);
+        // It is acknowledged after the row; what is raised before that is merged with it.
+        until("the acknowledgement", || status.read() == 0);
+        if rows % 1000 == 0 {
+            read_now(&mut reader, &mut account);
+        }
+    }
+    listener.stop().expect("to stop");
+    read_now(&mut reader, &mut account);
+    let end = reader.snapshot();
+    account.settle(&end);
+    assert_eq!((end.head, end.missed(), account.lost), (10_000, 0, 0));
+    assert!(account.column(0).all(|status| status == 2));
+    let counts: Vec<u64> = account.column(1).collect();
+    assert!(
+        counts.windows(2).all(|w| w[1] == w[0] + 1),
+        "UIO has counted the same"
+    );
+}
+
+#[test]
+fn a_bit_of_a_register_is_waited_for_without_its_interrupt() {
+    let _card = Bound::to("uio_pci_generic", &cards()[0]);
+    let engine = user(WaitMode::Spin);
+    let listener = engine
+        .create(&plan("edu.irq", &["edu.irq_status"]))
+        .expect("a run");
+    let mut reader = listener.reader().expect("a reader");
+    listener.start().expect("to start");
+    let raiser = user(WaitMode::Block)
+        .create(&Plan {
+            steps: vec![set("edu.raise", 4)],
+            ..plan("soft", &[])
+        })
+        .expect("a run");
+    raiser.start().expect("to start");
+    // The second pause is longer than the wait spins.
+    for (rows, pause) in [(1, 0), (2, 300), (3, 1)] {
+        thread::sleep(Duration::from_millis(pause));
+        raiser.trigger(1).expect("to raise");
+        until_rows(&reader, rows);
+    }
+    listener.stop().expect("to stop");
+    let account = read_to_end(&mut reader, Pace::FAST);
+    assert_eq!(reader.snapshot().missed_by[Missed::Source as usize], 0);
+    assert!(account.column(0).eq([4, 4, 4]));
+}
+
+#[test]
+fn a_card_that_is_pulled_ends_the_run_and_what_was_read_stays() {
+    let paths = cards();
+    for (event, path) in [("timer:1ms", &paths[1]), ("edu2.irq", &paths[1])] {
+        let _card = Bound::to("uio_pci_generic", path);
+        let run = user(WaitMode::Block)
+            .create(&Plan {
+                ring: Some(1024),
+                ..plan(event, &["edu2.id"])
+            })
+            .expect("a run");
+        let mut reader = run.reader().expect("a reader");
+        run.start().expect("to start");
+        if event == "timer:1ms" {
+            until_rows(&reader, 10);
+        }
+        fs::write(path.join("remove"), "1").expect("to pull it");
+        until("its end", || reader.snapshot().state.is_final());
+        let end = reader.snapshot();
+        assert_eq!(
+            (end.state, end.error),
+            (State::Failed, -libc::ENODEV),
+            "{event}"
+        );
+        let account = read_to_end(&mut reader, Pace::FAST);
+        let good = account
+            .rows
+            .iter()
+            .filter(|row| row.status.fault().is_none());
+        assert!(good.clone().count() as u64 + end.errors == end.head);
+        assert!(
+            good.clone().all(|row| row.values[0] & 0xff == 0xed),
+            "{event}"
+        );
+        fs::write("/sys/bus/pci/rescan", "1").expect("to plug it in again");
+        until("the card", || path.exists());
+    }
+}
+
+#[test]
+fn what_a_card_cannot_do_is_said_with_the_remedy() {
+    let engine = user(WaitMode::Block);
+    let refused = |plan: &Plan| engine.create(plan).err().expect("a refusal").to_string();
+    let path = &cards()[0];
+    // Nobody has it: it is off.
+    let message = refused(&plan("soft", &["edu.id"]));
+    assert!(message.contains("is off; as root: echo 1"), "{message}");
+    fs::write(path.join("enable"), "1").expect("to switch it on");
+    for (plan, part) in [
+        (plan("edu.irq", &[]), "no UIO driver has card"),
+        (plan("edu.irq", &[]), "'1234 11e8'"),
+        (plan("edu.nothing", &[]), "there are"),
+        (plan("soft", &["edu.nothing"]), "edu has "),
+        (plan("soft", &["edu3.id"]), "there is no edu3, but"),
+        (
+            Plan {
+                steps: vec![set("edu.liveness", 1 << 32)],
+                ..plan("soft", &[])
+            },
+            "it has 32 bits",
+        ),
+    ] {
+        let message = refused(&plan);
+        assert!(message.contains(part), "{message}");
+    }
+    fs::write(path.join("enable"), "0").expect("to switch it off");
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The HPET's periodic interrupt in the user engine, against the kernel's count of interrupts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::Duration;
+
+use rustix::thread::{set_thread_uid, Uid};
+use strobe::engine::user::bell::bell;
+use strobe::engine::user::clock::RunClock;
+use strobe::engine::user::hpet::Hpet;
+use strobe::engine::user::trigger::{EventSource, Woken};
+use strobe::engine::user::WaitMode;
+use strobe::engine::Error;
+use strobe::engine::Source;
+use strobe::info::{Clock, RunInfo};
+use strobe::plan::Plan;
+use strobe_cases::account::record;
+use strobe_cases::{plan, Engine, User};
+use strobe_ring::{Missed, State};
+
+/// Interrupts of the HPET, as the kernel counts them, before this and after it: it says so only while they are
+/// on, so this switches them on, for one.
+fn interrupts() -> (u64, u64) {
+    let clock = RunClock::new(Clock::Monotonic);
+    let (_rope, mut bell) = bell().expect("a bell");
+    let mut mine = 0;
+    loop {
+        let mut source = Hpet::new(250_000_000, WaitMode::Block).expect("an HPET");
+        // This waits for the first one.
+        source.begin(&clock, clock.now()).expect("to begin");
+        let text = fs::read_to_string("/proc/interrupts").expect("the interrupts");
+        source.end();
+        let Woken::Trigger(trigger) = source.wait(&clock, &mut bell).expect("to wait") else {
+            panic!("nobody rang");
+        };
+        mine += trigger.count;
+        if trigger.count > 1 {
+            // A second one has come, before or after the text was made.
+            continue;
+        }
+        let line = text.lines().find(|line| line.contains("hpet"));
+        let (_, counts) = line
+            .and_then(|line| line.split_once(':'))
+            .expect("it is on");
+        let words = counts.split_whitespace();
+        let all: u64 = words.map_while(|word| word.parse::<u64>().ok()).sum();
+        return (all - mine, all);
+    }
+}
+
+/// Triggers, and what was missed, of a source that is ended after so many triggers.
+fn count(wait: WaitMode, triggers: u64) -> (u64, u64) {
+    let clock = RunClock::new(Clock::Monotonic);
+    let (rope, mut bell) = bell().expect("a bell");
+    let mut source = Hpet::new(1_000_000, wait).expect("an HPET");
+    source.begin(&clock, clock.now()).expect("to begin");
+    let (mut made, mut missed) = (0, 0);
+    thread::scope(|scope| {
+        while let Woken::Trigger(trigger) = source.wait(&clock, &mut bell).expect("to wait") {
+            made += 1;
+            missed += trigger.missed;
+            assert_eq!(trigger.count, made + missed);
+            if made == triggers {
+                // What has come by now is still to be read.
+                source.end();
+                let rope = rope.clone();
+                scope.spawn(move || {
+                    thread::sleep(Duration::from_millis(200));
+                    rope.ring();
+                });
+            }
+        }
+    });
+    (made, missed)
+}
+
+#[test]
+fn every_interrupt_is_a_trigger_or_missed_as_the_kernel_counts_them() {
+    for (wait, triggers) in [(WaitMode::Block, 10_000), (WaitMode::Spin, 2000)] {
+        let (_, before) = interrupts();
+        let (made, missed) = count(wait, triggers);
+        let counted = interrupts().0 - before;
+        println!("{wait}: {made} + {missed} of {counted} interrupts");
+        assert!(made >= triggers);
+        assert_eq!(made + missed, counted, "{wait}");
+    }
+}
+
+#[test]
+fn interrupts_make_rows_with_their_number() {
+    let run = User::open().run(&Plan {
+        limit: Some(500),
+        ..plan("hpet:1kHz", &["event.count", "clock.elapsed"])
+    });
+    let (account, end) = record(&run);
+    assert_eq!(end.state, State::Done);
+    assert_eq!(end.missed(), end.missed_by[Missed::Source as usize]);
+    for row in &account.rows {
+        assert_eq!(row.values[0], row.trigger + 1, "{row:?}");
+    }
+    assert_eq!(run.info().period_ns, Some(1_000_000));
+    let info = RunInfo {
+        start: end.start,
+        ..run.info().clone()
+    };
+    assert_eq!(info.first_due_ns(), None, "its phase is not known");
+    // Guest time: the HPET and the clock are of one machine, so 500 periods cannot take less.
+    let took = end.end_time - end.start.time;
+    assert!(took >= (end.triggers - 1) * 990_000, "{took} ns, {end:?}");
+}
+
+#[test]
+fn interrupts_before_the_beginning_are_forgotten() {
+    let clock = RunClock::new(Clock::Monotonic);
+    let (_rope, mut bell) = bell().expect("a bell");
+    let mut source = Hpet::new(1_000_000, WaitMode::Block).expect("an HPET");
+    source.begin(&clock, clock.now()).expect("to begin");
+    thread::sleep(Duration::from_millis(500));
+    source.end();
+    let begun = clock.now();
+    source.begin(&clock, begun).expect("to begin again");
+    match source.wait(&clock, &mut bell).expect("to wait") {
+        Woken::Trigger(trigger) => {
+            let possible = (clock.now() - begun) / 1_000_000 + 1;
+            assert!(
+                trigger.count <= possible,
+                "{trigger:?}, {possible} possible"
+            );
+            assert_eq!(
+                trigger.count,
+                trigger.missed + 1,
+                "it counts from the beginning"
+            );
+        }
+        Woken::Bell => panic!("nobody rang"),
+    }
+}
+
+#[test]
+fn a_timer_can_be_used_again_after_a_run() {
+    for _ in 0..20 {
+        let run = User::open().run(&Plan {
+            limit: Some(3),
+            ..plan("hpet:1kHz", &[])
+        });
+        record(&run);
+    }
+}
+
+fn refused(event: &str) -> String {
+    let refused = User::open().create(&plan(event, &[])).map(|_| ());
+    refused.expect_err("a refusal").to_string()
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_remedy() {
+    let late = User::open().create(&plan("hpet:64Hz", &["clock.late"]));
+    assert!(
+        matches!(late, Err(Error::Due { .. })),
+        "an HPET is never due"
+    );
+    assert!(refused("hpet:400ms").contains("take hpet:3Hz"));
+    assert!(refused("hpet:20kHz").contains("at most 10000"));
+    fs::set_permissions("/dev/hpet", fs::Permissions::from_mode(0o600)).expect("root");
+    let as_user = |period_ns| {
+        let said = thread::spawn(move || {
+            // Of this thread alone: the others of this process stay root.
+            set_thread_uid(Uid::from_raw(1000)).expect("to be a user");
+            Hpet::new(period_ns, WaitMode::Block).map(|_| ())
+        });
+        said.join().expect("an answer")
+    };
+    let said = as_user(15_625_000).expect_err("a device of root");
+    assert!(said.contains("/dev/hpet: no permission;"), "{said}");
+    fs::set_permissions("/dev/hpet", fs::Permissions::from_mode(0o666)).expect("root");
+    assert_eq!(as_user(15_625_000), Ok(()));
+    let said = as_user(15_384_615).expect_err("too fast for users");
+    assert!(
+        said.contains("65 Hz is more than the 64 Hz of /proc/sys/dev/hpet/max-user-freq"),
+        "{said}"
+    );
+    assert!(said.contains("sysctl dev.hpet.max-user-freq=65"), "{said}");
+}
+
+#[test]
+fn timers_run_out_and_come_back() {
+    let mut taken = Vec::new();
+    let said = loop {
+        match Hpet::new(15_625_000, WaitMode::Block) {
+            Ok(hpet) => taken.push(hpet),
+            Err(why) => break why,
+        }
+        assert!(taken.len() < 100, "so many timers");
+    };
+    println!("{} timers for programs", taken.len());
+    assert!(
+        !taken.is_empty() && said.contains("all its timers are used"),
+        "{said}"
+    );
+    drop(taken);
+    assert!(Hpet::new(15_625_000, WaitMode::Block).is_ok());
+}

@@ -199,3 +199,16 @@ fn manual_pages_and_completions_are_written_for_all_subcommands() {
     let usage = Command::new(assets).output().expect("the program runs");
     assert_eq!(usage.status.code(), Some(1));
 }
+
+#[test]
+fn a_uio_device_that_is_not_there_and_wrong_words_are_refused() {
+    let message = refusal(&["uio", "wait", "nowhere"]);
+    assert!(
+        message.starts_with("strobe: UIO device nowhere: no such device; there "),
+        "{message}"
+    );
+    for wrong in [["--count", "0"], ["--timeout", "soon"]] {
+        let message = refusal(&[&["uio", "wait", "nowhere"][..], &wrong].concat());
+        assert!(message.contains(wrong[0]), "{message}");
+    }
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! UIO: every interrupt is accounted for, by the library and by the user engine; a device that goes ends who uses it.
-// lab: --module uio_dummy --module uio_pci_generic
+//!
+//! A run that spins leaves nothing of its CPU to RCU's threads, unless they are above it.
+// lab: --module uio_dummy --module uio_pci_generic --append rcutree.kthread_prio=70
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
@@ -181,6 +183,27 @@ fn the_program_lists_devices_and_waits_for_them() {
     let waited = strobe(&["uio", "wait", DUMMY, "--timeout", "50ms"], 0);
     assert_eq!(waited.status.code(), Some(3), "{waited:?}");
     assert!(text(&waited.stderr).contains("no interrupt came in 50ms"));
+}
+
+#[test]
+fn the_driver_in_c_reads_what_the_device_says() {
+    let dummy = Dummy::silent(1_000_000);
+    dummy.allow_all();
+    let done = Command::new("uio_driver").arg("20").output();
+    let done = done.expect("uio_driver runs");
+    assert!(done.status.success(), "{done:?}");
+    let lines: Vec<&str> = text(&done.stdout).lines().collect();
+    let (last, lines) = lines.split_last().expect("lines");
+    assert_eq!(lines.len(), 20, "{lines:?}");
+    let mut before = 0;
+    for line in lines {
+        let words: Vec<&str> = line.split([' ', ':', ',']).collect();
+        let number = |at: usize| words[at].parse::<u64>().expect("a number");
+        let (count, events) = (number(1), number(7));
+        assert!(count > before && events >= count, "{line}");
+        before = count;
+    }
+    assert!(last.starts_with("20 interrupts, "), "{last}");
 }
 
 #[test]

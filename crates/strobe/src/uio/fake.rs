@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{mknodat, FileType, Mode, CWD};
+use rustix::fs::{mknodat, FileType, Mode, OFlags, CWD};
 use tempfile::TempDir;
 
 use super::Roots;
@@ -101,7 +102,11 @@ impl Fake {
 
 impl Node {
     fn open(path: &Path) -> Node {
-        let file = OpenOptions::new().read(true).write(true).open(path);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        // What was not written is an error, and not waited for.
+        options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+        let file = options.open(path);
         Node {
             path: path.to_owned(),
             file: file.expect("the device file"),

@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::DefaultTerminal;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use strobe::engine::kernel::Control;
 use strobe::engine::user::memfd::ReaderError;
@@ -131,10 +130,10 @@ impl Screen {
 
     /// The next key that means something; none if there was none for a while.
     fn key(&self) -> io::Result<Option<Key>> {
-        if self.leave.load(Ordering::Relaxed) || is_hung_up() {
+        if self.leave.load(Ordering::Relaxed) || is_hung_up_after(EVERY) {
             return Ok(Some(Key::Leave));
         }
-        let ready = match event::poll(EVERY) {
+        let ready = match event::poll(Duration::ZERO) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => false,
             ready => ready?,
         };
@@ -158,13 +157,18 @@ impl Screen {
     }
 }
 
-/// Whether the terminal has gone away, as one does whose window was closed; not every process is sent a
-/// SIGHUP then.
-fn is_hung_up() -> bool {
+/// Waits for a key. Answers whether the terminal has gone away, as one does whose window was closed: not every
+/// process is sent a SIGHUP then, and crossterm would read its end for ever.
+fn is_hung_up_after(time: Duration) -> bool {
     let stdin = io::stdin();
-    let mut poll = [PollFd::new(&stdin, PollFlags::empty())];
-    let at_once = Timespec::default();
-    matches!(rustix::event::poll(&mut poll, Some(&at_once)), Ok(1..))
+    let mut poll = [PollFd::new(&stdin, PollFlags::IN)];
+    let time = Timespec::try_from(time).unwrap_or_default();
+    // An error is a signal, or says nothing about the terminal.
+    let _ = rustix::event::poll(&mut poll, Some(&time));
+    let [terminal] = poll;
+    terminal
+        .revents()
+        .intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 impl Drop for Screen {

@@ -74,6 +74,35 @@ fn every_way_out_restores_the_terminal() {
 }
 
 #[test]
+fn a_terminal_that_goes_away_ends_the_view_without_a_signal() {
+    use rustix::pty::{grantpt, openpt, ptsname, unlockpt, OpenptFlags};
+    let dir = tempfile::tempdir().expect("a folder");
+    let _run = running(dir.path());
+    // Not the controlling terminal of anybody, so that nobody is sent a SIGHUP.
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    grantpt(&master).expect("the other side");
+    unlockpt(&master).expect("the other side");
+    let name = ptsname(&master, Vec::new()).expect("its name");
+    let line = rustix::fs::open(
+        name,
+        rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY,
+        rustix::fs::Mode::empty(),
+    );
+    let line = line.expect("the other side");
+    let side = || std::process::Stdio::from(line.try_clone().expect("a descriptor"));
+    let mut view = common::command(dir.path());
+    view.args(["watch", "user:1"])
+        .stdin(side())
+        .stdout(side())
+        .stderr(side());
+    let mut view = view.spawn().expect("the program");
+    let mut seen = [0; 1];
+    rustix::io::read(&master, &mut seen).expect("something is drawn");
+    drop((master, line));
+    until(|| view.try_wait().expect("its state"));
+}
+
+#[test]
 fn no_window_is_too_small() {
     let dir = tempfile::tempdir().expect("a folder");
     let _run = running(dir.path());
@@ -209,7 +238,7 @@ fn account(dir: &Path, is_watched: bool) -> Value {
     }
     let mut account: Value = serde_json::from_str(&json).expect("one JSON object");
     let account = account.as_object_mut().expect("an object");
-    for key in ["start_time_ns", "elapsed_s", "period_ns"] {
+    for key in ["start_time_ns", "elapsed_s", "period_ns", "usage"] {
         account.remove(key).expect("the key is there");
     }
     Value::Object(account.clone())

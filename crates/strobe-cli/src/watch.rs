@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use ratatui::DefaultTerminal;
+use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use strobe::engine::kernel::Control;
@@ -117,7 +117,8 @@ enum Key {
 
 /// The terminal while it is ours; whatever happens, it is given back as it was.
 struct Screen {
-    terminal: DefaultTerminal,
+    /// There until the end.
+    terminal: Option<DefaultTerminal>,
     leave: Arc<AtomicBool>,
 }
 
@@ -125,7 +126,15 @@ impl Screen {
     /// Takes the terminal. A panic gives it back before it says anything.
     fn new(leave: Arc<AtomicBool>) -> io::Result<Self> {
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
+        let terminal = Some(terminal);
         Ok(Screen { terminal, leave })
+    }
+
+    fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        match &mut self.terminal {
+            Some(terminal) => terminal.draw(render).map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// The next key that means something; none if there was none for a while.
@@ -175,7 +184,12 @@ impl Drop for Screen {
     fn drop(&mut self) {
         // A panic has done it already, and its message must not be written over.
         if !std::thread::panicking() {
-            ratatui::restore();
+            let restored = ratatui::try_restore();
+            let terminal = self.terminal.take();
+            if restored.is_err() {
+                // It is gone: dropping this would complain of that to nobody, and panic.
+                std::mem::forget(terminal);
+            }
         }
     }
 }
@@ -204,7 +218,7 @@ impl Watched {
         loop {
             self.figures.update(&mut self.reader);
             let figures = &self.figures;
-            screen.terminal.draw(|frame| view::draw(frame, figures))?;
+            screen.draw(|frame| view::draw(frame, figures))?;
             if screen.key()? == Some(Key::Leave) {
                 return Ok(self.figures.last_words());
             }

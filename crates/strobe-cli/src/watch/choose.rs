@@ -32,7 +32,7 @@ pub fn choose(screen: &mut Screen) -> io::Result<Option<Place>> {
         // Runs come and go; the mark stays on its run, if that is there.
         let index = places.iter().position(|place| Some(*place) == chosen);
         let index = index.or(Some(0)).filter(|_| !places.is_empty());
-        screen.terminal.draw(|frame| draw(frame, &runs, index))?;
+        screen.draw(|frame| draw(frame, &runs, index))?;
         let to = match screen.key()? {
             None => index,
             Some(Key::Leave) => return Ok(None),

@@ -24,8 +24,8 @@ build-host:
 build-guest:
 	@lab/guest-build
 
-run: build-kernel build-guest ## a demonstration in a guest
-	@lab/run --icount --device edu --file lab/demo.sh --out build/run -- sh demo.sh
+run: build      ## a demonstration of both engines: on this machine, and in a guest
+	@lab/demo
 
 test: build      ## every test, on the host and in guests
 	@lab/suite

@@ -17,8 +17,10 @@ strobe record --event edu.irq --read "$card" --rows 1000 \
 card_run=$!
 until grep -qs running /sys/class/strobe/run*/state; do sleep 0.1; done
 
-run strobe record --event timer:1kHz --set edu.liveness=1,edu.raise=1 --read clock.late --rows 1000 -o "$OUT/timer.arrows" ||
-	timer_status=$?
+say "# strobe record --event timer:1kHz --set edu.liveness=1,edu.raise=1 --read clock.late --rows 1000 -o timer.arrows --json"
+strobe record --event timer:1kHz --set edu.liveness=1,edu.raise=1 --read clock.late --rows 1000 \
+	-o "$OUT/timer.arrows" --json >"$OUT/timer.json" || timer_status=$?
+cat "$OUT/timer.json"
 card_status=0
 wait $card_run || card_status=$?
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cards of a board file: the same text as for the kernel engine, the same names, the same values. Registers
-//! are mapped through the PCI resource files; interrupts come through a UIO driver, or are not waited for: with
-//! [`WaitMode::Spin`] the event's `pending` register is looked at again and again.
+//! are mapped through the PCI resource files; interrupts come through a UIO driver. With `--wait spin` they are
+//! not waited for: the event's `pending` register is looked at again and again, and the driver only keeps the
+//! interrupt quiet meanwhile.
 
 use std::fs::{self, File};
 use std::io;
@@ -212,7 +213,7 @@ impl Card<'_> {
             let ids = ["vendor", "device"].map(|file| number(&self.path.join(file)).unwrap_or(0));
             format!(
                 "no UIO driver has card {}, and interrupts come through one; as root: modprobe uio_pci_generic, then \
-                 echo '{:04x} {:04x}' >/sys/bus/pci/drivers/uio_pci_generic/new_id; or use --wait spin",
+                 echo '{:04x} {:04x}' >/sys/bus/pci/drivers/uio_pci_generic/new_id",
                 self.address(),
                 ids[0],
                 ids[1]

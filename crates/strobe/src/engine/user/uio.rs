@@ -66,7 +66,7 @@ impl Provider for UioEvents {
 }
 
 /// Interrupts of a device. Those between two rows are one trigger, and the others are missed, by the source.
-struct Source {
+pub(super) struct Source {
     device: Device,
     wait: WaitMode,
     /// Whether the driver can enable interrupts: then some need it after each of them.
@@ -76,7 +76,7 @@ struct Source {
 }
 
 impl Source {
-    fn new(device: Device, wait: WaitMode) -> Self {
+    pub(super) fn new(device: Device, wait: WaitMode) -> Self {
         let count = u64::from(device.count());
         Source {
             device,
@@ -100,7 +100,8 @@ impl Source {
         }))
     }
 
-    fn enable(&mut self) -> io::Result<()> {
+    /// Lets the next interrupt come.
+    pub(super) fn enable(&mut self) -> io::Result<()> {
         if !self.has_control {
             return Ok(());
         }

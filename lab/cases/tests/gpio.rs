@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! GPIO lines in the user engine, against the account of the chip itself.
-// lab: --module lab_gpio
+//!
+//! A run that spins leaves nothing of its CPU to RCU's threads, unless they are above it.
+// lab: --module lab_gpio --append rcutree.kthread_prio=70
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -19,6 +21,7 @@ use strobe::event::Edge;
 use strobe::info::Clock;
 use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
+use strobe_cases::machine::pin;
 use strobe_cases::wave::Wave;
 use strobe_cases::{plan, Engine, Pace, User};
 use strobe_ring::{Missed, State};
@@ -136,9 +139,11 @@ fn what_was_queued_before_the_beginning_is_forgotten() {
 fn ten_thousand_edges_make_rows_or_are_missed() {
     // Short, for a kernel whose CPU is kept busy by a real-time thread complains after 20 s.
     for (wait, period_ns) in [(WaitMode::Block, PERIOD_NS), (WaitMode::Spin, 100_000)] {
+        let _pinned = pin(0);
         let wave = Wave::new(period_ns);
         let engine = user::User::new(Settings {
             wait,
+            cpu: Some(1),
             ..Settings::default()
         });
         let channels = ["event.time", "event.count", "gpio:lab/wave"];

@@ -39,8 +39,9 @@ check:           ## formatting, lints, sparse, checkpatch, shellcheck, licences,
 litmus:          ## the memory barriers, judged by herd7
 	@lab/litmus
 
-bench: build     ## costs in instructions, and ratios
+bench: build     ## costs in instructions, and beside others on this machine
 	@bench/run
+	@target/release/strobe-bench --into docs/performance.md
 
 sanitize:        ## later: the tests on KASAN, lockdep and KCSAN kernels
 	@lab/run --kernel debug -- true

@@ -277,6 +277,7 @@ impl NewRow<'_> {
     }
 
     /// The next channel failed: its value is 0, and the row's status names the first such channel.
+    #[inline] // or the row would have to lie in memory, where each value waits for the one before
     pub fn failed(&mut self) {
         if self.filled < self.values.len() {
             if self.fault == 0 {
@@ -294,10 +295,12 @@ impl NewRow<'_> {
             self.failed();
         }
         let live = self.live;
-        let resumed = if live.resumed { ROW_RESUMED } else { 0 };
-        let status = flags & ROW_FLAGS | resumed | self.fault << 32;
+        let mut status = flags & ROW_FLAGS | self.fault << 32;
+        if live.resumed {
+            live.resumed = false;
+            status |= ROW_RESUMED;
+        }
         self.row[STATUS].store(status, Ordering::Relaxed);
-        live.resumed = false;
         live.triggers = live.triggers.saturating_add(1);
         self.header[offset_of!(RingHeader, triggers) / 8].store(live.triggers, Ordering::Relaxed);
         if self.fault != 0 {

@@ -244,6 +244,7 @@ impl User {
                 bell,
                 requests,
                 start: 0,
+                late_after: period_ns.unwrap_or(u64::MAX),
                 usage,
                 usage_before: rt::Usage::default(),
             },

@@ -51,6 +51,8 @@ pub struct Service {
     pub requests: Receiver<Request>,
     /// When the run was started.
     pub start: u64,
+    /// From this long after it was due, ns, a row is flagged as late: the period of the source, if it has one.
+    pub late_after: u64,
     /// What the thread has cost from the start of the run to its end; written at its end.
     pub usage: Arc<Mutex<Usage>>,
     /// What it had cost before.
@@ -128,8 +130,8 @@ impl Service {
                 }
             }
         }
-        let late = match (trigger.due, self.source.period_ns()) {
-            (Some(due), Some(period)) if now.saturating_sub(due) >= period => ROW_LATE,
+        let late = match trigger.due {
+            Some(due) if now.saturating_sub(due) >= self.late_after => ROW_LATE,
             _ => 0,
         };
         row.commit(late);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the user engine and its ring cost on this machine, each beside the least that could do the same: a bare
+//! loop, a pipe, a copy of memory. What is compared is measured in turn, round by round, in one run.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use indicatif::ProgressBar;
+use serde::Serialize;
+
+mod consumer;
+mod moving;
+mod period;
+mod report;
+mod rows;
+mod words;
+
+/// Measures the user engine and its ring on this machine.
+///
+/// Exit status: 0 if all targets are met, 3 if one is not, 1 if something could not be measured.
+#[derive(Parser)]
+#[command(name = "strobe-bench")]
+struct Options {
+    /// Rounds of moving rows
+    #[arg(long, default_value_t = 9)]
+    rounds: u32,
+    /// Rows of a round
+    #[arg(long, default_value_t = 4_000_000)]
+    rows: u64,
+    /// How long each way to wait is measured at each rate, in seconds, in ten turns; 0: not at all
+    #[arg(long, default_value_t = 30)]
+    seconds: u32,
+    /// The two CPUs to work on: of the producer and of the consumer
+    #[arg(long, num_args = 2, default_values_t = [1, 0])]
+    cpus: Vec<usize>,
+    /// All figures, as JSON, instead of the table
+    #[arg(long)]
+    json: bool,
+    /// Puts the table into this document, between its marks
+    #[arg(long, value_name = "FILE")]
+    into: Option<PathBuf>,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+/// What this program runs as a process of its own.
+#[derive(Subcommand)]
+enum Part {
+    /// Reads a ring to its end, and says what it got.
+    #[command(hide = true)]
+    Ring {
+        /// The ring.
+        ring: i32,
+        /// Where to say how far it is.
+        progress: i32,
+        cpu: usize,
+        /// What a row's number is to be multiplied with to know its values.
+        step: u64,
+    },
+    /// Reads rows from its standard input, and says what it got.
+    #[command(hide = true)]
+    Pipe { cpu: usize },
+}
+
+/// Everything that was measured.
+#[derive(Serialize)]
+struct Figures {
+    machine: report::Machine,
+    moving: Vec<moving::Figure>,
+    engine: rows::Figure,
+    periods: Vec<period::Figure>,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(3),
+        Err(error) => {
+            eprintln!("strobe-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
+    match options.part {
+        Some(Part::Ring {
+            ring,
+            progress,
+            cpu,
+            step,
+        }) => return consumer::ring(ring, progress, cpu, step).map(|()| true),
+        Some(Part::Pipe { cpu }) => return consumer::pipe(cpu).map(|()| true),
+        None => {}
+    }
+    let &[producer, consumer] = options.cpus.as_slice() else {
+        return Err("--cpus: two CPUs are needed".into());
+    };
+    let before = report::Machine::before();
+    let turns = period::turns(options.seconds);
+    let bar = ProgressBar::new(u64::from(options.rounds) + turns);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let mut moving = moving::Measurement::default();
+    let mut engine = rows::Measurement::default();
+    for _ in 0..options.rounds {
+        moving.round(options.rows, producer, consumer)?;
+        engine.round(options.rows, producer, consumer)?;
+        bar.inc(1);
+    }
+    let periods = period::measure(options.seconds, producer, || bar.inc(1))?;
+    bar.finish_and_clear();
+    let figures = Figures {
+        machine: before.after(),
+        moving: moving.figures(),
+        engine: engine.figure(),
+        periods,
+    };
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&figures)?);
+    } else {
+        print!("{}", report::markdown(&figures));
+    }
+    if let Some(document) = &options.into {
+        report::write_into(document, &report::markdown(&figures))?;
+    }
+    Ok(report::met(&figures))
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The figures as a table for people.
+
+use std::error::Error;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+use strobe::engine::user::clock::monotonic;
+
+use crate::{moving, Figures};
+
+/// A row that is stamped, ten words of it read, stored and read by another process.
+const ROW_NS: f64 = 50.0;
+/// A row moved to another process.
+const MOVE_NS: f64 = 10.0;
+
+/// What all of it was measured on, and what else ran meanwhile.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Machine {
+    pub kernel: String,
+    pub cpu: String,
+    pub cpus: usize,
+    /// CPUs that were busy on average, of all of them; this program's own work is part of it.
+    pub busy: f64,
+    /// Share of the time that a hypervisor gave to others, in percent.
+    pub stolen_percent: f64,
+    #[serde(skip)]
+    begun: (u64, Ticks),
+}
+
+/// Of /proc/stat: idle and stolen, in 1/100 s. What is busy is seen at ticks only, which a timer may dodge.
+type Ticks = (u64, u64);
+
+impl Machine {
+    pub fn before() -> Machine {
+        let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let name = cpus
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"));
+        Machine {
+            kernel: rustix::system::uname()
+                .release()
+                .to_string_lossy()
+                .into_owned(),
+            cpu: name
+                .map_or("an unknown CPU", |name| {
+                    name.trim_start_matches([' ', '\t', ':'])
+                })
+                .to_owned(),
+            cpus: cpus
+                .lines()
+                .filter(|line| line.starts_with("processor"))
+                .count(),
+            begun: (monotonic(), ticks()),
+            ..Machine::default()
+        }
+    }
+
+    pub fn after(mut self) -> Machine {
+        let (time, (idle, stolen)) = (monotonic(), ticks());
+        let passed = (time - self.begun.0) as f64 / 1e9;
+        self.busy = self.cpus as f64 - (idle - self.begun.1 .0) as f64 / 100.0 / passed;
+        self.stolen_percent = (stolen - self.begun.1 .1) as f64 / passed / self.cpus.max(1) as f64;
+        self
+    }
+}
+
+fn ticks() -> Ticks {
+    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = stat.lines().next().unwrap_or_default();
+    let words = line.split_whitespace().skip(1);
+    let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+    let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+    (at(3) + at(4), at(7))
+}
+
+/// The least, the middle and the most of some rounds.
+fn range(rounds: &[f64]) -> (f64, f64, f64) {
+    let mut sorted = rounds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
+    (
+        at(0),
+        at(sorted.len() / 2),
+        at(sorted.len().saturating_sub(1)),
+    )
+}
+
+/// Whether all targets are met, by the median of the rounds.
+pub fn met(figures: &Figures) -> bool {
+    let ring = figures
+        .moving
+        .iter()
+        .find(|figure| figure.way == moving::RING);
+    ring.is_some_and(|ring| range(&ring.ns).1 <= MOVE_NS) && range(&figures.engine.ns).1 <= ROW_NS
+}
+
+/// The tables.
+pub fn markdown(figures: &Figures) -> String {
+    let mut text = String::new();
+    // Writing to a text cannot fail.
+    let _ = write(&mut text, figures);
+    text
+}
+
+fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
+    let machine = &figures.machine;
+    writeln!(
+        text,
+        "Linux {}, {} CPUs ({}), {:.1} of them busy on average, {:.1} % stolen by the hypervisor.\n",
+        machine.kernel, machine.cpus, machine.cpu, machine.busy, machine.stolen_percent
+    )?;
+    writeln!(
+        text,
+        "| a row, ns | least | median | most | x ring | target | met |"
+    )?;
+    writeln!(text, "| --- | --: | --: | --: | --: | --: | --: |")?;
+    let ring = figures
+        .moving
+        .iter()
+        .find(|figure| figure.way == moving::RING);
+    let ring = ring.map_or(f64::NAN, |figure| range(&figure.ns).1);
+    let mut line = |name: &str, rounds: &[f64], target: Option<f64>| {
+        let (least, median, most) = range(rounds);
+        let judged = target.map_or("- | -".to_owned(), |target| {
+            format!(
+                "<= {target} | {}",
+                if median <= target { "yes" } else { "no" }
+            )
+        });
+        writeln!(
+            text,
+            "| {name} | {least:.1} | {median:.1} | {most:.1} | {:.1} | {judged} |",
+            median / ring
+        )
+    };
+    for figure in &figures.moving {
+        let target = (figure.way == moving::RING).then_some(MOVE_NS);
+        line(figure.way, &figure.ns, target)?;
+    }
+    line(
+        "made, stamped, ten words read, and read",
+        &figures.engine.ns,
+        Some(ROW_NS),
+    )?;
+    let engine = &figures.engine;
+    writeln!(
+        text,
+        "\nRounds: {}; in the last line {} rows were made, {} of them lost to the reader, {} page faults.",
+        engine.ns.len(),
+        engine.rows,
+        engine.lost,
+        engine.faults
+    )?;
+    if figures.periods.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        text,
+        "\n| rate | | late p50, us | p99 | p99.9 | most | within 3 % | missed | CPU | faults |"
+    )?;
+    writeln!(
+        text,
+        "| --: | --- | --: | --: | --: | --: | --: | --: | --: | --: |"
+    )?;
+    for figure in &figures.periods {
+        let late = [5000, 9900, 9990, 10_000].map(|share| figure.late_at(share) as f64 / 1000.0);
+        writeln!(
+            text,
+            "| {} Hz | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.2} % | {} of {} | {:.1} % | {} |",
+            figure.rate,
+            figure.way,
+            late[0],
+            late[1],
+            late[2],
+            late[3],
+            100.0 * figure.in_band as f64 / figure.distances.max(1) as f64,
+            figure.missed,
+            figure.triggers,
+            figure.cpu_percent,
+            figure.faults
+        )?;
+    }
+    Ok(())
+}
+
+const BEGIN: &str = "<!-- host: begin -->";
+const END: &str = "<!-- host: end -->";
+
+/// Puts the tables between the marks of a document.
+pub fn write_into(document: &Path, tables: &str) -> Result<(), Box<dyn Error>> {
+    let text = fs::read_to_string(document)?;
+    let parts = text.split_once(BEGIN).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(END)?;
+        Some(format!("{before}{BEGIN}\n\n{tables}\n{END}{after}"))
+    });
+    let changed = parts.ok_or_else(|| format!("{}: no {BEGIN} and {END}", document.display()))?;
+    fs::write(document, changed)?;
+    Ok(())
+}

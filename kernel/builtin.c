@@ -17,6 +17,10 @@ static struct strobe_channel clock_channels[] = {
 		.name = "late", .unit = "ns", .cost_ns = 5,
 		.text = "from when the trigger was due to the row's stamp",
 		.reg = BUILTIN(STROBE_BUILTIN_LATE),
+	}, {
+		.name = "waited", .unit = "ns", .cost_ns = 5,
+		.text = "from the row's stamp to its first step, which may wait for a thread",
+		.reg = BUILTIN(STROBE_BUILTIN_WAITED),
 	},
 };
 

@@ -4,6 +4,7 @@
  * before anything is changed; the number of the file is installed last.
  */
 #include <linux/anon_inodes.h>
+#include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
@@ -26,8 +27,13 @@ static int check_config(struct strobe_create *c)
 {
 	if (strnlen(c->event, sizeof(c->event)) == sizeof(c->event))
 		return -EINVAL;
-	if (c->flags & ~(STROBE_DRY_RUN | STROBE_SHARED) || c->reserved)
+	if (c->flags & ~(STROBE_DRY_RUN | STROBE_SHARED))
 		return -EINVAL;
+	if (c->priority > STROBE_PRIORITY_MAX ||
+	    (c->priority > STROBE_PRIORITY_DEFAULT && !capable(CAP_SYS_NICE))) {
+		c->why = STROBE_WHY_PRIORITY;
+		return c->priority > STROBE_PRIORITY_MAX ? -EINVAL : -EPERM;
+	}
 	if (c->step_size < sizeof(struct strobe_step) || c->step_size > PAGE_SIZE)
 		return -EINVAL;
 	if (c->step_count > STROBE_STEPS_MAX) {
@@ -94,8 +100,6 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 		return fail_step(c, i, STROBE_WHY_NAME, -ENOENT);
 	if (step->value)
 		return fail_step(c, i, STROBE_WHY_STEP, -EINVAL);
-	if (channel->cost_class != STROBE_CLASS_HARD)
-		return fail_step(c, i, STROBE_WHY_CLASS, -EOPNOTSUPP);
 	if ((unsigned int)channel->reg.access == STROBE_BUILTIN_LATE &&
 	    run->source != STROBE_SOURCE_TIMER && !(run->event && run->event->has_due))
 		return fail_step(c, i, STROBE_WHY_DUE, -EOPNOTSUPP);
@@ -103,6 +107,11 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 		action->channel = channel;
 	else
 		strobe_register_compile(action, &channel->reg);
+	if (channel->cost_class != STROBE_CLASS_HARD) {
+		action->access = channel->cost_class == STROBE_CLASS_SLEEP ?
+			STROBE_BUILTIN_SLEEP : STROBE_BUILTIN_ASYNC;
+		run->is_slow = true;
+	}
 	action->plain = action->access == STROBE_ACCESS_MMIO32 && !action->field;
 	action->column = run->channels;
 	run->targets[i].channel = channel;
@@ -266,6 +275,9 @@ static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
 	run->id = ++last_run;
 	run->header->run = run->id;
 	run->is_shared = c->flags & STROBE_SHARED;
+	ret = strobe_slow_init(run, c->priority ?: STROBE_PRIORITY_DEFAULT);
+	if (ret)
+		goto devices;
 	run->sysfs = strobe_sysfs_add_run(run);
 	if (IS_ERR(run->sysfs)) {
 		ret = PTR_ERR(run->sysfs);

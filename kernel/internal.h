@@ -8,6 +8,8 @@
  *   run.c       life of a run; owner fd
  *   row.h       the hard path: one trigger becomes one row
  *   row.c       its less common ways; events of devices
+ *   slow.c      rows whose values come from a thread, or later
+ *   ticket.c    how the latter find their row
  *   timer.c     the event "timer"
  *   budget.c    what the hard path may take of a CPU
  *   ring.c      memory of the rows
@@ -42,13 +44,16 @@
 #error "strobe needs a 64-bit kernel: rows are 64-bit words stored at once"
 #endif
 
-/* Accesses of the built-in channels, and the end of a run's steps. */
+/* Accesses of the built-in channels, of slow ones, and the end of a run's steps. */
 enum strobe_builtin {
 	STROBE_BUILTIN_TIME	= 64,
 	STROBE_BUILTIN_ELAPSED,
 	STROBE_BUILTIN_LATE,
 	STROBE_BUILTIN_CPU,
 	STROBE_BUILTIN_CYCLES,
+	STROBE_BUILTIN_WAITED,
+	STROBE_BUILTIN_SLEEP,
+	STROBE_BUILTIN_ASYNC,
 	STROBE_BUILTIN_END,
 };
 
@@ -62,10 +67,10 @@ enum strobe_builtin {
  * @left: shift that drops what is above the field.
  * @right: shift that then drops what is below.
  * @column: of a channel.
- * @value: what to store.
+ * @value: what to store; of an async channel: where its value is awaited.
  * @io: MMIO and IO.
  * @mem: MEM64.
- * @channel: CALL, reads.
+ * @channel: CALL, SLEEP and ASYNC, reads.
  * @output: CALL, writes.
  *
  * Written while the run is created, then constant; read by the producer.
@@ -126,6 +131,9 @@ enum strobe_source {
  * @period: of the timer, ns.
  * @is_tai: times are CLOCK_TAI.
  * @source: kind of event.
+ * @is_slow: some channels are not ready at once.
+ * @slow: what such a run has besides; NULL for others. See slow.c, also for who
+ *	writes what follows in such a run.
  *
  * Written by the producer (one context at a time: the timer, the event's
  * handler, or a software trigger under @lock), by others only while it is
@@ -187,6 +195,8 @@ struct strobe_run {
 	u64				period;
 	bool				is_tai;
 	enum strobe_source		source;
+	bool				is_slow;
+	struct strobe_slow		*slow;
 
 	u64				head;
 	u64				triggers;
@@ -280,6 +290,23 @@ void strobe_run_fdinfo(struct seq_file *m, const struct strobe_run *run);
 void strobe_soft_trigger(struct strobe_run *run);
 void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
 
+/* slow.c; more in row.h */
+int strobe_slow_init(struct strobe_run *run, u32 priority);
+void strobe_slow_flush(struct strobe_run *run);
+void strobe_slow_settle(struct strobe_run *run);
+void strobe_slow_end(struct strobe_run *run);
+void strobe_slow_free(struct strobe_run *run);
+void strobe_slow_await(struct strobe_slow *slow);
+void strobe_slow_arrive(struct strobe_slow *slow, u16 column, u64 value, int error);
+
+/* ticket.c */
+void strobe_ticket_init(void);
+int strobe_ticket_take_place(struct strobe_slow *slow, u16 column);
+void strobe_ticket_free_place(u32 place);
+u64 strobe_ticket_new(u32 place);
+bool strobe_ticket_use(u64 number, u64 value, int error);
+void strobe_ticket_give_up(u32 place);
+
 /* timer.c */
 void strobe_timer_init(struct strobe_run *run);
 void strobe_timer_start(struct strobe_run *run);
@@ -309,8 +336,17 @@ int strobe_builtin_init(void);
 void strobe_builtin_exit(void);
 
 /* sim.c */
+bool strobe_sim_is_hit(u64 n);
+int strobe_sim_lock(struct strobe_channel *channel);
 int strobe_sim_init(void);
 void strobe_sim_exit(void);
+
+/* sim_slow.c */
+extern const struct strobe_channel_ops strobe_sim_slow_ops;
+extern const struct strobe_channel_ops strobe_sim_async_ops;
+extern const struct strobe_channel_ops strobe_sim_next_ops;
+void strobe_sim_slow_init(void);
+void strobe_sim_slow_reset(void);
 
 /* sysfs.c */
 int strobe_sysfs_init(void);

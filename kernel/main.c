@@ -130,6 +130,7 @@ static int __init strobe_init(void)
 	ret = strobe_sysfs_init();
 	if (ret)
 		return ret;
+	strobe_ticket_init();
 	ret = strobe_builtin_init();
 	if (ret)
 		goto sysfs;

@@ -154,8 +154,9 @@ static bool is_channel(const struct strobe_channel *channel)
 	    channel->cost_class > STROBE_CLASS_ASYNC)
 		return false;
 	if (channel->reg.access == STROBE_ACCESS_CALL)
-		return channel->ops && channel->ops->read;
-	return !strobe_register_check(&channel->reg);
+		return channel->ops && (channel->cost_class == STROBE_CLASS_ASYNC ?
+					(bool)channel->ops->begin : (bool)channel->ops->read);
+	return channel->cost_class == STROBE_CLASS_HARD && !strobe_register_check(&channel->reg);
 }
 
 static bool is_output(const struct strobe_output *output)

@@ -7,7 +7,18 @@
 #include "access.h"
 #include "row.h"
 
-static int read_step(struct strobe_run *run, const struct strobe_action *action,
+/**
+ * strobe_read_step() - read a channel that is ready at once.
+ * @run: the run.
+ * @action: the step.
+ * @now: the row's stamp.
+ * @due: when the trigger was due.
+ * @value: the word.
+ *
+ * Context: interrupts off.
+ * Return: 0 or the provider's errno.
+ */
+int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		     u64 now, u64 due, u64 *value)
 {
 	switch (action->access) {
@@ -24,6 +35,9 @@ static int read_step(struct strobe_run *run, const struct strobe_action *action,
 	case STROBE_BUILTIN_LATE:
 		*value = now - due;
 		return 0;
+	case STROBE_BUILTIN_WAITED:
+		*value = 0;
+		return 0;
 	case STROBE_BUILTIN_CPU:
 		*value = smp_processor_id();
 		return 0;
@@ -36,6 +50,20 @@ static int read_step(struct strobe_run *run, const struct strobe_action *action,
 	}
 }
 
+/**
+ * strobe_write_step() - write an output.
+ * @action: the step.
+ *
+ * Context: interrupts off.
+ */
+void strobe_write_step(const struct strobe_action *action)
+{
+	if (action->access == STROBE_ACCESS_CALL)
+		action->output->write(action->output, action->value);
+	else
+		strobe_access_write(action->access, action->io, action->value);
+}
+
 /*
  * One step that is not just a 32-bit register. A channel that fails leaves 0,
  * and its mark in the row's status. Returns words stored: 0 for an output.
@@ -46,13 +74,10 @@ static u32 other_step(struct strobe_run *run, const struct strobe_action *action
 	u64 word = 0;
 
 	if (action->write) {
-		if (action->access == STROBE_ACCESS_CALL)
-			action->output->write(action->output, action->value);
-		else
-			strobe_access_write(action->access, action->io, action->value);
+		strobe_write_step(action);
 		return 0;
 	}
-	if (unlikely(read_step(run, action, now, due, &word))) {
+	if (unlikely(strobe_read_step(run, action, now, due, &word))) {
 		word = 0;
 		if (!STROBE_ROW_FAULT(run->status))
 			run->status |= (u64)(action->column + 1) << 32;
@@ -100,14 +125,14 @@ void strobe_finish(struct strobe_run *run, u64 time)
 }
 
 /**
- * strobe_miss() - count triggers that make no row.
+ * strobe_count_missed() - as strobe_miss(), with no row open.
  * @run: the run.
  * @cause: why.
  * @count: how many.
  *
  * Context: hard, or with the producer silent; the caller is the only producer.
  */
-void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
+void strobe_count_missed(struct strobe_run *run, enum strobe_missed cause, u64 count)
 {
 	struct strobe_ring_header *header = run->header;
 
@@ -115,6 +140,30 @@ void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
 	WRITE_ONCE(header->missed[cause], header->missed[cause] + count);
 	WRITE_ONCE(header->triggers, run->triggers);
 	trace_strobe_missed(run->id, cause, count);
+}
+
+/**
+ * strobe_miss() - count triggers that make no row.
+ * @run: the run.
+ * @cause: why.
+ * @count: how many.
+ *
+ * Context: hard, or with triggers silent; the caller is their only source.
+ */
+void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
+{
+	if (run->slow)
+		strobe_slow_miss(run, cause, count);
+	else
+		strobe_count_missed(run, cause, count);
+}
+
+static void make_row(struct strobe_run *run, u64 now, u64 due)
+{
+	if (run->slow)
+		strobe_slow_row(run, now, due);
+	else
+		strobe_row(run, now, due);
 }
 
 /**
@@ -144,7 +193,7 @@ u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead)
 	}
 	if (run->booked && (s64)(start - run->slot) >= 0) {
 		run->booked = false;
-		strobe_row(run, now, due);
+		make_row(run, now, due);
 		spent = min(strobe_budget_clock() - start, strobe_rates.longest);
 		if (spent > run->row_ticks)
 			strobe_budget_charge(budget, start, spent - run->row_ticks);
@@ -176,7 +225,7 @@ void strobe_soft_trigger(struct strobe_run *run)
 	u64 now = ktime_get_ns();
 
 	trace_strobe_trigger(run, now);
-	strobe_row(run, now, now);
+	make_row(run, now, now);
 }
 
 /**

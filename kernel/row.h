@@ -51,6 +51,14 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
 			u64 now, u64 due);
 void strobe_finish(struct strobe_run *run, u64 time);
 u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
+int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
+		     u64 now, u64 due, u64 *value);
+void strobe_write_step(const struct strobe_action *action);
+void strobe_count_missed(struct strobe_run *run, enum strobe_missed cause, u64 count);
+
+/* slow.c: runs whose channels are not ready at once. */
+void strobe_slow_row(struct strobe_run *run, u64 now, u64 due);
+void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
 
 /*
  * Do the steps; the words of the channels go to @value. WRITE_ONCE for each:
@@ -69,36 +77,46 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64
 }
 
 /**
- * strobe_row() - make a row.
+ * strobe_take_row() - the place of the next row in the ring.
  * @run: the run; RUNNING.
- * @now: stamp, CLOCK_MONOTONIC, taken first thing in the handler.
- * @due: when the trigger was due, CLOCK_MONOTONIC; @now if unknown.
+ * @i: its number: run->head.
+ * @trigger: the trigger's: run->triggers.
+ * @time: its stamp, on the run's clock.
  *
  * Context: hard; the caller is the only producer.
+ * Return: the row; it exists when it is published.
  */
-static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due)
+static __always_inline u64 *strobe_take_row(struct strobe_run *run, u64 i, u64 trigger, u64 time)
 {
-	struct strobe_ring_header *header = run->header;
-	u64 i = run->head, trigger = run->triggers;
 	u64 *row = run->slots + (i & run->mask) * run->stride;
-	u64 time = now, status;
-
-	if (unlikely(run->is_tai))
-		time = ktime_mono_to_any(now, TK_OFFS_TAI);
 
 	/* A, pairs with D: whoever sees a word of row i sees head >= i. */
 	smp_wmb();
 	WRITE_ONCE(row[0], i);
 	WRITE_ONCE(row[1], trigger);
 	WRITE_ONCE(row[2], time);
-	strobe_steps(run, row + 4, now, due);
-	status = run->status;
+	return row;
+}
+
+/**
+ * strobe_publish() - readers may have the row now.
+ * @run: the run.
+ * @row: from strobe_take_row(), with all its values.
+ * @i: as given there.
+ * @trigger: as given there.
+ * @time: as given there.
+ * @status: its status.
+ *
+ * Context: interrupts off; the caller is the only producer.
+ */
+static __always_inline void strobe_publish(struct strobe_run *run, u64 *row, u64 i, u64 trigger,
+					   u64 time, u64 status)
+{
+	struct strobe_ring_header *header = run->header;
+
 	WRITE_ONCE(row[3], status);
-	if (unlikely(status)) {
-		run->status = 0;
-		if (STROBE_ROW_FAULT(status))
-			WRITE_ONCE(header->errors, header->errors + 1);
-	}
+	if (unlikely(STROBE_ROW_FAULT(status)))
+		WRITE_ONCE(header->errors, header->errors + 1);
 	run->triggers = trigger + 1;
 	run->head = i + 1;
 	WRITE_ONCE(header->triggers, trigger + 1);
@@ -113,6 +131,30 @@ static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due)
 		irq_work_queue(&run->wake);
 	if (unlikely(i + 1 == run->limit))
 		strobe_finish(run, time);
+}
+
+/**
+ * strobe_row() - make a row.
+ * @run: the run; RUNNING, its channels ready at once.
+ * @now: stamp, CLOCK_MONOTONIC, taken first thing in the handler.
+ * @due: when the trigger was due, CLOCK_MONOTONIC; @now if unknown.
+ *
+ * Context: hard; the caller is the only producer.
+ */
+static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due)
+{
+	u64 i = run->head, trigger = run->triggers;
+	u64 time = now, status;
+	u64 *row;
+
+	if (unlikely(run->is_tai))
+		time = ktime_mono_to_any(now, TK_OFFS_TAI);
+	row = strobe_take_row(run, i, trigger, time);
+	strobe_steps(run, row + 4, now, due);
+	status = run->status;
+	if (unlikely(status))
+		run->status = 0;
+	strobe_publish(run, row, i, trigger, time, status);
 }
 
 /**
@@ -134,7 +176,10 @@ static __always_inline u64 strobe_trigger(struct strobe_run *run, u64 now, u64 d
 	trace_strobe_trigger(run, now);
 	if (unlikely(!strobe_budget_admits(budget, start)))
 		return strobe_refused(run, now, due, overhead);
-	strobe_row(run, now, due);
+	if (unlikely(run->slow))
+		strobe_slow_row(run, now, due);
+	else
+		strobe_row(run, now, due);
 	spent = strobe_budget_clock() - start;
 	strobe_budget_charge(budget, start, min(spent, strobe_rates.longest) + overhead);
 	return unlikely(spent > run->slack) ? strobe_budget_hold(spent) : 0;

@@ -34,6 +34,7 @@
 static void free_run(struct strobe_run *run)
 {
 	strobe_ring_free(&run->ring);
+	strobe_slow_free(run);
 	kvfree(run->actions);
 	kvfree(run->steps);
 	kvfree(run->targets);
@@ -202,6 +203,7 @@ static void detach(struct strobe_run *run)
 		unlisten(run);
 		break;
 	}
+	strobe_slow_settle(run);
 }
 
 /* ---- devices: take them, give them back ---- */
@@ -330,6 +332,7 @@ static void end_run(struct strobe_run *run, u32 state, int error)
 	struct strobe_ring_header *header = run->header;
 
 	detach(run);
+	strobe_slow_end(run);
 	if (run->state < STROBE_DONE) {
 		WRITE_ONCE(header->error, error);
 		WRITE_ONCE(header->end_time, run_time(run, ktime_get_ns()));
@@ -468,6 +471,7 @@ static int trigger_some(struct strobe_run *run, u32 *count)
 			return run->state >= STROBE_DONE ? -ESHUTDOWN : -EBUSY;
 		scoped_guard(irqsave)
 			strobe_soft_trigger(run);
+		strobe_slow_flush(run);
 		--*count;
 	}
 	return 0;

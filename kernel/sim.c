@@ -66,7 +66,11 @@ static const s16 quarter_sine[SINE_LENGTH / 4 + 1] = {
  */
 static atomic64_t counter_reads, ramp_reads, sine_reads, noise_reads, latch;
 
-static bool is_hit(u64 n)
+/**
+ * strobe_sim_is_hit() - whether a fault is to hit.
+ * @n: number of the pulse or read.
+ */
+bool strobe_sim_is_hit(u64 n)
 {
 	unsigned int every = READ_ONCE(sim_every);
 
@@ -84,7 +88,7 @@ static int ramp_read(struct strobe_channel *channel, u64 *value)
 	u64 n = atomic64_fetch_inc(&ramp_reads);
 	unsigned long slow = min(READ_ONCE(sim_slow_ns), SLOW_MAX);
 
-	if (slow && is_hit(n)) {
+	if (slow && strobe_sim_is_hit(n)) {
 		u64 end = ktime_get_mono_fast_ns() + slow;
 
 		while ((s64)(ktime_get_mono_fast_ns() - end) < 0)
@@ -110,7 +114,7 @@ static int noise_read(struct strobe_channel *channel, u64 *value)
 	u64 n = atomic64_fetch_inc(&noise_reads);
 	u64 x = (n + 1) * 0x9E3779B97F4A7C15ULL + READ_ONCE(sim_seed);
 
-	if (READ_ONCE(sim_fail) && is_hit(n))
+	if (READ_ONCE(sim_fail) && strobe_sim_is_hit(n))
 		return -EIO;
 	x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
 	x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
@@ -129,12 +133,22 @@ static void latch_write(struct strobe_output *output, u64 value)
 	atomic64_set(&latch, value);
 }
 
-static int channel_lock(struct strobe_channel *channel);
-
-static const struct strobe_channel_ops counter_ops = { .lock = channel_lock, .read = counter_read };
-static const struct strobe_channel_ops ramp_ops = { .lock = channel_lock, .read = ramp_read };
-static const struct strobe_channel_ops sine_ops = { .lock = channel_lock, .read = sine_read };
-static const struct strobe_channel_ops noise_ops = { .lock = channel_lock, .read = noise_read };
+static const struct strobe_channel_ops counter_ops = {
+	.lock	= strobe_sim_lock,
+	.read	= counter_read,
+};
+static const struct strobe_channel_ops ramp_ops = {
+	.lock	= strobe_sim_lock,
+	.read	= ramp_read,
+};
+static const struct strobe_channel_ops sine_ops = {
+	.lock	= strobe_sim_lock,
+	.read	= sine_read,
+};
+static const struct strobe_channel_ops noise_ops = {
+	.lock	= strobe_sim_lock,
+	.read	= noise_read,
+};
 static const struct strobe_channel_ops latch_ops = { .read = latch_read };
 
 static struct strobe_channel sim_channels[] = {
@@ -153,10 +167,23 @@ static struct strobe_channel sim_channels[] = {
 	}, {
 		.name = "latch", .ops = &latch_ops, .cost_ns = 10,
 		.text = "what was last written to the output latch",
+	}, {
+		.name = "slow", .ops = &strobe_sim_slow_ops, .cost_class = STROBE_CLASS_SLEEP,
+		.cost_ns = 50000, .text = "one more at each read, which sleeps sim_sleep_us",
+	}, {
+		.name = "async", .ops = &strobe_sim_async_ops, .cost_class = STROBE_CLASS_ASYNC,
+		.cost_ns = 20000, .text = "one more at each read, arrives sim_async_ns later",
+	}, {
+		.name = "next", .ops = &strobe_sim_next_ops, .cost_class = STROBE_CLASS_ASYNC,
+		.cost_ns = 20, .text = "one more at each read, fetched before the next row",
 	},
 };
 
-static int channel_lock(struct strobe_channel *channel)
+/**
+ * strobe_sim_lock() - a run takes a channel.
+ * @channel: which.
+ */
+int strobe_sim_lock(struct strobe_channel *channel)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(sim_channels); i++)
 		if (sim_channels[i].users)
@@ -165,6 +192,7 @@ static int channel_lock(struct strobe_channel *channel)
 	atomic64_set(&ramp_reads, 0);
 	atomic64_set(&sine_reads, 0);
 	atomic64_set(&noise_reads, 0);
+	strobe_sim_slow_reset();
 	return 0;
 }
 
@@ -201,7 +229,7 @@ static enum hrtimer_restart pulse_fire(struct hrtimer *timer)
 {
 	u64 now = ktime_get_ns(), due = pulse.due, lost = pulse.lost;
 	unsigned int burst = 0;
-	bool hit = is_hit(++pulse.count);
+	bool hit = strobe_sim_is_hit(++pulse.count);
 
 	if (unlikely(pulse.count == READ_ONCE(sim_vanish)))
 		schedule_work(&vanish_work);
@@ -219,7 +247,7 @@ static enum hrtimer_restart pulse_fire(struct hrtimer *timer)
 	if (pulse.due <= now)
 		pulse.lost = div64_u64(now - pulse.due, pulse.period) + 1;
 	pulse.due += pulse.lost * pulse.period;
-	pulse.late = is_hit(pulse.count + 1) ? READ_ONCE(sim_late_ns) : 0;
+	pulse.late = strobe_sim_is_hit(pulse.count + 1) ? READ_ONCE(sim_late_ns) : 0;
 	hrtimer_set_expires(timer, ns_to_ktime(pulse.due + pulse.late));
 	return HRTIMER_RESTART;
 }
@@ -313,6 +341,7 @@ MODULE_PARM_DESC(sim, "simulator is plugged in (default Y)");
  */
 int strobe_sim_init(void)
 {
+	strobe_sim_slow_init();
 	INIT_WORK(&vanish_work, vanish);
 	hrtimer_setup(&pulse.timer, pulse_fire, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
 	scoped_guard(mutex, &plug_lock)

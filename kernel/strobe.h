@@ -85,21 +85,33 @@ struct strobe_register {
 };
 
 /**
- * struct strobe_channel_ops - what a channel can do. All but @read optional.
+ * struct strobe_channel_ops - what a channel can do. All but @read optional; of
+ * class ASYNC all but @begin.
  * @prepare: a run wants to use the channel: set the hardware up, or refuse
  *	with an errno (-EBUSY if another use excludes it). Process.
  * @lock: the channel is in use from now on: once for each @prepare. An errno
  *	refuses, too. Process.
  * @unlock: one use less. Process.
- * @read: fetch the value; not used for channels that are registers. An errno
- *	makes the word 0 and sets the row's fault. Hard; runs that share the
- *	channel may call it on several CPUs at once.
+ * @read: fetch the value; not used for channels that are registers, nor for
+ *	those of class ASYNC. An errno makes the word 0 and sets the row's fault.
+ *	Runs that share the channel may call it on several CPUs at once. Hard; of
+ *	class SLEEP: in the thread of the run, and may sleep, but not for good:
+ *	who stops the run waits for it.
+ * @begin: class ASYNC: let the hardware fetch the value, which arrives by
+ *	strobe_complete() with this ticket, at once or at any time later. An errno
+ *	makes the word 0 and sets the row's fault. Hard.
+ * @fetch: class ASYNC, for hardware that does not say when it is ready: fetch
+ *	the value that was begun; called before the next row, or when the run
+ *	pauses or ends. The ticket is 0 then, and what @begin returns does not
+ *	matter: errno of this one, as of @read. Hard.
  */
 struct strobe_channel_ops {
 	int  (*prepare)(struct strobe_channel *channel);
 	int  (*lock)(struct strobe_channel *channel);
 	void (*unlock)(struct strobe_channel *channel);
 	int  (*read)(struct strobe_channel *channel, u64 *value);
+	int  (*begin)(struct strobe_channel *channel, u64 ticket);
+	int  (*fetch)(struct strobe_channel *channel, u64 *value);
 };
 
 /**
@@ -111,7 +123,7 @@ struct strobe_channel_ops {
  * @offset: IEEE 754 binary64, as bits.
  * @type: enum strobe_type.
  * @bits: significant bits; 0 means those of the register, or 64.
- * @cost_class: enum strobe_class; only STROBE_CLASS_HARD for now.
+ * @cost_class: enum strobe_class; registers are STROBE_CLASS_HARD.
  * @cost_ns: rough time of one read.
  * @reg: the register, if the channel is one.
  * @ops: operations; NULL if the register needs none.
@@ -251,6 +263,8 @@ int __strobe_device_register(struct strobe_device *device, struct module *owner)
 #define strobe_device_register(device) \
 	__strobe_device_register(device, THIS_MODULE)
 void strobe_device_unregister(struct strobe_device *device);
+
+bool strobe_complete(u64 ticket, u64 value, int error);
 
 void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed);
 

@@ -52,6 +52,9 @@
 #define STROBE_STEPS_MAX	1024
 /* Rows of one ring, at most; memory is bounded separately. */
 #define STROBE_CAPACITY_MAX	(1ULL << 32)
+/* SCHED_FIFO priority of a run's thread: the highest, and if none is given. */
+#define STROBE_PRIORITY_MAX	99U
+#define STROBE_PRIORITY_DEFAULT	60U
 /* Shortest and longest period of the timer event, in nanoseconds. */
 #define STROBE_PERIOD_MIN	1000ULL
 #define STROBE_PERIOD_MAX	3600000000000ULL
@@ -113,7 +116,8 @@ enum strobe_state {
  * enum strobe_missed - why a trigger made no row; indexes a header's missed[].
  * @STROBE_MISSED_OVERRUN: grid points of a timer that had passed before the
  *	timer was served: the machine was late.
- * @STROBE_MISSED_BUSY: the row before was still unfinished.
+ * @STROBE_MISSED_BUSY: the row before was still unfinished; also a row that was
+ *	given up because its values did not come before the run paused or ended.
  * @STROBE_MISSED_THROTTLED: interrupts of strobe would have taken more than
  *	their budget of this CPU.
  * @STROBE_MISSED_SOURCE: triggers that the source itself reports it could not
@@ -429,7 +433,7 @@ struct strobe_step {
  *	belongs (EINVAL); @fault_step.
  * @STROBE_WHY_NAME: no such channel or output (ENOENT); @fault_step.
  * @STROBE_WHY_CLASS: this channel cannot be read on that event (EOPNOTSUPP);
- *	@fault_step.
+ *	@fault_step. Not used by this version.
  * @STROBE_WHY_BUSY: another run's use of the channel or output excludes this
  *	one (EBUSY), @fault_step; or 64 runs have this event already.
  * @STROBE_WHY_VALUE: value wider than the output (ERANGE); @fault_step.
@@ -442,6 +446,8 @@ struct strobe_step {
  *	parameter ring_bytes_max (ENOSPC).
  * @STROBE_WHY_PROVIDER: the channel's provider refused; the errno is its own;
  *	@fault_step.
+ * @STROBE_WHY_PRIORITY: priority beyond STROBE_PRIORITY_MAX (EINVAL), or beyond
+ *	STROBE_PRIORITY_DEFAULT without CAP_SYS_NICE (EPERM).
  */
 enum strobe_why {
 	STROBE_WHY_NONE		= 0,
@@ -458,6 +464,7 @@ enum strobe_why {
 	STROBE_WHY_CLOCK	= 11,
 	STROBE_WHY_MEMORY	= 12,
 	STROBE_WHY_PROVIDER	= 13,
+	STROBE_WHY_PRIORITY	= 14,
 };
 
 /**
@@ -474,6 +481,8 @@ enum strobe_why {
  * @step_count: steps in it; rows without a channel are allowed.
  * @step_size: sizeof(struct strobe_step).
  * @clock: CLOCK_MONOTONIC (1) or CLOCK_TAI (11); 0 means CLOCK_MONOTONIC.
+ * @priority: SCHED_FIFO priority of the thread that a run with sleep channels
+ *	has; 0: STROBE_PRIORITY_DEFAULT.
  *
  * Out, on success and (as far as known) on failure:
  * @fd: owner fd; -1 if none was made.
@@ -482,7 +491,6 @@ enum strobe_why {
  * @why: enum strobe_why.
  * @channels: values in a row.
  * @row_stride: bytes from row to row.
- * @reserved: 0.
  * @ring_bytes: what a reader maps, header included.
  * @cost_ns: rough time the steps of one row take.
  */
@@ -504,7 +512,7 @@ struct strobe_create {
 	__u32		why;
 	__u32		channels;
 	__u32		row_stride;
-	__u32		reserved;
+	__u32		priority;
 	__aligned_u64	ring_bytes;
 	__aligned_u64	cost_ns;
 };

@@ -40,6 +40,8 @@ pub struct Plan {
     pub limit: Option<u64>,
     /// Clock of all times.
     pub clock: Clock,
+    /// SCHED_FIFO priority of the thread that serves the run, if it has one; `None`: the engine's choice.
+    pub priority: Option<u8>,
     /// Whether anybody who can see the run may read its ring.
     pub shared: bool,
 }
@@ -53,6 +55,7 @@ impl Plan {
             ring: None,
             limit: None,
             clock: Clock::Monotonic,
+            priority: None,
             shared: false,
         }
     }

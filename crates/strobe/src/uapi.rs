@@ -21,6 +21,9 @@ pub const UNIT_SIZE: usize = 16;
 pub const TEXT_SIZE: usize = 80;
 /// Steps of one run, at most.
 pub const STEPS_MAX: usize = 1024;
+/// SCHED_FIFO priority of a run's thread: the highest, and if none is given.
+pub const PRIORITY_MAX: u8 = 99;
+pub const PRIORITY_DEFAULT: u8 = 60;
 /// Rows of one ring, at most.
 pub const CAPACITY_MAX: u64 = 1 << 32;
 /// "limit" of a run that goes on until it is stopped.
@@ -68,6 +71,7 @@ pub mod why {
     pub const CLOCK: u32 = 11;
     pub const MEMORY: u32 = 12;
     pub const PROVIDER: u32 = 13;
+    pub const PRIORITY: u32 = 14;
 }
 
 /// What `STROBE_CONTROL` does.
@@ -203,7 +207,7 @@ pub struct Create {
     pub why: u32,
     pub channels: u32,
     pub row_stride: u32,
-    pub reserved: u32,
+    pub priority: u32,
     pub ring_bytes: u64,
     pub cost_ns: u64,
 }
@@ -227,7 +231,7 @@ impl Create {
         why: 0,
         channels: 0,
         row_stride: 0,
-        reserved: 0,
+        priority: 0,
         ring_bytes: 0,
         cost_ns: 0,
     };

@@ -14,7 +14,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 const PARAMETERS: &str = "/sys/module/strobe/parameters";
 
 /// What the simulator is loaded with.
-const WELL: [(&str, u64); 9] = [
+const WELL: [(&str, u64); 12] = [
     ("sim_pulse_ns", 1_000_000),
     ("sim_seed", 1),
     ("sim_every", 100),
@@ -24,6 +24,9 @@ const WELL: [(&str, u64); 9] = [
     ("sim_burst", 0),
     ("sim_drop", 0),
     ("sim_vanish", 0),
+    ("sim_sleep_us", 50),
+    ("sim_async_ns", 20_000),
+    ("sim_async_fault", 0),
 ];
 
 /// The kernel's simulator: well and plugged in when this is made, and again
@@ -42,6 +45,14 @@ impl Sim {
         fs::write(Path::new(PARAMETERS).join(name), value.to_string())
             .unwrap_or_else(|why| panic!("{name}={value}: {why}"));
         self
+    }
+
+    /// What a parameter of the module is.
+    pub fn parameter(name: &str) -> u64 {
+        let text = fs::read_to_string(Path::new(PARAMETERS).join(name));
+        let text = text.unwrap_or_else(|why| panic!("{name}: {why}"));
+        let value = text.trim().parse();
+        value.unwrap_or_else(|_| panic!("{name} is {text}"))
     }
 
     /// Plugs it in or unplugs it.

@@ -49,7 +49,7 @@ structures! {
     Create = 160 {
         size: u32, flags: u32, event: [u8; 64], period_ns: u64, capacity: u64, limit: u64,
         steps: u64, step_count: u32, step_size: u32, clock: u32, fd: i32, run: u32,
-        fault_step: u32, why: u32, channels: u32, row_stride: u32, reserved: u32,
+        fault_step: u32, why: u32, channels: u32, row_stride: u32, priority: u32,
         ring_bytes: u64, cost_ns: u64
     }
     /// `struct strobe_control`.

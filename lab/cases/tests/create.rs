@@ -22,6 +22,7 @@ mod why {
     pub const CAPACITY: u32 = 10;
     pub const CLOCK: u32 = 11;
     pub const MEMORY: u32 = 12;
+    pub const PRIORITY: u32 = 14;
 }
 
 const UNMAPPED: usize = 0x1000;
@@ -122,7 +123,7 @@ fn wrong_fields() -> Vec<Wrong> {
         field("clock REALTIME", EINVAL, why::CLOCK, |c| c.clock = 5),
         field("clock 12", EINVAL, why::CLOCK, |c| c.clock = 12),
         field("clock -1", EINVAL, why::CLOCK, |c| c.clock = u32::MAX),
-        field("reserved", EINVAL, why::NONE, |c| c.reserved = 1),
+        field("priority 100", EINVAL, why::PRIORITY, |c| c.priority = 100),
         field("1025 steps", EINVAL, why::STEPS, |c| c.step_count = 1025),
         field("4 G steps", EINVAL, why::STEPS, |c| c.step_count = u32::MAX),
         field("step_size 0", EINVAL, why::NONE, |c| c.step_size = 0),

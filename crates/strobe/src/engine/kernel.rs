@@ -175,6 +175,7 @@ impl Control {
             period_ns,
             capacity: plan.capacity().unwrap_or(0),
             limit: plan.limit.unwrap_or(uapi::NO_LIMIT),
+            priority: plan.priority.map_or(0, u32::from),
             clock: match plan.clock {
                 Clock::Monotonic => strobe_ring::layout::CLOCK_MONOTONIC,
                 Clock::Tai => CLOCK_TAI,
@@ -241,6 +242,7 @@ impl Control {
             why::CAPACITY => Error::Capacity(answer.capacity),
             why::MEMORY => Error::Memory(answer.ring_bytes),
             why::PROVIDER => Error::Provider { object, source },
+            why::PRIORITY => Error::Priority(plan.priority.unwrap_or(0)),
             why::STEP | why::CLOCK => self.other_version("STROBE_CREATE", errno),
             _ => match errno {
                 Errno::NOMEM => Error::NoMemory(answer.ring_bytes),

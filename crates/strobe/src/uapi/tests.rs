@@ -73,7 +73,7 @@ fn facts() -> Facts {
         capacity = "capacity", limit = "limit", steps = "steps", step_count = "step_count",
         step_size = "step_size", clock = "clock", fd = "fd", run = "run",
         fault_step = "fault_step", why = "why", channels = "channels",
-        row_stride = "row_stride", reserved = "reserved", ring_bytes = "ring_bytes",
+        row_stride = "row_stride", priority = "priority", ring_bytes = "ring_bytes",
         cost_ns = "cost_ns",
     });
     structure!(f, Control, "strobe_control", {
@@ -96,6 +96,8 @@ fn facts() -> Facts {
         "STROBE_UNIT_SIZE" = UNIT_SIZE as u32,
         "STROBE_TEXT_SIZE" = TEXT_SIZE as u32,
         "STROBE_STEPS_MAX" = STEPS_MAX as u32,
+        "STROBE_PRIORITY_MAX" = u32::from(PRIORITY_MAX),
+        "STROBE_PRIORITY_DEFAULT" = u32::from(PRIORITY_DEFAULT),
         "STROBE_CAPACITY_MAX" = CAPACITY_MAX,
         "STROBE_NO_LIMIT" = NO_LIMIT,
         "STROBE_KIND_DEVICE" = kind::DEVICE,
@@ -122,6 +124,7 @@ fn facts() -> Facts {
         "STROBE_WHY_CLOCK" = why::CLOCK,
         "STROBE_WHY_MEMORY" = why::MEMORY,
         "STROBE_WHY_PROVIDER" = why::PROVIDER,
+        "STROBE_WHY_PRIORITY" = why::PRIORITY,
         "STROBE_STATUS" = control_op::STATUS,
         "STROBE_START" = control_op::START,
         "STROBE_PAUSE" = control_op::PAUSE,

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Runs with channels that are not ready at once: their values come from a
+ * thread that may sleep (class "sleep"), or later, from wherever the provider
+ * has them (class "async").
+ *
+ * Such a run has one open row at most: the trigger is stamped and numbered in
+ * hard interrupt context as always, the row takes its place in the ring, and it
+ * is published when its last value is there. Rows so stay whole and in order. A
+ * trigger that finds a row open is missed, as busy, and is counted when that
+ * row is published: at any time triggers = rows + missed.
+ *
+ *	trigger --open--> steps --> [values arrive] --> [fetch] --> published
+ *	                  by the thread, if a channel needs one;
+ *	                  else by the trigger itself
+ *
+ * A channel with a function to fetch has its value fetched just before the next
+ * row begins, or when the run pauses or ends. What has not arrived by then is
+ * given up with the row, whose trigger is missed as busy.
+ *
+ * Locks: that of a ticket (see ticket.c), then slow->lock; both raw, for hard
+ * interrupt context.
+ */
+#include <linux/cleanup.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <uapi/linux/sched/types.h>
+
+#include "access.h"
+#include "row.h"
+
+/**
+ * struct strobe_slow - what a run with slow channels has besides.
+ * @run: whose it is.
+ * @lock: protects all that follows, and the run's head, triggers and missed
+ *	counts.
+ * @thread: does the steps, if one of them may sleep; else NULL. Constant while
+ *	triggers may come.
+ * @idle: where others wait for the thread to be done with the steps; woken by
+ *	the thread only.
+ * @fetches: channels whose value is fetched before the next row. Constant.
+ * @wanted: the thread has steps to do. Set by the trigger, taken by the thread.
+ * @open: a row is open.
+ * @stepping: its steps are going on. Set by the trigger, cleared by who does
+ *	them.
+ * @awaited: values that have not arrived yet.
+ * @row: the open row, in the ring.
+ * @now: its stamp, CLOCK_MONOTONIC.
+ * @time: its stamp on the run's clock.
+ * @due: when it was due, CLOCK_MONOTONIC.
+ * @began: when its steps began, CLOCK_MONOTONIC.
+ * @status: its status, so far.
+ * @missed: triggers that were missed while it is open.
+ */
+struct strobe_slow {
+	struct strobe_run	*run;
+	raw_spinlock_t		lock;	/* see above */
+	struct task_struct	*thread;
+	wait_queue_head_t	idle;
+	u32			fetches;
+	bool			wanted;
+	bool			open;
+	bool			stepping;
+	u32			awaited;
+	u64			*row;
+	u64			now;
+	u64			time;
+	u64			due;
+	u64			began;
+	u64			status;
+	u64			missed[STROBE_MISSED_CAUSES];
+};
+
+/* ---- the open row; under slow->lock ---- */
+
+static void fail(struct strobe_slow *slow, u16 column)
+{
+	u32 fault = STROBE_ROW_FAULT(slow->status);
+
+	if (!fault || column + 1 < fault)
+		slow->status = (u32)slow->status | (u64)(column + 1) << 32;
+}
+
+static void store(struct strobe_slow *slow, u16 column, u64 value, int error)
+{
+	if (error)
+		fail(slow, column);
+	WRITE_ONCE(slow->row[4 + column], error ? 0 : value);
+}
+
+static void count_missed(struct strobe_slow *slow)
+{
+	for (int cause = 0; cause < STROBE_MISSED_CAUSES; cause++) {
+		if (slow->missed[cause])
+			strobe_count_missed(slow->run, cause, slow->missed[cause]);
+		slow->missed[cause] = 0;
+	}
+}
+
+static void publish(struct strobe_slow *slow)
+{
+	struct strobe_run *run = slow->run;
+
+	slow->open = false;
+	strobe_publish(run, slow->row, run->head, run->triggers, slow->time, slow->status);
+	count_missed(slow);
+}
+
+static bool is_complete(const struct strobe_slow *slow)
+{
+	return slow->open && !slow->stepping && !slow->awaited;
+}
+
+/* The steps are done, or a value has arrived. */
+static void look(struct strobe_slow *slow)
+{
+	if (is_complete(slow) && !slow->fetches)
+		publish(slow);
+}
+
+/**
+ * strobe_slow_await() - one more value is under way.
+ * @slow: whose.
+ *
+ * Context: hard, under the ticket's lock.
+ */
+void strobe_slow_await(struct strobe_slow *slow)
+{
+	scoped_guard(raw_spinlock, &slow->lock)
+		slow->awaited++;
+}
+
+/**
+ * strobe_slow_arrive() - a value that was awaited is there.
+ * @slow: whose.
+ * @column: of the channel.
+ * @value: the value.
+ * @error: 0 or an errno.
+ *
+ * Context: hard, under the ticket's lock.
+ */
+void strobe_slow_arrive(struct strobe_slow *slow, u16 column, u64 value, int error)
+{
+	scoped_guard(raw_spinlock, &slow->lock) {
+		store(slow, column, value, error);
+		slow->awaited--;
+		look(slow);
+	}
+}
+
+/* ---- steps; without slow->lock, by one context at a time ---- */
+
+static void begin(const struct strobe_action *action)
+{
+	struct strobe_channel *channel = action->channel;
+	u64 ticket = channel->ops->fetch ? 0 : strobe_ticket_new(action->value);
+	int error;
+
+	scoped_guard(irqsave)
+		error = channel->ops->begin(channel, ticket);
+	if (error && ticket)
+		strobe_ticket_use(ticket, 0, error);
+}
+
+static int read_now(struct strobe_slow *slow, const struct strobe_action *action, u64 *value)
+{
+	struct strobe_run *run = slow->run;
+	int error;
+
+	if (action->access == STROBE_BUILTIN_SLEEP)
+		return action->channel->ops->read(action->channel, value);
+	if (action->access == STROBE_BUILTIN_WAITED) {
+		*value = slow->began - slow->now;
+		return 0;
+	}
+	scoped_guard(irqsave)
+		error = strobe_read_step(run, action, slow->now, slow->due, value);
+	return error;
+}
+
+static void do_step(struct strobe_slow *slow, const struct strobe_action *action)
+{
+	u64 value = 0;
+	int error;
+
+	if (action->write) {
+		scoped_guard(irqsave)
+			strobe_write_step(action);
+		return;
+	}
+	if (action->access == STROBE_BUILTIN_ASYNC) {
+		begin(action);
+		return;
+	}
+	error = read_now(slow, action, &value);
+	scoped_guard(raw_spinlock_irqsave, &slow->lock)
+		store(slow, action->column, value, error);
+}
+
+static void do_steps(struct strobe_slow *slow)
+{
+	const struct strobe_action *action = slow->run->actions;
+
+	slow->began = ktime_get_ns();
+	for (; action->access != STROBE_BUILTIN_END; action++)
+		do_step(slow, action);
+	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
+		slow->stepping = false;
+		look(slow);
+	}
+}
+
+static void fetch(struct strobe_slow *slow)
+{
+	const struct strobe_action *action = slow->run->actions;
+
+	for (; action->access != STROBE_BUILTIN_END; action++) {
+		struct strobe_channel *channel = action->channel;
+		u64 value = 0;
+		int error;
+
+		if (action->write || action->access != STROBE_BUILTIN_ASYNC ||
+		    !channel->ops->fetch)
+			continue;
+		scoped_guard(irqsave)
+			error = channel->ops->fetch(channel, &value);
+		scoped_guard(raw_spinlock_irqsave, &slow->lock)
+			store(slow, action->column, value, error);
+	}
+}
+
+/* Before the next row, or instead of it: what is only fetched now completes the open one. */
+static void complete_open(struct strobe_slow *slow)
+{
+	bool complete;
+
+	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
+		complete = is_complete(slow);
+		if (complete)
+			slow->stepping = true;
+	}
+	if (!complete)
+		return;
+	fetch(slow);
+	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
+		slow->stepping = false;
+		publish(slow);
+	}
+}
+
+/* ---- triggers ---- */
+
+/* Under slow->lock, with a row open. After the last row's trigger there are no more. */
+static void miss(struct strobe_slow *slow, enum strobe_missed cause, u64 count)
+{
+	if (slow->run->head + 1 < slow->run->limit)
+		slow->missed[cause] += count;
+}
+
+/* Under slow->lock. */
+static bool may_open(struct strobe_slow *slow)
+{
+	struct strobe_run *run = slow->run;
+
+	if (READ_ONCE(run->state) != STROBE_RUNNING)
+		return false;
+	if (!slow->open)
+		return true;
+	miss(slow, STROBE_MISSED_BUSY, 1);
+	run->status &= ~STROBE_ROW_LATE;
+	return false;
+}
+
+/* Under slow->lock. */
+static void open_row(struct strobe_slow *slow, u64 now, u64 due)
+{
+	struct strobe_run *run = slow->run;
+
+	slow->status = run->status;
+	run->status = 0;
+	slow->open = true;
+	slow->stepping = true;
+	slow->wanted = true;
+	slow->now = now;
+	slow->time = run->is_tai ? ktime_mono_to_any(now, TK_OFFS_TAI) : now;
+	slow->due = due;
+	slow->row = strobe_take_row(run, run->head, run->triggers, slow->time);
+}
+
+/**
+ * strobe_slow_row() - a trigger of a run with slow channels.
+ * @run: the run; RUNNING.
+ * @now: as for strobe_row().
+ * @due: as for strobe_row().
+ *
+ * Context: hard; the caller is the only source of triggers.
+ */
+void strobe_slow_row(struct strobe_run *run, u64 now, u64 due)
+{
+	struct strobe_slow *slow = run->slow;
+	bool opened;
+
+	if (slow->fetches)
+		complete_open(slow);
+	scoped_guard(raw_spinlock, &slow->lock) {
+		opened = may_open(slow);
+		if (opened)
+			open_row(slow, now, due);
+	}
+	if (!opened)
+		return;
+	if (slow->thread)
+		wake_up_process(slow->thread);
+	else
+		do_steps(slow);
+}
+
+/**
+ * strobe_slow_miss() - strobe_miss(), of such a run.
+ * @run: the run.
+ * @cause: why.
+ * @count: how many.
+ *
+ * Context: any; the caller is the only source of triggers.
+ */
+void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
+{
+	struct strobe_slow *slow = run->slow;
+
+	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
+		if (slow->open)
+			miss(slow, cause, count);
+		else
+			strobe_count_missed(run, cause, count);
+	}
+}
+
+static bool take_work(struct strobe_slow *slow)
+{
+	bool wanted;
+
+	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
+		wanted = slow->wanted;
+		slow->wanted = false;
+	}
+	return wanted;
+}
+
+static int serve(void *data)
+{
+	struct strobe_slow *slow = data;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		if (kthread_should_stop())
+			break;
+		if (!take_work(slow)) {
+			schedule();
+			continue;
+		}
+		__set_current_state(TASK_RUNNING);
+		do_steps(slow);
+		wake_up(&slow->idle);
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+/* ---- life ---- */
+
+/* Nothing arrives any more. */
+static void give_up(const struct strobe_run *run)
+{
+	const struct strobe_action *action = run->actions;
+
+	for (; action->access != STROBE_BUILTIN_END; action++)
+		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)
+			strobe_ticket_give_up(action->value);
+}
+
+/**
+ * strobe_slow_flush() - wait until the thread has done its steps.
+ * @run: any run.
+ *
+ * Context: process; triggers must not come meanwhile.
+ */
+void strobe_slow_flush(struct strobe_run *run)
+{
+	struct strobe_slow *slow = run->slow;
+
+	if (slow && slow->thread)
+		wait_event(slow->idle, !READ_ONCE(slow->stepping));
+}
+
+/**
+ * strobe_slow_settle() - no row is open any more.
+ * @run: any run; its triggers are silent.
+ *
+ * Context: process.
+ */
+void strobe_slow_settle(struct strobe_run *run)
+{
+	struct strobe_slow *slow = run->slow;
+
+	if (!slow)
+		return;
+	strobe_slow_flush(run);
+	complete_open(slow);
+	give_up(run);
+	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
+		slow->awaited = 0;
+		if (slow->open) {
+			/* Its trigger, and those that were missed because of it. */
+			slow->open = false;
+			slow->missed[STROBE_MISSED_BUSY]++;
+			count_missed(slow);
+		}
+	}
+}
+
+static int make_thread(struct strobe_slow *slow, u32 priority)
+{
+	struct sched_attr attr = {
+		.size		= sizeof(attr),
+		.sched_policy	= SCHED_FIFO,
+		.sched_priority	= priority,
+	};
+	struct task_struct *thread;
+	int ret;
+
+	thread = kthread_create(serve, slow, "strobe/%u", slow->run->id);
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	ret = sched_setattr_nocheck(thread, &attr);
+	if (ret) {
+		kthread_stop(thread);
+		return ret;
+	}
+	slow->thread = thread;
+	wake_up_process(thread);
+	return 0;
+}
+
+/**
+ * strobe_slow_init() - what a run needs besides, if it has slow channels.
+ * @run: the run, with its steps compiled, its id known.
+ * @priority: of its thread.
+ *
+ * Context: process.
+ * Return: 0 or an errno; strobe_slow_free() is for the caller in both cases.
+ */
+int strobe_slow_init(struct strobe_run *run, u32 priority)
+{
+	struct strobe_slow *slow;
+	bool sleeps = false;
+	int ret;
+
+	if (!run->is_slow)
+		return 0;
+	slow = kzalloc(sizeof(*slow), GFP_KERNEL_ACCOUNT);
+	if (!slow)
+		return -ENOMEM;
+	run->slow = slow;
+	slow->run = run;
+	raw_spin_lock_init(&slow->lock);
+	init_waitqueue_head(&slow->idle);
+	for (struct strobe_action *action = run->actions; action->access != STROBE_BUILTIN_END;
+	     action++) {
+		if (action->write)
+			continue;
+		sleeps |= action->access == STROBE_BUILTIN_SLEEP;
+		if (action->access != STROBE_BUILTIN_ASYNC)
+			continue;
+		ret = strobe_ticket_take_place(slow, action->column);
+		if (ret < 0) {
+			action->access = STROBE_BUILTIN_END;
+			return ret;
+		}
+		action->value = ret;
+		slow->fetches += !!action->channel->ops->fetch;
+	}
+	return sleeps ? make_thread(slow, priority) : 0;
+}
+
+/**
+ * strobe_slow_end() - after it no thread of the run exists.
+ * @run: any run that has ended.
+ *
+ * Context: process.
+ */
+void strobe_slow_end(struct strobe_run *run)
+{
+	struct strobe_slow *slow = run->slow;
+
+	if (slow && slow->thread) {
+		kthread_stop(slow->thread);
+		slow->thread = NULL;
+	}
+}
+
+/**
+ * strobe_slow_free() - undo strobe_slow_init(), whole or not.
+ * @run: any run that nobody has any more.
+ *
+ * Context: process.
+ */
+void strobe_slow_free(struct strobe_run *run)
+{
+	if (!run->slow)
+		return;
+	strobe_slow_end(run);
+	for (struct strobe_action *action = run->actions; action->access != STROBE_BUILTIN_END;
+	     action++)
+		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)
+			strobe_ticket_free_place(action->value);
+	kfree(run->slow);
+	run->slow = NULL;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Channels of the kernel engine that are not ready at once: those that sleep, those whose value arrives later,
+//! those that are fetched before the next row. Rows stay whole and in order, and every trigger is a row or missed.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use strobe::engine::kernel::Run;
+use strobe::engine::{Error, Source};
+use strobe::plan::{Plan, Step};
+use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
+use strobe_cases::machine::Sim;
+use strobe_cases::{plan, Engine, Kernel, Pace};
+use strobe_ring::{Missed, Snapshot, State};
+
+const NEVER: u64 = 1;
+const TWICE: u64 = 2;
+const FAILS: u64 = 3;
+const AT_ONCE: u64 = 4;
+
+fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> Run {
+    Kernel::open().run(&Plan {
+        limit,
+        ..plan(event, channels)
+    })
+}
+
+fn busy(end: &Snapshot) -> u64 {
+    end.missed_by[Missed::Busy as usize]
+}
+
+/// The values count up from 0, one a row.
+fn counts_up(values: impl Iterator<Item = u64>) {
+    for (row, value) in (0..).zip(values) {
+        assert_eq!(value, row);
+    }
+}
+
+#[test]
+fn a_channel_that_sleeps_is_read_by_a_thread_and_the_row_says_how_long_it_waited() {
+    let _sim = Sim::well();
+    let channels = ["clock.waited", "sim.slow", "clock.time", "sim.counter"];
+    let (account, end) = record(&create("timer:2ms", Some(200), &channels));
+    assert_eq!((account.rows.len(), end.state), (200, State::Done));
+    counts_up(account.column(1));
+    counts_up(account.column(3));
+    for row in &account.rows {
+        let (waited, time) = (row.values[0], row.values[2]);
+        assert!(waited > 0, "{row:?}");
+        // It was read after it had waited and then slept for 50 us.
+        assert!(time >= row.time + waited + 50_000, "{row:?}");
+    }
+}
+
+#[test]
+fn a_row_without_such_a_channel_has_not_waited() {
+    let (account, _) = record(&create("timer:1ms", Some(20), &["clock.waited"]));
+    assert!(account.column(0).all(|waited| waited == 0));
+}
+
+#[test]
+fn a_trigger_that_finds_a_row_unfinished_is_missed_as_busy() {
+    let sim = Sim::well();
+    sim.set("sim_sleep_us", 3500);
+    let (account, end) = record(&create("timer:1ms", Some(50), &["sim.slow"]));
+    counts_up(account.column(0));
+    assert!(busy(&end) >= 49 * 2, "{end:?}");
+    for pair in account.rows.windows(2) {
+        // Three grid points pass at least; the fourth may be served late.
+        assert!(pair[1].trigger >= pair[0].trigger + 3, "{pair:?}");
+    }
+}
+
+#[test]
+fn each_software_trigger_waits_for_the_thread() {
+    let _sim = Sim::well();
+    let run = create("soft", None, &["sim.slow"]);
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    run.trigger(200).expect("to trigger");
+    read_now(&mut reader, &mut account);
+    assert_eq!(account.rows.len(), 200);
+    counts_up(account.column(0));
+}
+
+#[test]
+fn a_row_is_there_when_its_last_value_has_arrived_and_not_before() {
+    let sim = Sim::well();
+    sim.set("sim_async_ns", 300_000_000);
+    let run = create("soft", None, &["sim.counter", "sim.async", "sim.latch"]);
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    for row in 0..3 {
+        run.trigger(1).expect("to trigger");
+        let now = reader.snapshot();
+        assert_eq!((now.head, now.triggers, now.missed()), (row, row, 0));
+        until_rows(&reader, row + 1);
+        read_now(&mut reader, &mut account);
+    }
+    counts_up(account.column(0));
+    counts_up(account.column(1));
+    run.stop().expect("to stop");
+    account.settle(&reader.snapshot());
+}
+
+#[test]
+fn values_that_arrive_between_triggers_miss_nothing() {
+    let _sim = Sim::well();
+    let (account, end) = record(&create(
+        "timer:5ms",
+        Some(300),
+        &["sim.async", "clock.late"],
+    ));
+    counts_up(account.column(0));
+    assert_eq!(account.rows.len() as u64 + end.missed(), end.triggers);
+}
+
+#[test]
+fn a_value_that_arrives_at_once_is_as_good() {
+    let sim = Sim::well();
+    sim.set("sim_every", 1).set("sim_async_fault", AT_ONCE);
+    let (account, _) = record(&create("timer:1ms", Some(100), &["sim.async"]));
+    counts_up(account.column(0));
+}
+
+#[test]
+fn a_value_that_comes_twice_counts_once_and_is_noticed() {
+    let sim = Sim::well();
+    sim.set("sim_every", 10).set("sim_async_fault", TWICE);
+    let before = Sim::parameter("strays");
+    let (account, _) = record(&create("timer:1ms", Some(100), &["sim.async"]));
+    counts_up(account.column(0));
+    assert_eq!(Sim::parameter("strays") - before, 9, "values 10, 20, .. 90");
+}
+
+#[test]
+fn a_value_that_fails_is_named_in_its_row() {
+    let sim = Sim::well();
+    sim.set("sim_every", 10).set("sim_async_fault", FAILS);
+    let run = create("timer:1ms", Some(100), &["sim.counter", "sim.async"]);
+    let (account, end) = record(&run);
+    for row in &account.rows {
+        let hit = row.row > 0 && row.row % 10 == 0;
+        assert_eq!(row.status.fault(), hit.then_some(1), "{row:?}");
+        assert_eq!(row.values[1], if hit { 0 } else { row.row }, "{row:?}");
+    }
+    assert_eq!(end.errors, 9);
+}
+
+#[test]
+fn a_value_that_never_comes_leaves_the_run_to_be_stopped_and_all_is_counted() {
+    let sim = Sim::well();
+    sim.set("sim_every", 10).set("sim_async_fault", NEVER);
+    let run = create("timer:1ms", None, &["sim.async"]);
+    let mut reader = run.reader().expect("a reader");
+    run.start().expect("to start");
+    until_rows(&reader, 10);
+    thread::sleep(Duration::from_millis(50));
+    run.stop().expect("to stop");
+    let account = read_to_end(&mut reader, Pace::FAST);
+    let end = reader.snapshot();
+    assert_eq!((account.rows.len(), end.state), (10, State::Stopped));
+    assert!(busy(&end) > 0, "{end:?}");
+}
+
+#[test]
+fn a_value_on_its_way_does_not_hold_up_the_stop() {
+    let sim = Sim::well();
+    sim.set("sim_async_ns", 3_600_000_000_000);
+    let run = create("timer:1ms", None, &["sim.async"]);
+    let mut reader = run.reader().expect("a reader");
+    run.start().expect("to start");
+    thread::sleep(Duration::from_millis(20));
+    run.stop().expect("to stop");
+    let account = read_to_end(&mut reader, Pace::FAST);
+    assert_eq!(account.rows.len(), 0);
+    assert!(busy(&reader.snapshot()) > 0);
+}
+
+#[test]
+fn a_pause_gives_up_what_has_not_arrived_and_the_next_row_is_whole() {
+    let sim = Sim::well();
+    sim.set("sim_every", 10).set("sim_async_fault", NEVER);
+    let run = create("timer:1ms", None, &["sim.counter", "sim.async"]);
+    let mut reader = run.reader().expect("a reader");
+    run.start().expect("to start");
+    until_rows(&reader, 10);
+    sim.set("sim_async_fault", 0);
+    Kernel::pause(&run).expect("to pause");
+    let paused = reader.snapshot();
+    assert_eq!(paused.triggers, paused.head + paused.missed(), "{paused:?}");
+    Kernel::resume(&run).expect("to go on");
+    until_rows(&reader, 20);
+    run.stop().expect("to stop");
+    let account = read_to_end(&mut reader, Pace::FAST);
+    assert!(account.rows[10].status.resumed(), "{:?}", account.rows[10]);
+    counts_up(account.column(1));
+}
+
+#[test]
+fn an_asynchronous_channel_is_for_one_run_at_a_time() {
+    let _sim = Sim::well();
+    let run = create("soft", None, &["sim.async"]);
+    let second = Kernel::open().create(&plan("soft", &["sim.async"]));
+    assert!(matches!(second, Err(Error::Busy { .. })), "a second one");
+    drop(run);
+    drop(create("soft", None, &["sim.async"]));
+}
+
+#[test]
+fn a_value_that_is_fetched_before_the_next_row_completes_the_one_before() {
+    let _sim = Sim::well();
+    let run = create("soft", None, &["sim.next", "sim.counter"]);
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    for row in 0..10 {
+        run.trigger(1).expect("to trigger");
+        assert_eq!(reader.snapshot().head, row, "the next trigger completes it");
+    }
+    run.stop().expect("to stop");
+    assert_eq!(reader.snapshot().head, 10, "or the end does");
+    read_now(&mut reader, &mut account);
+    account.settle(&reader.snapshot());
+    counts_up(account.column(0));
+    counts_up(account.column(1));
+}
+
+#[test]
+fn a_limit_holds_for_all_classes_in_one_row() {
+    let _sim = Sim::well();
+    let mut plan = plan(
+        "timer:3ms",
+        &["sim.counter", "sim.slow", "sim.async", "sim.next"],
+    );
+    let write = |value| Step::Write {
+        output: "sim.latch".into(),
+        value,
+    };
+    plan.steps.insert(0, write(7));
+    plan.steps.push(Step::Read("sim.latch".into()));
+    plan.steps.push(write(9));
+    plan.limit = Some(100);
+    let (account, end) = record(&Kernel::open().run(&plan));
+    assert_eq!((account.rows.len(), end.state), (100, State::Done));
+    for channel in 0..4 {
+        counts_up(account.column(channel));
+    }
+    assert!(account.column(4).all(|latch| latch == 7));
+}
+
+#[test]
+fn an_event_of_a_device_makes_rows_with_slow_channels_too() {
+    let sim = Sim::well();
+    sim.set("sim_every", 10)
+        .set("sim_drop", 3)
+        .set("sim_burst", 2);
+    let run = create("sim.pulse", Some(100), &["sim.slow", "sim.async"]);
+    let (account, end) = record(&run);
+    counts_up(account.column(0));
+    assert!(busy(&end) > 0, "a burst: {end:?}");
+    assert!(end.missed_by[Missed::Source as usize] > 0, "{end:?}");
+}
+
+#[test]
+fn a_slow_run_does_not_hold_up_a_fast_one() {
+    let sim = Sim::well();
+    sim.set("sim_sleep_us", 5000);
+    let slow = create("timer:20ms", None, &["sim.slow", "sim.counter"]);
+    let fast = create("timer:1ms", Some(500), &["sim.ramp"]);
+    slow.start().expect("to start");
+    let (account, end) = record(&fast);
+    assert_eq!(busy(&end), 0, "{end:?}");
+    assert_eq!(account.rows.len(), 500);
+    slow.stop().expect("to stop");
+    let mut reader = slow.reader().expect("a reader");
+    read_to_end(&mut reader, Pace::FAST);
+}
+
+#[test]
+fn the_device_may_go_at_any_moment() {
+    let sim = Sim::well();
+    sim.set("sim_sleep_us", 900).set("sim_async_ns", 700_000);
+    for round in 0..60 {
+        let channels = ["sim.slow", "sim.async", "sim.next"];
+        let channels = &channels[round % 3..=round % 3];
+        let run = create("timer:1ms", None, channels);
+        let mut reader = run.reader().expect("a reader");
+        run.start().expect("to start");
+        thread::sleep(Duration::from_micros(2000 + 97 * round as u64));
+        sim.plug(false);
+        read_to_end(&mut reader, Pace::FAST);
+        let end = reader.snapshot();
+        assert_eq!(
+            (end.state, end.error),
+            (State::Failed, -Errno::NODEV.raw_os_error())
+        );
+        sim.plug(true);
+    }
+}
+
+#[test]
+fn the_owner_may_go_while_its_thread_sleeps() {
+    let sim = Sim::well();
+    sim.set("sim_sleep_us", 200_000);
+    for _ in 0..10 {
+        let run = create("timer:1ms", None, &["sim.slow"]);
+        let mut reader = run.reader().expect("a reader");
+        run.start().expect("to start");
+        thread::sleep(Duration::from_millis(3));
+        let begun = Instant::now();
+        drop(run);
+        assert!(begun.elapsed() < Duration::from_secs(5), "a short sleep");
+        read_to_end(&mut reader, Pace::FAST);
+    }
+    until("threads to be gone", || !has_thread());
+}
+
+/// Whether the kernel has a thread of a run.
+fn has_thread() -> bool {
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    processes.into_iter().any(|process| {
+        let name = std::fs::read_to_string(process.path().join("comm"));
+        name.is_ok_and(|name| name.starts_with("strobe/"))
+    })
+}

@@ -137,18 +137,22 @@ static const struct strobe_channel_ops counter_ops = {
 	.lock	= strobe_sim_lock,
 	.read	= counter_read,
 };
+
 static const struct strobe_channel_ops ramp_ops = {
 	.lock	= strobe_sim_lock,
 	.read	= ramp_read,
 };
+
 static const struct strobe_channel_ops sine_ops = {
 	.lock	= strobe_sim_lock,
 	.read	= sine_read,
 };
+
 static const struct strobe_channel_ops noise_ops = {
 	.lock	= strobe_sim_lock,
 	.read	= noise_read,
 };
+
 static const struct strobe_channel_ops latch_ops = { .read = latch_read };
 
 static struct strobe_channel sim_channels[] = {

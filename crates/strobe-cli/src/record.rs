@@ -54,6 +54,10 @@ pub struct Args {
     #[arg(long, value_name = "HOW")]
     wait: Option<WaitChoice>,
 
+    /// SCHED_FIFO priority of the thread that makes the rows, where one does
+    #[arg(long, value_name = "1..99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: Option<u8>,
+
     /// End after so many rows
     #[arg(long, value_name = "N", conflicts_with = "duration",
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -135,6 +139,7 @@ fn plan(args: &Args) -> Plan {
     Plan {
         steps: args.set.iter().cloned().chain(reads).collect(),
         ring: args.ring,
+        priority: args.priority,
         // A timer makes a known number of rows in a time.
         limit: args
             .rows

@@ -78,6 +78,8 @@ macro_rules! engine {
                 the_simulated_ramp_and_sine_are_what_they_say,
                 the_simulated_noise_is_the_same_each_time,
                 an_output_is_written_before_the_channel_after_it_is_read,
+                channels_of_all_classes_make_whole_rows,
+                a_row_that_takes_longer_than_its_period_makes_others_missed,
             ;
         }
     };

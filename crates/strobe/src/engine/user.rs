@@ -233,6 +233,7 @@ impl User {
             info,
             Arc::new(ring),
             &self.settings,
+            plan.priority,
             set_up,
             rope,
             |requests, usage| Service {

@@ -184,3 +184,26 @@ pub fn an_output_is_written_before_the_channel_after_it_is_read<E: Engine>(engin
         assert_eq!(row.values, [7, u64::MAX, u64::MAX], "{row:?}");
     }
 }
+
+pub fn channels_of_all_classes_make_whole_rows<E: Engine>(engine: &E) {
+    let channels = [
+        "sim.counter",
+        "sim.slow",
+        "sim.async",
+        "sim.next",
+        "clock.waited",
+    ];
+    let (account, _) = rows_of(engine, &limited("timer:5ms", &channels));
+    for row in &account.rows {
+        assert_eq!(row.values[..4], [row.row; 4], "{row:?}");
+    }
+}
+
+pub fn a_row_that_takes_longer_than_its_period_makes_others_missed<E: Engine>(engine: &E) {
+    let (account, end) = rows_of(engine, &limited("timer:10us", &["sim.slow"]));
+    // Reading it alone takes five periods.
+    for pair in account.rows.windows(2) {
+        assert!(pair[1].trigger >= pair[0].trigger + 4, "{pair:?}");
+    }
+    assert!(end.missed() >= 49 * 3, "{end:?}");
+}

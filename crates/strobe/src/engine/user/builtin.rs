@@ -13,7 +13,7 @@ use crate::engine::Error;
 pub struct Builtin(pub RunClock);
 
 /// Name, unit, rough cost, description.
-const CHANNELS: [(&str, &str, u32, &str); 7] = [
+const CHANNELS: [(&str, &str, u32, &str); 8] = [
     ("clock.time", "ns", 25, "the run's clock, read again"),
     (
         "clock.elapsed",
@@ -26,6 +26,12 @@ const CHANNELS: [(&str, &str, u32, &str); 7] = [
         "ns",
         1,
         "from when the trigger was due to the stamp of the row",
+    ),
+    (
+        "clock.waited",
+        "ns",
+        1,
+        "from the stamp of the row to its first step; 0, for one thread does both",
     ),
     ("cpu.id", "", 10, "the processor that made the row"),
     ("cpu.cycles", "", 10, "cycle counter of that processor"),
@@ -100,6 +106,7 @@ impl Provider for Builtin {
             "clock.late" => Box::new(Value(|row: &Row| {
                 row.time.saturating_sub(row.trigger.due.unwrap_or(row.time))
             })),
+            "clock.waited" => Box::new(Value(|_: &Row| 0)),
             "cpu.id" => Box::new(Value(|_: &Row| rustix::thread::sched_getcpu() as u64)),
             "cpu.cycles" => match cycles::read() {
                 Some(_) => Box::new(Value(|_: &Row| cycles::read().unwrap_or(0))),

@@ -42,6 +42,7 @@ impl Run {
         mut info: RunInfo,
         ring: Arc<RingFile>,
         settings: &Settings,
+        priority: Option<u8>,
         mut set_up: Vec<Step>,
         rope: Rope,
         service: impl FnOnce(std::sync::mpsc::Receiver<Request>, Arc<Mutex<Usage>>) -> Service,
@@ -49,7 +50,10 @@ impl Run {
         let (requests, received) = channel();
         let usage = Arc::new(Mutex::new(Usage::default()));
         let service = service(received, Arc::clone(&usage));
-        let (cpu, priority) = (settings.cpu, settings.priority.unwrap_or(PRIORITY));
+        let (cpu, priority) = (
+            settings.cpu,
+            priority.or(settings.priority).unwrap_or(PRIORITY),
+        );
         let (report, reported) = sync_channel(1);
         let name = "strobe-run".to_owned();
         let thread = Builder::new().name(name).stack_size(STACK).spawn(move || {

@@ -5,6 +5,9 @@ use std::f64::consts::TAU;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
 
 use super::bell::Bell;
 use super::clock::RunClock;
@@ -31,14 +34,24 @@ pub struct Sim {
     sine: Arc<AtomicU64>,
     noise: Arc<AtomicU64>,
     latch: Arc<AtomicU64>,
+    slow: Arc<AtomicU64>,
+    later: Arc<AtomicU64>,
+    next: Arc<AtomicU64>,
 }
 
-const NAMES: [&str; 5] = [
+/// How long `sim.slow` sleeps, and how long the value of `sim.async` takes. The thread waits for both.
+const SLOW_NS: u64 = 50_000;
+const ASYNC_NS: u64 = 20_000;
+
+const NAMES: [&str; 8] = [
     "sim.counter",
     "sim.ramp",
     "sim.sine",
     "sim.noise",
     "sim.latch",
+    "sim.slow",
+    "sim.async",
+    "sim.next",
 ];
 
 fn about(name: &str) -> Channel {
@@ -53,18 +66,38 @@ fn about(name: &str) -> Channel {
             64,
             "what was last written to the output latch",
         ),
+        "sim.slow" => (
+            "",
+            Type::U64,
+            1.0,
+            64,
+            "one more at each read, which sleeps",
+        ),
+        "sim.async" => (
+            "",
+            Type::U64,
+            1.0,
+            64,
+            "one more at each read, arrives later",
+        ),
         _ => ("", Type::U64, 1.0, 64, "one more at each read"),
+    };
+    let (class, cost_ns) = match name {
+        "sim.slow" => (Class::Sleep, SLOW_NS as u32),
+        "sim.async" => (Class::Async, ASYNC_NS as u32),
+        "sim.next" => (Class::Async, 5),
+        _ => (Class::Hard, 5),
     };
     Channel {
         name: name.to_owned(),
         description: description.to_owned(),
         unit: unit.to_owned(),
         kind,
-        class: Class::Hard,
+        class,
         scale,
         offset: 0.0,
         bits,
-        cost_ns: 5,
+        cost_ns,
         in_use: false,
     }
 }
@@ -99,6 +132,9 @@ impl Provider for Sim {
             "sim.ramp" => (&self.ramp, |n| n % RAMP_LENGTH),
             "sim.sine" => (&self.sine, sine),
             "sim.noise" => (&self.noise, noise),
+            "sim.slow" => (&self.slow, |n| n),
+            "sim.async" => (&self.later, |n| n),
+            "sim.next" => (&self.next, |n| n),
             "sim.latch" => {
                 let reader = Box::new(Latch(Arc::clone(&self.latch)));
                 let about = about(name);
@@ -106,9 +142,15 @@ impl Provider for Sim {
             }
             _ => return None,
         };
+        let takes_ns = match name {
+            "sim.slow" => SLOW_NS,
+            "sim.async" => ASYNC_NS,
+            _ => 0,
+        };
         let reader = Box::new(Wave {
             reads: Arc::clone(reads),
             value,
+            takes_ns,
         });
         let about = about(name);
         Some(Ok(FoundChannel { about, reader }))
@@ -140,10 +182,16 @@ struct Wave {
     /// Written by the thread of the run only.
     reads: Arc<AtomicU64>,
     value: fn(u64) -> u64,
+    takes_ns: u64,
 }
 
 impl ReadChannel for Wave {
     fn read(&mut self, _: &Row) -> io::Result<u64> {
+        if self.takes_ns > 0 {
+            let takes = Duration::from_nanos(self.takes_ns);
+            // Cut short it is as good: it stands for a device that may answer earlier.
+            let _ = rustix::thread::nanosleep(&takes.try_into().map_err(|_| Errno::INVAL)?);
+        }
         let number = self.reads.load(Ordering::Relaxed);
         self.reads.store(number + 1, Ordering::Relaxed);
         Ok((self.value)(number))

@@ -623,5 +623,5 @@ fn every_whole_board_in_the_documents_is_right() {
             found += 1;
         }
     }
-    assert_eq!(found, 4);
+    assert_eq!(found, 5);
 }

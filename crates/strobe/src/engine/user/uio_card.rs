@@ -93,6 +93,8 @@ impl Place for UioCard {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::super::board::Cards;
     use super::super::provider::{Provider, Row};
     use super::super::{Settings, WaitMode};
@@ -259,7 +261,9 @@ disable = [{ register = "control", write = 0xd }]
         assert_eq!(control(), 0xd);
         // It goes: what sysfs says of it cannot be read any more.
         fake.attribute(0, "name", "");
+        let patience = Instant::now() + Duration::from_secs(30);
         let error = loop {
+            assert!(Instant::now() < patience, "it has gone unnoticed");
             match source.wait(&clock, &mut bell) {
                 Ok(Woken::Trigger(_)) => {}
                 Ok(Woken::Bell) => panic!("nobody has rung"),

@@ -32,6 +32,7 @@ pub mod file;
 pub mod gpio;
 pub mod hpet;
 pub mod memfd;
+mod pci_card;
 pub mod perf;
 mod presence;
 pub mod provider;
@@ -43,6 +44,7 @@ mod soft;
 mod timer;
 pub mod trigger;
 pub mod uio;
+mod uio_card;
 
 pub use run::Run;
 

@@ -10,7 +10,6 @@ use super::field::{Field, Store};
 use super::trigger::{EventSource, Trigger, Woken};
 use super::{uio, WaitMode};
 use crate::board::{Event, Write as BoardWrite, WriteValue};
-use crate::uio::Uio;
 
 /// A busy wait that has found nothing for so long lets others run between two looks.
 const SPIN_NS: u64 = 100_000_000;
@@ -47,9 +46,13 @@ pub(super) fn source(
             count,
         }));
     }
-    let device = Uio::find(&uio).and_then(|uio| uio.open());
+    let opened = uio.open().and_then(|mut device| {
+        // One that has no interrupt says so here.
+        device.forget()?;
+        Ok(device)
+    });
     Ok(Box::new(Interrupt {
-        uio: uio::Source::new(device.map_err(|error| error.to_string())?, wait),
+        uio: uio::Source::new(opened.map_err(|error| error.to_string())?, wait),
         pending,
         lists,
         seen: 0,

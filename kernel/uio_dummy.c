@@ -51,6 +51,11 @@ MODULE_PARM_DESC(control, "0: a driver without irqcontrol (default 1)");
 static struct dummy_page *page;
 static struct hrtimer timer;
 
+/* Of the page, for who reads files only. */
+static unsigned long long time_ns;
+module_param(time_ns, ullong, 0444);
+MODULE_PARM_DESC(time_ns, "CLOCK_MONOTONIC at the last event, ns; not to be set");
+
 /* Guards @present, @enabled and @limit, and starting and stopping of the timer. */
 static DEFINE_MUTEX(lock);
 static bool present;
@@ -89,7 +94,8 @@ static enum hrtimer_restart fire(struct hrtimer *unused)
 
 	WRITE_ONCE(page->sequence, sequence + 1);
 	smp_wmb(); /* a reader that sees a new value sees that it is being written */
-	WRITE_ONCE(page->time, ktime_get_ns());
+	WRITE_ONCE(time_ns, ktime_get_ns());
+	WRITE_ONCE(page->time, time_ns);
 	WRITE_ONCE(page->events, page->events + 1);
 	smp_wmb(); /* who sees it finished sees the new values */
 	WRITE_ONCE(page->sequence, sequence + 2);

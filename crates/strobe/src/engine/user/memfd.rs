@@ -110,12 +110,13 @@ const NAP_MIN: Duration = Duration::from_millis(1);
 
 impl Wake for Look {
     fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
-        let end = Instant::now() + timeout;
+        // Without one that can be reckoned, for ever.
+        let end = Instant::now().checked_add(timeout);
         let mut nap = NAP_MIN;
         loop {
             let word = ring.wake_value();
             let now = ring.snapshot();
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
             if now.head >= rows || now.state.is_final() || left.is_zero() {
                 return Ok(());
             }

@@ -14,6 +14,7 @@ use strobe_ring::{AttachError, Begin, MemoryMut, Reader};
 
 use crate::mmap;
 use crate::reader::{RunReader, Wake};
+use crate::rt;
 
 /// The file of a ring, to be read only.
 pub struct RingFile {
@@ -83,7 +84,8 @@ impl RingFile {
     /// # Errors
     /// It cannot be mapped, or is no ring.
     pub fn attach(&self) -> Result<Reader, ReaderError> {
-        let memory = mmap::map(self.fd.as_fd(), self.bytes).map_err(io::Error::from)?;
+        let memory = mmap::map(self.fd.as_fd(), self.bytes);
+        let memory = memory.map_err(|errno| rt::lock_limit(errno.into(), self.bytes))?;
         Ok(Reader::attach(memory, Begin::Oldest)?)
     }
 

@@ -217,6 +217,7 @@ mod tests {
     use super::super::bell::bell;
     use super::*;
     use crate::info::Clock;
+    use crate::rt::Usage;
 
     fn due(woken: Woken) -> Trigger {
         match woken {
@@ -263,6 +264,7 @@ mod tests {
         assert_eq!(timer.begin(&clock, 500).ok(), Some(Some(1500)));
         for (now, next) in [(600, 1500), (1500, 2500), (7499, 7500), (7500, 8500)] {
             assert_eq!(timer.begin(&clock, now).ok(), Some(Some(next)), "at {now}");
+            assert_eq!(timer.budget.window, now, "its share is counted from there");
         }
     }
 
@@ -294,6 +296,83 @@ mod tests {
             );
             assert_eq!(timer.unserved().1, 0);
         }
+    }
+
+    /// Why points were missed of a run that has used all of a window; asked again if this thread was held up.
+    fn cause_of_a_busy_run(wait: WaitMode) -> Missed {
+        while cpu_time() < WINDOW_NS {
+            std::hint::spin_loop();
+        }
+        let clock = RunClock::new(Clock::Monotonic);
+        let (_rope, mut bell) = bell().expect("a bell");
+        let mut cause = Missed::Overrun;
+        for _ in 0..20 {
+            let mut timer = Timer::new(1_000, wait);
+            timer.begin(&clock, clock.now()).expect("to begin");
+            due(timer.wait(&clock, &mut bell).expect("to wait"));
+            let window = clock.now() - WINDOW_NS;
+            timer.budget = Budget { window, cpu: 0 };
+            std::thread::sleep(std::time::Duration::from_micros(50));
+            cause = due(timer.wait(&clock, &mut bell).expect("to wait")).cause;
+            if cause == Missed::Throttled {
+                break;
+            }
+        }
+        cause
+    }
+
+    #[test]
+    fn a_run_that_misses_points_and_takes_its_cpu_is_throttled_unless_it_spins() {
+        for (wait, cause) in [
+            (WaitMode::Block, Missed::Throttled),
+            (WaitMode::Hybrid, Missed::Throttled),
+            (WaitMode::Spin, Missed::Overrun),
+        ] {
+            assert_eq!(cause_of_a_busy_run(wait), cause, "{wait}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_serves_the_next_point_and_has_missed_nothing() {
+        let clock = RunClock::new(Clock::Monotonic);
+        let (rope, mut bell) = bell().expect("a bell");
+        let mut timer = Timer::new(1_000_000, WaitMode::Block);
+        timer.begin(&clock, clock.now()).expect("to begin");
+        due(timer.wait(&clock, &mut bell).expect("to wait"));
+        rope.ring();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(timer.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        assert!(timer.unserved().1 > 0);
+        timer.rest = Some(clock.now() + 3_600_000_000_000);
+        bell.answer();
+        let next = timer.begin(&clock, clock.now()).expect("to begin");
+        assert_eq!(timer.unserved(), (Missed::Overrun, 0));
+        let trigger = due(timer.wait(&clock, &mut bell).expect("to wait"));
+        assert_eq!((trigger.due, trigger.missed), (next, 0));
+    }
+
+    #[test]
+    fn hybrid_learns_once_from_each_sleep_and_only_spin_never_sleeps() {
+        let clock = RunClock::new(Clock::Monotonic);
+        let (_rope, mut bell) = bell().expect("a bell");
+        let mut wait_once = |wait| {
+            let mut timer = Timer::new(20_000_000, wait);
+            timer.begin(&clock, clock.now()).expect("to begin");
+            let (lead, sleeps) = (timer.lead.ns, || Usage::of_this_thread().voluntary_switches);
+            let before = sleeps();
+            due(timer.wait(&clock, &mut bell).expect("to wait"));
+            (lead, timer.lead.ns, sleeps() - before)
+        };
+        // A thread that was held up at the beginning finds the point passed; not each time.
+        let mut slept = |wait| (0..50).map(|_| wait_once(wait)).find(|one| one.2 > 0);
+        assert!(slept(WaitMode::Block).is_some());
+        let (lead, learnt, _) = slept(WaitMode::Hybrid).expect("to sleep");
+        let step = lead / 64 + 10;
+        assert!(
+            learnt == lead - step || learnt == lead + 9 * step,
+            "{lead} {learnt}"
+        );
+        assert_eq!((0..3).map(|_| wait_once(WaitMode::Spin).2).sum::<u64>(), 0);
     }
 
     #[test]
@@ -363,6 +442,11 @@ mod tests {
         // All of the window was used: a quarter of it more makes that four fifths.
         let rest = budget.rest(WINDOW_NS, || WINDOW_NS);
         assert_eq!(rest, Some(WINDOW_NS + WINDOW_NS / 4));
+        assert_eq!(
+            budget.rest(WINDOW_NS / 4 + 2 * WINDOW_NS - 1, || unreachable!()),
+            None,
+            "the next window begins after the rest"
+        );
         let used = WINDOW_NS + WINDOW_NS / 2;
         assert_eq!(
             budget.rest(WINDOW_NS / 4 + 2 * WINDOW_NS, || used),

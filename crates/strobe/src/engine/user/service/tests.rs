@@ -270,6 +270,11 @@ fn what_passed_before_a_pause_or_a_stop_is_missed_and_what_came_after_a_limit_is
         let now = bench.settle();
         assert_eq!((now.head, now.triggers), (1, 6), "{order:?}");
         assert_eq!(now.missed_by[Missed::Overrun as usize], 5);
+        let error = match order {
+            Order::Abandon => -32,
+            _ => 0,
+        };
+        assert_eq!(now.error, error);
     }
 }
 
@@ -377,6 +382,58 @@ fn a_start_says_when_it_was_and_when_the_first_trigger_is_due() {
         let first_due = period.map_or(0, |period| start.time + period);
         assert_eq!(start.first_due, first_due);
     }
+}
+
+/// Keeps what it is told of a row.
+struct Told(Arc<Mutex<Vec<Row>>>);
+
+impl ReadChannel for Told {
+    fn read(&mut self, row: &Row) -> io::Result<u64> {
+        self.0.lock().expect("a list").push(*row);
+        Ok(0)
+    }
+}
+
+#[test]
+fn a_channel_is_told_of_the_start_the_stamp_and_the_trigger() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let actions = vec![Action::Read(Box::new(Told(Arc::clone(&told))) as _)];
+    let trigger = Trigger {
+        count: 3,
+        time: 4,
+        ..Trigger::PLAIN
+    };
+    let mut bench = bench(script(vec![Ok(trigger)]), NO_LIMIT, actions);
+    bench.serve().expect("to serve");
+    let mut buffer = [0; 16];
+    let batch = bench.reader.read(&mut buffer);
+    let time = batch.rows().next().expect("a row").time;
+    let told = told.lock().expect("a list");
+    assert_eq!((told[0].time, told[0].trigger), (time, trigger));
+    assert_eq!(told[0].start, bench.reader.snapshot().start.time);
+}
+
+#[test]
+fn who_sleeps_is_woken_by_software_triggers_and_pauses_and_the_end() {
+    let mut bench = bench(script(Vec::new()), NO_LIMIT, Vec::new());
+    bench.service.is_soft = true;
+    for order in [
+        Order::Start,
+        Order::Trigger(1),
+        Order::Pause,
+        Order::Resume,
+        Order::Stop,
+    ] {
+        let before = bench.reader.wake_value();
+        assert_eq!(bench.service.obey(order), Ok(()));
+        assert_ne!(bench.reader.wake_value(), before, "{order:?}");
+    }
+    let mut full = self::bench(script(vec![missed(0)]), 1, Vec::new());
+    assert_eq!(full.service.obey(Order::Start), Ok(()));
+    let before = full.reader.wake_value();
+    full.rope.ring();
+    full.service.serve().expect("to serve");
+    assert_ne!(full.reader.wake_value(), before, "the limit");
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub const UNIT_SIZE: usize = 16;
 pub const TEXT_SIZE: usize = 80;
 /// Steps of one run, at most.
 pub const STEPS_MAX: usize = 1024;
+/// Triggers of one `STROBE_TRIGGER`, at most.
+pub const TRIGGER_MAX: u32 = 1_000_000;
 /// Rows of one ring, at most.
 pub const CAPACITY_MAX: u64 = 1 << 32;
 /// "limit" of a run that goes on until it is stopped.

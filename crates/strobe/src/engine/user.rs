@@ -181,8 +181,9 @@ impl User {
         }
         // First of all: what is mapped and allocated from now on is locked, too.
         let mut set_up = vec![rt::lock_memory()];
-        let (memory, locked, ring) =
-            memfd::ring_memory(bytes).map_err(failed("making its ring"))?;
+        let (memory, locked, ring) = memfd::ring_memory(bytes)
+            .map_err(|error| rt::lock_limit(error, bytes))
+            .map_err(failed("making its ring"))?;
         let wait = self.settings.wait;
         set_up.push(rt::Step {
             what: "ring".into(),

@@ -96,6 +96,7 @@ fn facts() -> Facts {
         "STROBE_UNIT_SIZE" = UNIT_SIZE as u32,
         "STROBE_TEXT_SIZE" = TEXT_SIZE as u32,
         "STROBE_STEPS_MAX" = STEPS_MAX as u32,
+        "STROBE_TRIGGER_MAX" = TRIGGER_MAX,
         "STROBE_CAPACITY_MAX" = CAPACITY_MAX,
         "STROBE_NO_LIMIT" = NO_LIMIT,
         "STROBE_KIND_DEVICE" = kind::DEVICE,

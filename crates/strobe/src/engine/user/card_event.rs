@@ -158,6 +158,10 @@ impl EventSource for Looking {
     }
 
     fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        // First, for a bit that is never silent would leave no time for it.
+        if bell.rang() {
+            return Ok(Woken::Bell);
+        }
         let begun = monotonic();
         let mut now = begun;
         loop {
@@ -190,5 +194,82 @@ impl EventSource for Looking {
 
     fn end(&mut self) {
         put(&self.lists.disable, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bell::bell;
+    use super::super::presence::Presence;
+    use super::*;
+    use crate::info::Clock;
+    use crate::map::Region;
+    use std::os::unix::fs::FileExt;
+
+    /// A card in a file, whose first word is its pending register.
+    fn looking(dir: &std::path::Path) -> (std::fs::File, Looking) {
+        std::fs::write(dir.join("config"), [0x34, 0x12]).expect("to write");
+        let mut options = std::fs::File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(dir.join("resource0")).expect("a file");
+        file.set_len(4096).expect("a page");
+        let card = Presence::of(dir).expect("a card");
+        let region = Region::map(&file, 0, 4096, true).expect("a region");
+        let register = |offset| region.register(offset, 4).expect("a register");
+        let store = |offset| Store::new(register(offset), std::sync::Arc::clone(&card), false);
+        let lists = Lists {
+            silence: vec![(store(4), None)],
+            enable: vec![(store(8), Some(1))],
+            disable: vec![(store(8), Some(0))],
+        };
+        let looking = Looking {
+            pending: Field::whole(register(0), std::sync::Arc::clone(&card), false),
+            mask: 0xff,
+            lists,
+            seen: 0,
+            count: 0,
+        };
+        (file, looking)
+    }
+
+    fn word(file: &std::fs::File, offset: u64) -> u32 {
+        let mut bytes = [0; 4];
+        file.read_exact_at(&mut bytes, offset).expect("to read");
+        u32::from_ne_bytes(bytes)
+    }
+
+    #[test]
+    fn the_bell_is_heard_by_a_busy_wait_for_a_bit_that_is_never_silent() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, mut looking) = looking(dir.path());
+        let clock = RunClock::new(Clock::Monotonic);
+        let (rope, mut bell) = bell().expect("a bell");
+        looking.begin(&clock, 0).expect("to begin");
+        file.write_all_at(&0x10a_u32.to_ne_bytes(), 0)
+            .expect("to write");
+        for count in 1..3 {
+            let Ok(Woken::Trigger(trigger)) = looking.wait(&clock, &mut bell) else {
+                panic!("no trigger");
+            };
+            assert_eq!(trigger.count, count);
+            looking.done().expect("to silence");
+            assert_eq!((word(&file, 4), word(&file, 8)), (0x0a, 1));
+        }
+        rope.ring();
+        assert_eq!(looking.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        looking.end();
+        assert_eq!(word(&file, 8), 0);
+    }
+
+    #[test]
+    fn a_card_that_is_gone_is_not_written_to_at_the_end() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, mut looking) = looking(dir.path());
+        let clock = RunClock::new(Clock::Monotonic);
+        looking.begin(&clock, 0).expect("to begin");
+        std::fs::write(dir.path().join("config"), [0xff; 2]).expect("to write");
+        assert!(!Presence::of(dir.path()).expect("a card").look());
+        looking.end();
+        assert_eq!(word(&file, 8), 1, "another card may be there");
     }
 }

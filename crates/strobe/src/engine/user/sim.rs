@@ -6,6 +6,8 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use strobe_ring::Missed;
+
 use super::bell::Bell;
 use super::clock::RunClock;
 use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
@@ -198,12 +200,16 @@ impl EventSource for Pulse {
     fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
         Ok(match self.0.wait(clock, bell)? {
             Woken::Trigger(trigger) => Woken::Trigger(Trigger {
-                cause: strobe_ring::Missed::Source,
+                cause: Missed::Source,
                 time: trigger.due.unwrap_or(0),
                 ..trigger
             }),
             woken => woken,
         })
+    }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        (Missed::Source, self.0.unserved().1)
     }
 
     fn has_due(&self) -> bool {

@@ -76,7 +76,13 @@ pub trait EventSource: Send {
         Ok(())
     }
 
-    /// Triggers do not count any more.
+    /// Triggers that have passed since the last row and made none, as the last wait saw when it began, and
+    /// why; asked before [`EventSource::end`], for there is no trigger any more that could tell of them.
+    fn unserved(&mut self) -> (Missed, u64) {
+        (Missed::Source, 0)
+    }
+
+    /// Triggers do not count any more. Called once for each [`EventSource::begin`], also for one that failed.
     fn end(&mut self) {}
 
     /// Distance of the triggers, if they have one.

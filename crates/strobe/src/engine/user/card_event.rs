@@ -200,7 +200,7 @@ impl EventSource for Looking {
 #[cfg(test)]
 mod tests {
     use super::super::bell::bell;
-    use super::super::presence::Presence;
+    use super::super::presence::{Kind, Presence};
     use super::*;
     use crate::info::Clock;
     use crate::map::Region;
@@ -213,7 +213,7 @@ mod tests {
         let options = options.read(true).write(true).create(true).truncate(false);
         let file = options.open(dir.join("resource0")).expect("a file");
         file.set_len(4096).expect("a page");
-        let card = Presence::of(dir).expect("a card");
+        let card = Presence::of(dir, Kind::Card).expect("a card");
         let region = Region::map(&file, 0, 4096, true).expect("a region");
         let register = |offset| region.register(offset, 4).expect("a register");
         let store = |offset| Store::new(register(offset), std::sync::Arc::clone(&card), false);
@@ -268,7 +268,7 @@ mod tests {
         let clock = RunClock::new(Clock::Monotonic);
         looking.begin(&clock, 0).expect("to begin");
         std::fs::write(dir.path().join("config"), [0xff; 2]).expect("to write");
-        assert!(!Presence::of(dir.path()).expect("a card").look());
+        assert!(!Presence::of(dir.path(), Kind::Card).expect("a card").look());
         looking.end();
         assert_eq!(word(&file, 8), 1, "another card may be there");
     }

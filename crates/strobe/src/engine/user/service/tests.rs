@@ -141,6 +141,7 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
     let (rope, bell) = bell().expect("a bell");
     let (requests, received) = channel();
     let calls = Arc::clone(&source.calls);
+    let late_after = source.period_ns().unwrap_or(u64::MAX);
     let service = Service {
         ring,
         clock: RunClock::new(Clock::Monotonic),
@@ -150,6 +151,7 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
         bell,
         requests: received,
         start: 0,
+        late_after,
         usage: Arc::default(),
         usage_before: Usage::default(),
     };

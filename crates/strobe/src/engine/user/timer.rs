@@ -357,6 +357,8 @@ mod tests {
         let (_rope, mut bell) = bell().expect("a bell");
         let mut wait_once = |wait| {
             let mut timer = Timer::new(20_000_000, wait);
+            // Enough of it is left to spin after the latest of wake-ups.
+            timer.lead.ns = 5_000_000;
             timer.begin(&clock, clock.now()).expect("to begin");
             let (lead, sleeps) = (timer.lead.ns, || Usage::of_this_thread().voluntary_switches);
             let before = sleeps();

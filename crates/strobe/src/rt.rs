@@ -251,6 +251,16 @@ mod tests {
         assert_eq!(policy.ok, policy.got == "fifo:1", "{policy:?}");
     }
 
+    /// Whether all threads but this one wait for something.
+    fn others_sleep() -> bool {
+        let me = rustix::thread::gettid().as_raw_pid().to_string();
+        let tasks = std::fs::read_dir("/proc/self/task").expect("threads");
+        tasks.flatten().all(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            task.file_name().to_string_lossy() == *me || stat.contains(") S ")
+        })
+    }
+
     #[test]
     fn memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy() {
         const NAME: &str =
@@ -273,6 +283,10 @@ mod tests {
         };
         let engine = crate::engine::user::User::default();
         let small = engine.create(&plan(1 << 17)).expect("a run");
+        // A thread that begins takes memory for a moment.
+        while !others_sleep() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         let locked = lock_memory().ok;
         let room = status_kb("VmLck:").unwrap_or(0) * 1024 + (2 << 20);
         let mut limit = getrlimit(Resource::Memlock);

@@ -3,6 +3,8 @@
 
 use std::io;
 
+use strobe_ring::Missed;
+
 use super::bell::Bell;
 use super::board::Card;
 use super::clock::{monotonic, RunClock};
@@ -134,6 +136,15 @@ impl EventSource for Interrupt {
     fn done(&mut self) -> io::Result<()> {
         put(&self.lists.silence, self.seen);
         self.uio.enable()
+    }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        let (cause, mut missed) = self.uio.unserved();
+        let another = self.pending.is_some() && !look(&self.pending).is_ok_and(|seen| seen != 0);
+        if another {
+            missed = missed.saturating_sub(1);
+        }
+        (cause, std::mem::take(&mut self.missed) + missed)
     }
 
     fn end(&mut self) {

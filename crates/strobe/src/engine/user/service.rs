@@ -250,8 +250,11 @@ impl Service {
             return;
         }
         // Else it rests already, or has never begun: what it would touch may be another run's.
-        if state == State::Running {
-            self.silence();
+        match (state, end) {
+            // Nothing is missed after the last row.
+            (State::Running, End::Done) => self.source.end(),
+            (State::Running, _) => self.silence(),
+            _ => {}
         }
         if let Ok(mut usage) = self.usage.lock() {
             *usage = Usage::of_this_thread().since(self.usage_before);

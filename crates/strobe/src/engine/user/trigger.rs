@@ -76,8 +76,9 @@ pub trait EventSource: Send {
         Ok(())
     }
 
-    /// Triggers that have passed since the last row and made none, as the last wait saw when it began, and
-    /// why; asked before [`EventSource::end`], for there is no trigger any more that could tell of them.
+    /// Triggers that have happened since the last row and made none, and why; of a timer, those that had
+    /// passed when the last wait began. Asked once before [`EventSource::end`], unless a last row has ended the
+    /// run: there is no trigger any more that could tell of them.
     fn unserved(&mut self) -> (Missed, u64) {
         (Missed::Source, 0)
     }

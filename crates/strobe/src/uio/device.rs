@@ -144,6 +144,14 @@ impl Device {
         self.control(true)
     }
 
+    /// Whether this program may enable and disable its interrupt at all; nothing is changed.
+    ///
+    /// # Errors
+    /// The configuration of a card of uio_pci_generic may not be written.
+    pub fn permitted(&self) -> Result<(), Error> {
+        self.switch.permitted(&self.about.name)
+    }
+
     /// Keeps it from interrupting.
     ///
     /// # Errors

@@ -51,6 +51,7 @@ pub(super) fn source(
     let opened = uio.open().and_then(|mut device| {
         // One that has no interrupt says so here.
         device.forget()?;
+        device.permitted()?;
         Ok(device)
     });
     Ok(Box::new(Interrupt {

@@ -50,8 +50,9 @@ impl Provider for UioEvents {
         };
         let opened = Uio::find_in(&self.0, name).and_then(|uio| {
             let mut device = uio.open()?;
-            // One that has no interrupt says so here.
+            // One that has no interrupt says so here, and one that may not be enabled.
             device.forget()?;
+            device.permitted()?;
             Ok(device)
         });
         Some(match opened {

@@ -56,6 +56,17 @@ pub enum Error {
     Engine(#[from] engine::Error),
 }
 
+impl Error {
+    /// Whether it may be otherwise when a device is plugged in, or a module loaded.
+    pub fn may_pass(&self) -> bool {
+        use engine::Error::{NoModule, NotHere, Unusable};
+        matches!(
+            self,
+            Error::Engine(NotHere { .. } | NoModule { .. } | Unusable { .. })
+        )
+    }
+}
+
 /// The engine of a run.
 pub enum Chosen {
     Kernel(Control),

@@ -4,7 +4,8 @@
  * tells what the device itself knows, so that a program can compare.
  *
  * It runs when it is loaded; irqcontrol (a 0 or 1 written to /dev/uioN) stops
- * it and lets it go on. To enable what is enabled changes nothing.
+ * it and lets it go on. To enable what is enabled changes nothing. The
+ * parameter plugged takes it away from who uses it, as hot-plug does.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -14,6 +15,7 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/string.h>
 #include <linux/uio_driver.h>
 
 #include "compat.h"
@@ -29,7 +31,7 @@
  * struct dummy_page - map 0.
  * @sequence: odd while the others are being written; two more for each event.
  * @time: of the last event, CLOCK_MONOTONIC, ns.
- * @events: since the module was loaded.
+ * @events: since the device is there.
  */
 struct dummy_page {
 	u64	sequence;
@@ -49,12 +51,21 @@ MODULE_PARM_DESC(control, "0: a driver without irqcontrol (default 1)");
 static struct dummy_page *page;
 static struct hrtimer timer;
 
-/* Guards @enabled and @limit, and starting and stopping of the timer. */
+/* Of the page, for who reads files only. */
+static unsigned long long time_ns;
+module_param(time_ns, ullong, 0444);
+MODULE_PARM_DESC(time_ns, "CLOCK_MONOTONIC at the last event, ns; not to be set");
+
+/* Guards @present, @enabled and @limit, and starting and stopping of the timer. */
 static DEFINE_MUTEX(lock);
+static bool present;
 static bool enabled;
 static unsigned long limit;
 
+/* Guards @parent and @plugged; taken before UIO's locks, as @lock is after them. */
+static DEFINE_MUTEX(plug_lock);
 static struct device *parent;
+static bool plugged = true;
 
 static ktime_t period(void)
 {
@@ -83,7 +94,8 @@ static enum hrtimer_restart fire(struct hrtimer *unused)
 
 	WRITE_ONCE(page->sequence, sequence + 1);
 	smp_wmb(); /* a reader that sees a new value sees that it is being written */
-	WRITE_ONCE(page->time, ktime_get_ns());
+	WRITE_ONCE(time_ns, ktime_get_ns());
+	WRITE_ONCE(page->time, time_ns);
 	WRITE_ONCE(page->events, page->events + 1);
 	smp_wmb(); /* who sees it finished sees the new values */
 	WRITE_ONCE(page->sequence, sequence + 2);
@@ -105,6 +117,8 @@ static void go_on(void)
 static int irqcontrol(struct uio_info *info, s32 on)
 {
 	guard(mutex)(&lock);
+	if (!present)
+		return -ENODEV;
 	if (enabled == !!on)
 		return 0;
 	enabled = on;
@@ -135,8 +149,65 @@ static const struct kernel_param_ops limit_ops = {
 module_param_cb(limit, &limit_ops, &limit, 0644);
 MODULE_PARM_DESC(limit, "silent once there were so many events since loading (default 0: never)");
 
+/* Call with plug_lock held. Who opens it at once waits for the lock to enable it. */
+static int plug(void)
+{
+	int error;
+
+	guard(mutex)(&lock);
+	memset(page, 0, sizeof(*page));
+	error = uio_register_device(parent, &dummy);
+	if (error)
+		return error;
+	present = true;
+	enabled = true;
+	go_on();
+	return 0;
+}
+
+/* Call with plug_lock held. */
+static void unplug(void)
+{
+	/* From now on nobody can start the timer, which tells UIO. */
+	scoped_guard(mutex, &lock) {
+		present = false;
+		enabled = false;
+		hrtimer_cancel(&timer);
+	}
+	uio_unregister_device(&dummy);
+}
+
+static int plugged_set(const char *text, const struct kernel_param *parameter)
+{
+	bool before;
+	int error;
+
+	guard(mutex)(&plug_lock);
+	before = plugged;
+	error = param_set_bool(text, parameter);
+	/* Without a parent the module is being loaded or unloaded. */
+	if (error || !parent || plugged == before)
+		return error;
+	if (!plugged) {
+		unplug();
+		return 0;
+	}
+	error = plug();
+	plugged = !error;
+	return error;
+}
+
+static const struct kernel_param_ops plugged_ops = {
+	.set = plugged_set,
+	.get = param_get_bool,
+};
+
+module_param_cb(plugged, &plugged_ops, &plugged, 0644);
+MODULE_PARM_DESC(plugged, "0: the device goes, also from under who uses it (default 1)");
+
 static int __init dummy_init(void)
 {
+	struct device *root;
 	int error;
 
 	page = (void *)get_zeroed_page(GFP_KERNEL);
@@ -150,18 +221,19 @@ static int __init dummy_init(void)
 		dummy.irqcontrol = NULL;
 	hrtimer_setup(&timer, fire, CLOCK_MONOTONIC, MODE);
 
-	parent = root_device_register("uio_dummy");
-	if (IS_ERR(parent)) {
-		error = PTR_ERR(parent);
+	root = root_device_register("uio_dummy");
+	if (IS_ERR(root)) {
+		error = PTR_ERR(root);
 		goto free;
 	}
-	error = uio_register_device(parent, &dummy);
-	if (error)
-		goto unregister;
-	return irqcontrol(&dummy, 1);
-
-unregister:
-	root_device_unregister(parent);
+	scoped_guard(mutex, &plug_lock) {
+		parent = root;
+		error = plugged ? plug() : 0;
+		if (!error)
+			return 0;
+		parent = NULL;
+	}
+	root_device_unregister(root);
 free:
 	free_page((unsigned long)page);
 	return error;
@@ -169,10 +241,12 @@ free:
 
 static void __exit dummy_exit(void)
 {
-	/* Nobody has it open, and whoever writes the limit finds it disabled. */
-	irqcontrol(&dummy, 0);
-	uio_unregister_device(&dummy);
+	/* Nobody has it open; who writes a parameter finds it disabled, and no parent. */
+	guard(mutex)(&plug_lock);
+	if (plugged)
+		unplug();
 	root_device_unregister(parent);
+	parent = NULL;
 	free_page((unsigned long)page);
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Builds what the bench needs into build/bench/: never mixed with the modules that are used otherwise."""
 
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from . import BENCH, BUILD, TREE
 PLUGIN = BUILD / "insncount.so"
 PROGRAMS = BUILD / "programs"
 COMPILER = ("gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra")
+TARGET = "x86_64-unknown-linux-gnu"
 IIO_PARTS = ("industrialio-sw-device.c", "dummy/iio_simple_dummy.c", "dummy/iio_simple_dummy.h",
              "dummy/iio_simple_dummy_buffer.c")
 
@@ -36,6 +38,15 @@ def programs() -> None:
     """The programs of bench/readers, static: the guest has no libraries."""
     for file in sorted((BENCH / "readers").glob("*.c")):
         compile_c(PROGRAMS / file.stem, file, "-static")
+
+
+def access() -> None:
+    """bench/readers/access.rs, static, and the module that it accesses."""
+    call(["cargo", "build", "-q", "--release", "--target", TARGET, "--manifest-path", TREE / "Cargo.toml",
+          "-p", "strobe-cases", "--example", "access"], RUSTFLAGS="-C target-feature=+crt-static")
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    call(["strip", "-o", PROGRAMS / "access", TREE / "target" / TARGET / "release/examples/access"])
+    call([TREE / "lab/kmod"])
 
 
 def board(strobe: Path) -> Path:
@@ -94,7 +105,7 @@ def compile_c(product: Path, file: Path, *words: str) -> None:
     call([*COMPILER, *words, "-o", product, file])
 
 
-def call(words: list[str | Path]) -> None:
-    done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def call(words: list[str | Path], **environment: str) -> None:
+    done = subprocess.run(words, env=os.environ | environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         raise LabError(f"{' '.join(map(str, words))} failed:\n{done.stdout.strip()}")

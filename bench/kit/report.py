@@ -13,7 +13,7 @@ TOTAL_RATIO = 1.10
 BODY_MOST = 230
 RAISE_MOST = 520
 CLEAN_LEAST = 200  # kHz
-BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+BENCH = "bench"  # the lines of the document between which the table goes: see `borders`
 HEADS = ("figure", "kernel", "floor", "IIO", "strobe", "strobe/floor", "IIO/strobe", "target", "met")
 LEFT = 2  # columns of words come first, then those of numbers
 
@@ -137,14 +137,19 @@ def losses(contests: list[Contest]) -> str:
     return text(HEADS[:LEFT + 3], rate_rows(contests))
 
 
-def write_into(document: Path, new: str) -> bool:
-    """Replaces what is between the marks of a document; answers whether that was something else."""
+def borders(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+
+
+def write_into(document: Path, new: str, name: str = BENCH) -> bool:
+    """Replaces what is between the borders in a document; answers whether that was something else."""
+    begins, ends = borders(name)
     before = document.read_text()
-    head, begin, rest = before.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    head, begin, rest = before.partition(begins)
+    _, end, tail = rest.partition(ends)
     if not (begin and end):
-        raise LabError(f"{document} has no lines {BEGIN} and {END}, between which the table would go")
-    after = f"{head}{BEGIN}\n\n{new}\n{END}{tail}"
+        raise LabError(f"{document} has no lines {begins} and {ends}, between which the table would go")
+    after = f"{head}{begins}\n\n{new}\n{ends}{tail}"
     document.write_text(after)
     return after != before
 

@@ -194,9 +194,10 @@ class Reports(unittest.TestCase):
     def test_a_document_keeps_what_is_around_the_table(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             document = Path(directory) / "d.md"
-            document.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+            begin, end = report.borders(report.BENCH)
+            document.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
             self.assertTrue(report.write_into(document, "new\n"))
-            self.assertEqual(document.read_text(), f"before\n{report.BEGIN}\n\nnew\n\n{report.END}\nafter\n")
+            self.assertEqual(document.read_text(), f"before\n{begin}\n\nnew\n\n{end}\nafter\n")
             self.assertFalse(report.write_into(document, "new\n"))
             document.write_text("no marks\n")
             with self.assertRaisesRegex(LabError, "no lines"):

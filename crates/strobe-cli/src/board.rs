@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use strobe::board::{
-    Board, Event, InstallError, Outcome, Policy, Register, System, Write, WriteValue,
+    Block, Board, Event, InstallError, Outcome, Policy, Register, System, Write, WriteValue,
 };
 
 /// Prints a line. Nobody may be there to read it, as after `| head`; that is no reason to fail.
@@ -106,6 +106,12 @@ fn check(files: &[PathBuf]) -> bool {
     let mut all = true;
     for file in files {
         match Board::read(file) {
+            Ok(board) if board.is_for_user_engine_only() => say!(
+                "{}: ok: {}; for the user engine only: strobe record --board {}",
+                file.display(),
+                board.summary(),
+                file.display()
+            ),
             Ok(board) => say!("{}: ok: {}", file.display(), board.summary()),
             Err(faults) => {
                 eprintln!("{faults}");
@@ -222,7 +228,12 @@ fn as_text(board: &Board) -> String {
         if register.big_endian {
             width += " big";
         }
-        let place = format!("{}:0x{:04x}", register.bar, register.offset);
+        let block = match &register.block {
+            Block::Bar(number) => number.to_string(),
+            Block::Map(number) => number.to_string(),
+            Block::NamedMap(name) => name.clone(),
+        };
+        let place = format!("{block}:0x{:04x}", register.offset);
         vec![
             register.name.clone(),
             place,
@@ -362,8 +373,13 @@ fn as_json(board: &Board) -> serde_json::Value {
     };
     let writes = |list: &[Write]| list.iter().map(write).collect::<Vec<_>>();
     let register = |register: &Register| {
+        let (block, which) = match &register.block {
+            Block::Bar(number) => ("bar", json!(number)),
+            Block::Map(number) => ("map", json!(number)),
+            Block::NamedMap(name) => ("map", json!(name)),
+        };
         json!({
-            "name": register.name, "description": register.description, "bar": register.bar,
+            "name": register.name, "description": register.description, block: which,
             "offset": register.offset, "width": register.bits(), "access": register.access.to_string(),
             "endian": if register.big_endian { "big" } else { "little" },
         })

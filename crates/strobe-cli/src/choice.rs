@@ -45,10 +45,26 @@ pub enum Error {
          as root: strobe board install {}", .0.display(), .0.display()
     )]
     Board(PathBuf),
+    #[error(
+        "--board {}: this board is for the user engine only, which reaches its registers and files; \
+         leave --engine kernel out", .0.display()
+    )]
+    UserBoard(PathBuf),
     #[error("{0}")]
     Faults(#[from] Faults),
     #[error(transparent)]
     Engine(#[from] engine::Error),
+}
+
+impl Error {
+    /// Whether it may be otherwise when a device is plugged in, or a module loaded.
+    pub fn may_pass(&self) -> bool {
+        use engine::Error::{NoModule, NotHere, Unusable};
+        matches!(
+            self,
+            Error::Engine(NotHere { .. } | NoModule { .. } | Unusable { .. })
+        )
+    }
 }
 
 /// The engine of a run.
@@ -68,8 +84,13 @@ impl Chosen {
         match engine {
             EngineChoice::Kernel if wait.is_some() => Err(Error::Wait),
             EngineChoice::Kernel => {
-                if let Some(board) = board {
-                    return Err(Error::Board(board.to_owned()));
+                if let Some(path) = board {
+                    let is_for_user =
+                        Board::read(path).is_ok_and(|board| board.is_for_user_engine_only());
+                    return Err(match is_for_user {
+                        true => Error::UserBoard(path.to_owned()),
+                        false => Error::Board(path.to_owned()),
+                    });
                 }
                 kernel::check(plan)?;
                 Ok(Chosen::Kernel(Control::open()?))

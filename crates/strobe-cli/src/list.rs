@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe list`: what is here.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use strobe::board::Board;
 use strobe::catalogue::Catalogue;
 use strobe::channel::Channel;
 use strobe::engine::kernel::Control;
@@ -18,6 +20,9 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Show also what the user engine has of this board file
+    #[arg(long, value_name = "FILE")]
+    board: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -49,7 +54,14 @@ impl Engine {
 
 pub fn run(args: &Args) -> ExitCode {
     let kernel = Control::open().and_then(|control| control.catalogue());
-    let mut user = User::default().catalogue();
+    let mut user = User::default();
+    if let Some(path) = &args.board {
+        user = match Board::read(path) {
+            Ok(board) => user.with_board(board),
+            Err(faults) => return fail(faults),
+        };
+    }
+    let mut user = user.catalogue();
     match Registry::of_this_user().runs() {
         Ok(found) => user.runs = found.runs,
         Err(error) => say(format_args!(

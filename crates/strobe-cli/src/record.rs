@@ -88,6 +88,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     board: Option<PathBuf>,
 
+    /// If a device, channel or event is not there yet, wait for it
+    #[arg(long, conflicts_with = "dry_run")]
+    wait_for_device: bool,
+
     /// Exit with 0 also if something was missed, lost or failed
     #[arg(long)]
     allow_loss: bool,
@@ -110,15 +114,19 @@ enum Error {
 
 pub fn run(args: &Args) -> ExitCode {
     let plan = plan(args);
-    let result = check(args).and_then(|()| {
-        let board = args.board.as_deref();
-        let chosen = Chosen::new(args.engine, args.wait, board, &plan)?;
-        match args.dry_run {
-            true => Ok(show_dry_run(args, &plan, &chosen.dry_run(&plan)?)),
-            false => record_run(args, &plan, &chosen),
-        }
+    let result = check(args).and_then(|()| match args.dry_run {
+        true => Ok(show_dry_run(
+            args,
+            &plan,
+            &choose(args, &plan)?.dry_run(&plan)?,
+        )),
+        false => record_run(args, &plan),
     });
     result.unwrap_or_else(fail)
+}
+
+fn choose(args: &Args, plan: &Plan) -> Result<Chosen, choice::Error> {
+    Chosen::new(args.engine, args.wait, args.board.as_deref(), plan)
 }
 
 /// What is wrong with the arguments together, before anything is done.
@@ -211,10 +219,12 @@ fn show_dry_run(args: &Args, plan: &Plan, answer_of: &DryRun) -> ExitCode {
     ))
 }
 
-fn record_run(args: &Args, plan: &Plan, chosen: &Chosen) -> Result<ExitCode, Error> {
-    let run = chosen.create(plan)?;
+fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
     let stop = Stop::default();
     handle_signals(&stop).map_err(Error::Signals)?;
+    let Some(run) = create(args, plan, &stop)? else {
+        return Ok(term::INTERRUPTED.into());
+    };
     if *plan.event.event() == Event::Soft {
         trigger_by_lines(Arc::clone(&run), stop.clone());
     }
@@ -228,6 +238,29 @@ fn record_run(args: &Args, plan: &Plan, chosen: &Chosen) -> Result<ExitCode, Err
     let summary = summary?;
     show(args, &summary);
     Ok(exit_status(&summary, args.allow_loss).into())
+}
+
+/// How often it is looked for what is not there yet.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Makes the run, when all that it needs is there; `None` if a signal came first.
+fn create(args: &Args, plan: &Plan, stop: &Stop) -> Result<Option<Arc<dyn Source>>, Error> {
+    let mut said = String::new();
+    loop {
+        let run = choose(args, plan).and_then(|chosen| chosen.create(plan));
+        let missing = match run {
+            Err(error) if args.wait_for_device && error.may_pass() => error.to_string(),
+            run => return Ok(Some(run?)),
+        };
+        if missing != said {
+            say(format_args!("strobe: waiting: {missing}"));
+            said = missing;
+        }
+        if stop.interrupt.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// The first signal ends the recording in an orderly way, the second one at

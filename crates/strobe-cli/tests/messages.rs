@@ -104,6 +104,14 @@ fn what_the_kernel_engine_cannot_do_is_refused_with_the_remedy() {
     let kernel = |more: &[&str]| record(&[&["--engine", "kernel"], more].concat());
     assert!(kernel(&["--wait", "spin"]).contains("--wait: only the user engine"));
     assert!(kernel(&["--board", "b.toml"]).contains("strobe board install b.toml"));
+    for board in ["host", "uio_dummy"] {
+        let file = format!("{}/../../boards/{board}.toml", env!("CARGO_MANIFEST_DIR"));
+        let message = kernel(&["--board", &file]);
+        assert!(
+            message.contains("for the user engine only") && !message.contains("install"),
+            "{message}"
+        );
+    }
     for event in ["uio:edu", "gpio:chip/4:rising", "hpet:64Hz"] {
         let kernel = [
             "record", "--engine", "kernel", "--event", event, "--read", "a.b",

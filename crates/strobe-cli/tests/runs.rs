@@ -233,3 +233,25 @@ fn runs_of_several_processes_have_different_numbers() {
     runs.iter_mut().for_each(Process::kill);
     assert_eq!(user_runs(dir.path()), [Value::Null; 0]);
 }
+
+#[test]
+fn what_is_not_there_yet_can_be_waited_for() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("value");
+    let channel = format!("file:{}", file.display());
+    let words = ["--event", "timer:1kHz", "--read", &channel, "--rows", "5"];
+    let refused = recorder(dir.path(), &words).wait();
+    assert_eq!(refused, Some(1), "without being told to wait");
+    let words = [&words[..], &["--wait-for-device"]].concat();
+    let mut waiting = recorder(dir.path(), &words);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(matches!(waiting.0.try_wait(), Ok(None)), "it waits");
+    std::fs::write(&file, "42\n").expect("to write");
+    assert_eq!(waiting.wait(), Some(0));
+    // And can be interrupted.
+    std::fs::remove_file(&file).expect("to remove");
+    let mut waiting = recorder(dir.path(), &words);
+    std::thread::sleep(Duration::from_millis(300));
+    waiting.signal(Signal::INT);
+    assert_eq!(waiting.wait(), Some(130));
+}

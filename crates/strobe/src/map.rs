@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
 
+use crate::rt;
+
 mod gone;
 
 /// A mapped block of registers. Clones are the same mapping, which lives as long as one of them, or a
@@ -58,7 +60,8 @@ impl Region {
         };
         let anywhere = std::ptr::null_mut();
         // SAFETY: a new mapping at an address of the kernel's choice disturbs nothing that exists.
-        let start = unsafe { mmap(anywhere, bytes, access, MapFlags::SHARED, file, offset)? };
+        let start = unsafe { mmap(anywhere, bytes, access, MapFlags::SHARED, file, offset) };
+        let start = start.map_err(|errno| rt::lock_limit(errno.into(), bytes as u64))?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let watch = gone::Watch::new(start.as_ptr() as usize, bytes);
         let mapping = Mapping {

@@ -10,6 +10,10 @@ use rustix::process::{getrlimit, Resource};
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use serde::{Deserialize, Serialize};
 
+/// What to do about the limit of locked memory.
+const RAISE_MEMLOCK: &str =
+    "raise it (LimitMEMLOCK=infinity, or a memlock line in /etc/security/limits.conf), or be root";
+
 /// One step of the set-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
@@ -78,15 +82,49 @@ pub fn lock_memory() -> Step {
             false => step("memory", locked > 0, format!("all locked, {locked} KiB")),
             true => {
                 let limit = getrlimit(Resource::Memlock).current;
-                let limit = limit.map_or("none".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
-                step("memory", false, format!(
-                    "not locked: {error}; the limit is {limit} (ulimit -l): raise it (LimitMEMLOCK=infinity, \
-                     or a memlock line in /etc/security/limits.conf), or be root"
-                ))
+                let limit =
+                    limit.map_or("none".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
+                step(
+                    "memory",
+                    false,
+                    format!(
+                        "not locked: {error}; the limit is {limit} (ulimit -l): {RAISE_MEMLOCK}"
+                    ),
+                )
             }
         }
     })
     .clone()
+}
+
+/// The words for an error of new memory, or of a thread with its stack, of so many bytes: once all memory is
+/// locked, what may be locked is all that there may be, and the system's word for that is EAGAIN.
+pub(crate) fn lock_limit(error: io::Error, bytes: u64) -> io::Error {
+    if error.raw_os_error() != Some(libc::EAGAIN) || !is_beyond_lock_limit(bytes) {
+        return error;
+    }
+    let limit = getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX) / 1024;
+    let words = format!(
+        "{} KiB more would be locked in memory, as all of this process, and the limit is {limit} KiB (ulimit -l): \
+         {RAISE_MEMLOCK}",
+        bytes.div_ceil(1024)
+    );
+    io::Error::new(io::ErrorKind::OutOfMemory, words)
+}
+
+/// Whether so many bytes cannot be had for the limit of locked memory. They are asked for, and given back.
+fn is_beyond_lock_limit(bytes: u64) -> bool {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the kernel's choice, that nobody may use, and its end.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
+        if start == libc::MAP_FAILED {
+            return io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
+        }
+        libc::munmap(start, bytes);
+    }
+    false
 }
 
 /// Sets up the calling thread. The policy comes last: before, nothing may stop the machine.
@@ -211,6 +249,67 @@ mod tests {
         assert!(by_name("slack").ok, "{:?}", by_name("slack"));
         let policy = by_name("policy");
         assert_eq!(policy.ok, policy.got == "fifo:1", "{policy:?}");
+    }
+
+    /// Whether all threads but this one wait for something.
+    fn others_sleep() -> bool {
+        let me = rustix::thread::gettid().as_raw_pid().to_string();
+        let tasks = std::fs::read_dir("/proc/self/task").expect("threads");
+        tasks.flatten().all(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            task.file_name().to_string_lossy() == *me || stat.contains(") S ")
+        })
+    }
+
+    #[test]
+    fn memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy() {
+        const NAME: &str =
+            "rt::tests::memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy";
+        // In a child: what it loses it does not get back.
+        if std::env::var_os("STROBE_TEST_MEMLOCK").is_none() {
+            let itself = std::env::current_exe().expect("this program");
+            let mut child = std::process::Command::new(itself);
+            let child = child
+                .args(["--exact", NAME])
+                .env("STROBE_TEST_MEMLOCK", "1");
+            let child = child.output().expect("a child");
+            assert!(child.status.success(), "{child:?}");
+            return;
+        }
+        let plan = |rows| {
+            let mut plan = crate::plan::Plan::new("soft".parse().expect("an event"));
+            plan.ring = Some(rows);
+            plan
+        };
+        let engine = crate::engine::user::User::default();
+        let small = engine.create(&plan(1 << 17)).expect("a run");
+        // A thread that begins takes memory for a moment.
+        while !others_sleep() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let locked = lock_memory().ok;
+        let room = status_kb("VmLck:").unwrap_or(0) * 1024 + (2 << 20);
+        let mut limit = getrlimit(Resource::Memlock);
+        limit.current = Some(limit.maximum.map_or(room, |most| most.min(room)));
+        rustix::process::setrlimit(Resource::Memlock, limit).expect("a lower limit");
+        // SAFETY: takes numbers only. Root is not bound by the limit.
+        unsafe { libc::setresuid(65534, 65534, 65534) };
+        let said = engine
+            .create(&plan(1 << 18))
+            .err()
+            .map(|error| error.to_string());
+        let reader = crate::engine::Source::reader(&small)
+            .err()
+            .map(|error| error.to_string());
+        for (said, doing) in [(said, "making its ring"), (reader, "making a reader")] {
+            // Who may lock nothing at all has all that there is.
+            assert_eq!(said.is_some(), locked, "{said:?}");
+            let good = said.is_none_or(|said| {
+                said.starts_with(&format!("run on event soft: {doing} failed: "))
+                    && said.contains("KiB (ulimit -l): raise it (LimitMEMLOCK=infinity")
+            });
+            assert!(good);
+        }
     }
 
     #[test]

@@ -186,7 +186,13 @@ impl Uio {
         u32::try_from(value).map_err(|_| Error::number(&self.node(), &path, &value.to_string()))
     }
 
-    fn class(&self) -> PathBuf {
+    /// Maps a block of its memory, without its interrupts; it stays open as long as the mapping is there.
+    pub(crate) fn map(&self, number: u32, writable: bool) -> Result<MappedMemory, Error> {
+        device::map(self, number, writable)
+    }
+
+    /// Its directory in sysfs.
+    pub(crate) fn class(&self) -> PathBuf {
         self.roots.class.join(self.node())
     }
 }

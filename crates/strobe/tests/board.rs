@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use strobe::board::{Access, Board, Hardware, InstallError, Kind, Outcome, Policy, System};
+use strobe::board::{Access, Block, Board, Hardware, InstallError, Kind, Outcome, Policy, System};
 
 fn tree() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -128,7 +128,7 @@ fn the_c_header_reads_what_rust_has_compiled() {
         .chain([tree().join("tests/blob/full.toml")])
     {
         let board = Board::read(&path).expect("it is right");
-        if board.hardware == Hardware::Files {
+        if board.is_for_user_engine_only() {
             continue;
         }
         let blob = board.compile();
@@ -244,7 +244,7 @@ fn expected(board: &Board, size: usize) -> String {
         let bar = board
             .bars
             .iter()
-            .position(|bar| bar.number == register.bar)
+            .position(|bar| Block::Bar(bar.number) == register.block)
             .expect("declared");
         let bits = if bits == 0 { 8 * register.width } else { bits };
         let flags = flags | if register.big_endian { 2 } else { 0 };
@@ -398,7 +398,10 @@ fn an_installed_board_is_a_blob_and_its_text_and_can_be_found_by_name() {
     );
     for name in ["edu", "pci-1234-11e8"] {
         let text = machine.system.find(name).expect("it is found");
-        assert_eq!(Board::read(&text).expect("it is the text"), edu);
+        let mut found = Board::read(&text).expect("it is the text");
+        assert_eq!(found.file, text.to_string_lossy());
+        found.file.clone_from(&edu.file);
+        assert_eq!(found, edu);
     }
     let error = machine
         .system
@@ -541,7 +544,7 @@ fn without_the_driver_the_error_names_the_remedy() {
 fn a_board_of_files_is_for_the_user_engine_and_is_not_installed() {
     let path = tree().join("boards/host.toml");
     let board = Board::read(&path).expect("it is right");
-    assert_eq!((board.hardware, board.files.len()), (Hardware::Files, 4));
+    assert_eq!((&board.hardware, board.files.len()), (&Hardware::Files, 4));
     let free = &board.files[2];
     assert_eq!(
         (free.path.as_str(), free.word, free.scale),
@@ -558,6 +561,56 @@ fn a_board_of_files_is_for_the_user_engine_and_is_not_installed() {
 }
 
 #[test]
+fn a_board_of_a_uio_device_is_for_the_user_engine_and_is_not_installed() {
+    let board = Board::read(&tree().join("boards/uio_dummy.toml")).expect("it is right");
+    let hardware = Hardware::Uio {
+        name: "uio_dummy".into(),
+        version: None,
+    };
+    assert_eq!(board.hardware, hardware);
+    assert!(board.is_for_user_engine_only() && board.bars.is_empty());
+    assert_eq!(board.registers[1].block, Block::NamedMap("state".into()));
+    assert_eq!(board.registers[1].offset, 8);
+    let machine = Machine::new();
+    let refused = [
+        machine
+            .system
+            .install(&board, "", Policy::FilesOnly)
+            .map(|_| ()),
+        machine.system.remove(&board.hardware).map(|_| ()),
+    ];
+    for error in refused {
+        let error = error.expect_err("no driver has it").to_string();
+        assert!(
+            error.starts_with("board uio_dummy: it is for a UIO device")
+                && error.contains("--board FILE"),
+            "{error}"
+        );
+    }
+    assert!(!machine.system.firmware.exists(), "nothing was written");
+}
+
+#[test]
+fn a_map_is_named_by_its_number_or_its_name_and_is_the_first_unless_said() {
+    let text = "[board]\nname = \"b\"\n[match]\nuio = \"a device\"\nversion = \"2\"\n[channel.x]\n[register]\n\
+                x = { offset = 8 }\ny = { offset = 0, map = 3 }\nz = { offset = 0, map = \"regs\" }\n";
+    let board = board(text);
+    let blocks: Vec<String> = board
+        .registers
+        .iter()
+        .map(|register| register.block.to_string())
+        .collect();
+    assert_eq!(blocks, ["map 0", "map 3", "map regs"]);
+    assert_eq!(board.hardware.to_string(), "UIO a device, version 2");
+    let lines: Vec<usize> = board
+        .registers
+        .iter()
+        .map(|register| register.line)
+        .collect();
+    assert_eq!((board.file.as_str(), lines), ("test.toml", vec![8, 9, 10]));
+}
+
+#[test]
 fn every_whole_board_in_the_documents_is_right() {
     let mut found = 0;
     for document in ["docs/reference/board.md", "docs/how-to/new-board.md"] {
@@ -570,5 +623,5 @@ fn every_whole_board_in_the_documents_is_right() {
             found += 1;
         }
     }
-    assert_eq!(found, 4);
+    assert_eq!(found, 5);
 }

@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod engine;
+pub mod hpet;
 pub mod machine;
 pub mod raw;
 pub mod ringfd;

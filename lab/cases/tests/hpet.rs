@@ -17,38 +17,9 @@ use strobe::engine::Source;
 use strobe::info::{Clock, RunInfo};
 use strobe::plan::Plan;
 use strobe_cases::account::record;
+use strobe_cases::hpet::interrupts;
 use strobe_cases::{plan, Engine, User};
 use strobe_ring::{Missed, State};
-
-/// Interrupts of the HPET, as the kernel counts them, before this and after it: it says so only while they are
-/// on, so this switches them on, for one.
-fn interrupts() -> (u64, u64) {
-    let clock = RunClock::new(Clock::Monotonic);
-    let (_rope, mut bell) = bell().expect("a bell");
-    let mut mine = 0;
-    loop {
-        let mut source = Hpet::new(250_000_000, WaitMode::Block).expect("an HPET");
-        // This waits for the first one.
-        source.begin(&clock, clock.now()).expect("to begin");
-        let text = fs::read_to_string("/proc/interrupts").expect("the interrupts");
-        source.end();
-        let Woken::Trigger(trigger) = source.wait(&clock, &mut bell).expect("to wait") else {
-            panic!("nobody rang");
-        };
-        mine += trigger.count;
-        if trigger.count > 1 {
-            // A second one has come, before or after the text was made.
-            continue;
-        }
-        let line = text.lines().find(|line| line.contains("hpet"));
-        let (_, counts) = line
-            .and_then(|line| line.split_once(':'))
-            .expect("it is on");
-        let words = counts.split_whitespace();
-        let all: u64 = words.map_while(|word| word.parse::<u64>().ok()).sum();
-        return (all - mine, all);
-    }
-}
 
 /// Triggers, and what was missed, of a source that is ended after so many triggers.
 fn count(wait: WaitMode, triggers: u64) -> (u64, u64) {

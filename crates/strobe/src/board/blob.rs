@@ -3,7 +3,9 @@
 //!
 //! tests/board.rs lets a C program read the result back through that header.
 
-use super::{Board, Channel, Event, Hardware, InterruptKind, Kind, Output, Write, WriteValue};
+use super::{
+    Block, Board, Channel, Event, Hardware, InterruptKind, Kind, Output, Write, WriteValue,
+};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"STRBOARD");
 const VERSION: u32 = 1;
@@ -41,7 +43,7 @@ pub(super) fn compile(board: &Board) -> Vec<u8> {
             subsystem,
         } => (vendor, device, subsystem),
         // No card has these ids: it is for no driver, and never installed.
-        Hardware::Files => (0, 0, None),
+        Hardware::Files | Hardware::Uio { .. } => (0, 0, None),
     };
     let (subvendor, subdevice) = subsystem.unwrap_or((ANY_ID, ANY_ID));
     let mut body = Blob::default();
@@ -207,7 +209,7 @@ impl Blob {
         let bar = board
             .bars
             .iter()
-            .position(|bar| bar.number == register.bar)
+            .position(|bar| Block::Bar(bar.number) == register.block)
             .unwrap_or(0);
         let (shift, bits) = field.unwrap_or((0, register.bits()));
         self.0

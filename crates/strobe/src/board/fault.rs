@@ -79,17 +79,18 @@ impl<'t> Log<'t> {
 
     /// Notes what is wrong with `object`, which is at `at` in the text.
     pub(super) fn add(&self, at: &Range<usize>, object: &str, message: impl Into<String>) {
-        let before = self
-            .text
-            .as_bytes()
-            .get(..at.start)
-            .unwrap_or(self.text.as_bytes());
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         self.list.borrow_mut().push(Fault {
-            line,
+            line: self.line(at),
             object: object.into(),
             message: message.into(),
         });
+    }
+
+    /// The line of a place in the text, from 1.
+    pub(super) fn line(&self, at: &Range<usize>) -> usize {
+        let before = self.text.as_bytes().get(..at.start);
+        let before = before.unwrap_or(self.text.as_bytes());
+        1 + before.iter().filter(|byte| **byte == b'\n').count()
     }
 
     /// The result if nothing was noted, else what was.

@@ -119,6 +119,9 @@ pub enum InstallError {
     /// A board with channels that a driver cannot read.
     #[error("board {0}: it has channels that are files, which only the user engine reads: strobe record --board FILE; leave them out to install it")]
     Files(String),
+    /// A board of a device that another driver has, and that PCI does not know.
+    #[error("board {0}: it is for a UIO device, which only the user engine reaches: strobe record --board FILE; there is nothing to install")]
+    Uio(String),
     /// A board file is wrong.
     #[error(transparent)]
     Board(#[from] Faults),
@@ -161,6 +164,9 @@ impl System {
     ///
     /// Runs that use such a device end, unless nothing has changed.
     pub fn install(&self, board: &Board, toml: &str, policy: Policy) -> Result<Installed> {
+        if matches!(board.hardware, Hardware::Uio { .. }) {
+            return Err(InstallError::Uio(board.name.clone()));
+        }
         if !board.files.is_empty() {
             return Err(InstallError::Files(board.name.clone()));
         }
@@ -209,6 +215,9 @@ impl System {
 
     /// Removes an installed board. Its devices go to whatever driver there is for them, if any.
     pub fn remove(&self, hardware: &Hardware) -> Result<Vec<Binding>> {
+        if let Hardware::Uio { name, .. } = hardware {
+            return Err(InstallError::Uio(name.clone()));
+        }
         let stem = self.firmware.join(hardware.stem());
         let blob = stem.with_extension("board");
         fs::remove_file(&blob).doing("remove the board", &blob)?;

@@ -19,12 +19,16 @@ mod resolve;
 mod table;
 
 pub use fault::{Fault, Faults};
+pub(crate) use parse::outside;
+
 pub use install::{Binding, InstallError, Installed, Outcome, Policy, System};
 
 /// A device, as its board file describes it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Board {
+    /// The file it was read from, to be named in what is said about it.
+    pub file: String,
     /// Name of the device in the catalogue.
     pub name: String,
     /// What it is, for people.
@@ -50,7 +54,7 @@ pub struct Board {
 }
 
 /// Which hardware a board file is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Hardware {
     /// None: all channels are files.
@@ -63,6 +67,13 @@ pub enum Hardware {
         device: u16,
         /// Subsystem vendor and subsystem id, if only such cards are meant.
         subsystem: Option<(u16, u16)>,
+    },
+    /// A device that a UIO driver has, and whose memory it lets programs map.
+    Uio {
+        /// The name that the driver gives it.
+        name: String,
+        /// The version of the driver, if only that one is meant.
+        version: Option<String>,
     },
 }
 
@@ -93,6 +104,17 @@ pub struct Bar {
     pub number: u8,
     /// Bytes it has at least.
     pub size: u64,
+}
+
+/// The block of registers that a register lies in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A BAR of a PCI card, by its number.
+    Bar(u8),
+    /// A map of a UIO device, by its number.
+    Map(u32),
+    /// A map of a UIO device, by its name.
+    NamedMap(String),
 }
 
 /// What a register allows.
@@ -126,10 +148,12 @@ pub struct Register {
     pub name: String,
     /// What it is, for people.
     pub description: String,
-    /// Number of the BAR it lies in.
-    pub bar: u8,
-    /// Bytes from the start of the BAR, a multiple of `width`.
+    /// Where it lies.
+    pub block: Block,
+    /// Bytes from the start of the block, a multiple of `width`.
     pub offset: u32,
+    /// Line of the file where the offset is.
+    pub line: usize,
     /// Bytes of one access: 1, 2, 4 or 8.
     pub width: u8,
     /// Whether the most significant byte comes first.
@@ -288,6 +312,11 @@ impl Board {
         }
     }
 
+    /// Whether it is of no use to the kernel engine.
+    pub fn is_for_user_engine_only(&self) -> bool {
+        !self.files.is_empty() || !matches!(self.hardware, Hardware::Pci { .. })
+    }
+
     /// The blob that strobe_board.ko takes; see include/uapi/strobe_board.h.
     pub fn compile(&self) -> Vec<u8> {
         blob::compile(self)
@@ -312,6 +341,7 @@ impl Hardware {
     pub fn stem(&self) -> String {
         match *self {
             Hardware::Files => "files".to_owned(),
+            Hardware::Uio { ref name, .. } => format!("uio-{name}"),
             Hardware::Pci {
                 vendor,
                 device,
@@ -332,6 +362,16 @@ impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Hardware::Files => f.write_str("files"),
+            Hardware::Uio {
+                ref name,
+                ref version,
+            } => {
+                write!(f, "UIO {name}")?;
+                match version {
+                    Some(version) => write!(f, ", version {version}"),
+                    None => Ok(()),
+                }
+            }
             Hardware::Pci {
                 vendor,
                 device,
@@ -354,6 +394,17 @@ impl fmt::Display for InterruptKind {
             InterruptKind::Msi => "msi",
             InterruptKind::Msix => "msix",
         })
+    }
+}
+
+/// `BAR 0`, `map 0`, `map state`.
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Block::Bar(number) => write!(f, "BAR {number}"),
+            Block::Map(number) => write!(f, "map {number}"),
+            Block::NamedMap(name) => write!(f, "map {name}"),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use toml::de::DeTable;
 
 use super::fault::Log;
 use super::resolve::{self, Registers};
-use super::table::{self, Table};
-use super::{pci, Access, Bar, Board, Faults, Hardware, Interrupt, InterruptKind, Register};
+use super::table::{self, Either, Table};
+use super::{pci, Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register};
 
 /// Longest name of a device: "edu" may have to become "edu2" or "edu123".
 const DEVICE_NAME_MAX: usize = 27;
@@ -19,6 +19,8 @@ pub(super) const NAME_MAX: usize = 31;
 const TEXT_MAX: usize = 79;
 /// Longest unit, in bytes.
 pub(super) const UNIT_MAX: usize = 15;
+/// Longest name of a UIO device or of one of its maps, in bytes.
+const UIO_NAME_MAX: usize = 79;
 /// Channels, and outputs, each.
 const VALUES_MAX: usize = 1024;
 const EVENTS_MAX: usize = 32;
@@ -41,7 +43,10 @@ pub(super) fn board(file: &str, text: &str) -> Result<Board, Faults> {
         // What could be saved of a broken text would only be complained about.
         return log.finish(file, None);
     }
-    let board = whole(table::document(&document, &log));
+    let mut board = whole(table::document(&document, &log));
+    if let Some(board) = &mut board {
+        file.clone_into(&mut board.file);
+    }
     log.finish(file, board)
 }
 
@@ -64,14 +69,40 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         }
     };
 
-    let matched = root.table("match").map(hardware);
-    let interrupt = root.table("interrupt").map(interrupt);
-    let bars = bars(&mut root);
-    let registers = registers(&mut root, object("register"), &bars);
+    let mut is_uio = false;
+    let matched = root.table("match").map(|table| {
+        is_uio = table.has("uio") && !table.has("pci");
+        if is_uio {
+            uio(table)
+        } else {
+            hardware(table)
+        }
+    });
+    let interrupt = root.table("interrupt").map(|table| {
+        if is_uio {
+            table.fault("a UIO device has one interrupt, which its driver has set up; leave [interrupt] out");
+        }
+        interrupt(table)
+    });
+    let blocks = if is_uio {
+        no_bars(&mut root);
+        Blocks::Maps
+    } else {
+        Blocks::Bars(bars(&mut root))
+    };
+    let registers = registers(&mut root, object("register"), &blocks);
     let (channels, files) = resolve::channels(&mut root, object("channel"), &registers);
     let outputs = resolve::outputs(&mut root, object("output"), &registers);
-    let events = resolve::events(&mut root, object("event"), &registers, interrupt.as_ref());
+    let interrupt = interrupt.filter(|_| !is_uio);
+    let interrupts = match is_uio {
+        true => resolve::Interrupts::Uio,
+        false => resolve::Interrupts::Of(interrupt),
+    };
+    let events = resolve::events(&mut root, object("event"), &registers, interrupts);
     let setup = root.table("setup").map_or_else(Vec::new, |mut setup| {
+        if is_uio {
+            setup.fault("a UIO device has been set up by its driver; leave [setup] out, or write it into `enable` of an event");
+        }
         let writes = resolve::writes(&mut setup, "writes", &registers, None);
         setup.finish();
         writes
@@ -86,7 +117,8 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         None => {
             root.missing(
                 "match",
-                "a table [match] with pci = \"VVVV:DDDD\", as `lspci -nn` shows it",
+                "a table [match] with pci = \"VVVV:DDDD\", as `lspci -nn` shows it, or with uio = \"NAME\", \
+                 as `strobe uio list` shows it",
             );
             None
         }
@@ -118,12 +150,17 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
     }
     root.finish();
 
+    let bars = match blocks {
+        Blocks::Bars(bars) => bars.into_iter().map(|(bar, _)| bar).collect(),
+        Blocks::Maps => Vec::new(),
+    };
     Some(Board {
+        file: String::new(),
         name,
         description,
         hardware: hardware?,
         interrupt,
-        bars: bars.into_iter().map(|(bar, _)| bar).collect(),
+        bars,
         registers: registers.list,
         channels,
         files,
@@ -146,7 +183,39 @@ fn identity(mut table: Table<'_>) -> (String, String) {
     (name.unwrap_or_default(), description)
 }
 
+/// A device by what its UIO driver calls it.
+fn uio(mut table: Table<'_>) -> Option<Hardware> {
+    let mut words = ["uio", "version"].map(|key| {
+        let (word, at) = table.string(key)?;
+        Some(line(&table, key, word, &at))
+    });
+    let version_wrong = table.has("version") && !matches!(words[1], Some(Some(_)));
+    let [name, version] = words.each_mut().map(|word| word.take().flatten());
+    table.finish();
+    (!version_wrong).then_some(Hardware::Uio {
+        name: name?,
+        version,
+    })
+}
+
+/// A word that can stand in one line of sysfs, as its reader sees it; anything else is noted.
+fn line(table: &Table<'_>, key: &str, word: &str, at: &Range<usize>) -> Option<String> {
+    let fits = (1..=UIO_NAME_MAX).contains(&word.len());
+    if !fits || word.trim() != word || word.chars().any(char::is_control) {
+        table.fault_at(at, format!(
+            "`{key}` is \"{}\"; write it as `strobe uio list` shows it, with 1 to {UIO_NAME_MAX} bytes", word.escape_debug()));
+        return None;
+    }
+    Some(word.to_owned())
+}
+
 fn hardware(mut table: Table<'_>) -> Option<Hardware> {
+    if table.has("uio") {
+        for key in ["uio", "version"] {
+            table.string(key);
+        }
+        table.fault("`pci` and `uio` name two devices; keep `pci` for registers in BARs, `uio` for those in maps of a UIO driver");
+    }
     let pci = match table.string("pci") {
         Some((text, at)) => {
             let ids = pci::ids(text);
@@ -157,7 +226,10 @@ fn hardware(mut table: Table<'_>) -> Option<Hardware> {
             ids
         }
         None => {
-            table.missing("pci", "pci = \"VVVV:DDDD\", as `lspci -nn` shows it");
+            table.missing(
+                "pci",
+                "pci = \"VVVV:DDDD\", as `lspci -nn` shows it, or uio = \"NAME\", as `strobe uio list` shows it",
+            );
             None
         }
     };
@@ -232,29 +304,49 @@ fn bars(root: &mut Table<'_>) -> Vec<(Bar, Range<usize>)> {
     bars
 }
 
+/// Where registers may lie.
+enum Blocks {
+    /// In these BARs.
+    Bars(Vec<(Bar, Range<usize>)>),
+    /// In maps of a UIO device; what they have is known when it is here.
+    Maps,
+}
+
+/// Notes that BARs are of PCI cards only.
+fn no_bars(root: &mut Table<'_>) {
+    for (_, mut table) in root.tables("bar", |name| format!("[bar.{name}]")) {
+        table.integer("size", 0..=u64::MAX);
+        table.fault("a UIO device has maps, whose sizes its driver tells; leave [bar.N] out");
+        table.finish();
+    }
+}
+
 fn registers<'t>(
     root: &mut Table<'t>,
     object: impl Fn(&str) -> String,
-    bars: &[(Bar, Range<usize>)],
+    blocks: &Blocks,
 ) -> Registers<'t> {
     let mut registers = Registers::default();
     for (name, mut table) in root.tables("register", object) {
         let at = table.at.clone();
         name_at(&table, name, &at, NAME_MAX);
-        let register = register(name, &mut table, bars);
+        let register = register(name, &mut table, blocks);
         table.finish();
         registers.add(name, register);
     }
     registers
 }
 
-fn register(name: &str, table: &mut Table<'_>, bars: &[(Bar, Range<usize>)]) -> Option<Register> {
+fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Register> {
     let description = description(table);
-    let bar = table.integer("bar", 0..=5);
+    let block = match blocks {
+        Blocks::Bars(_) => bar(table),
+        Blocks::Maps => map(table),
+    };
     let offset = table.integer("offset", 0..=u64::from(u32::MAX));
     table.missing(
         "offset",
-        "offset = 0x..., in bytes from the start of the BAR",
+        "offset = 0x..., in bytes from the start of the BAR or map",
     );
     let width = table
         .integer("width", 8..=64)
@@ -289,30 +381,84 @@ fn register(name: &str, table: &mut Table<'_>, bars: &[(Bar, Range<usize>)]) -> 
         table.fault_at(&at, format!(
             "offset 0x{offset:x} is not a multiple of {width} bytes, the register's width; correct the offset or `width`"));
     }
-    let number = match bar {
-        Some((number, _)) => number as u8,
-        None if table.has("bar") => return None,
-        None => 0,
-    };
-    match bars.iter().find(|(bar, _)| bar.number == number) {
-        None => table.fault_at(bar.as_ref().map_or(&at, |(_, at)| at), format!(
-            "BAR {number} is not declared; add [bar.{number}] with its size, or correct `bar`")),
-        Some((bar, _)) if !width_wrong && offset + u64::from(width) > bar.size => table.fault_at(&at, format!(
-            "BAR {number} has 0x{:x} bytes, {} lies outside; correct the offset or the size of [bar.{number}]",
-            bar.size,
-            if offset >= bar.size { format!("offset 0x{offset:x}") } else { format!("the end of offset 0x{offset:x}") },
-        )),
-        Some(_) => {}
+    let (block, block_at) = block?;
+    if let (Blocks::Bars(bars), Block::Bar(number)) = (blocks, &block) {
+        match bars.iter().find(|(bar, _)| bar.number == *number) {
+            None => table.fault_at(block_at.as_ref().unwrap_or(&at), format!(
+                "BAR {number} is not declared; add [bar.{number}] with its size, or correct `bar`")),
+            Some((bar, _)) if !width_wrong && offset + u64::from(width) > bar.size => table.fault_at(&at, format!(
+                "BAR {number} has 0x{:x} bytes, {} lies outside; correct the offset or the size of [bar.{number}]",
+                bar.size,
+                outside(offset, bar.size),
+            )),
+            Some(_) => {}
+        }
     }
     Some(Register {
         name: name.into(),
         description,
-        bar: number,
+        block,
         offset: u32::try_from(offset).ok()?,
+        line: table.line(&at),
         width,
         big_endian,
         access,
     })
+}
+
+/// What of a register is not in a block of this size, in which it does not fit.
+pub(crate) fn outside(offset: u64, size: u64) -> String {
+    match offset >= size {
+        true => format!("offset 0x{offset:x}"),
+        false => format!("the end of offset 0x{offset:x}"),
+    }
+}
+
+/// A block, and where the register says so.
+type Placed = (Block, Option<Range<usize>>);
+
+fn bar(table: &mut Table<'_>) -> Option<Placed> {
+    let bar = table.integer("bar", 0..=5);
+    if let Some((_, at)) = table.either("map") {
+        table.fault_at(
+            &at,
+            "`map` is for a UIO device, [match] uio = \"NAME\"; write `bar`",
+        );
+    }
+    match bar {
+        Some((number, at)) => Some((Block::Bar(number as u8), Some(at))),
+        None if table.has("bar") => None,
+        None => Some((Block::Bar(0), None)),
+    }
+}
+
+fn map(table: &mut Table<'_>) -> Option<Placed> {
+    let map = table.either("map");
+    if let Some((_, at)) = table.either("bar") {
+        table.fault_at(
+            &at,
+            "`bar` is for a PCI card; write `map`, a number or a name as `strobe uio list` shows them",
+        );
+    }
+    match map {
+        Some((Either::Text(name), at)) => {
+            let name = line(table, "map", name, &at)?;
+            Some((Block::NamedMap(name), Some(at)))
+        }
+        Some((Either::Number(number), at)) => match u32::try_from(number) {
+            Ok(number) => Some((Block::Map(number), Some(at))),
+            Err(_) => {
+                table.fault_at(
+                    &at,
+                    format!(
+                    "`map` is {number}; write a number or a name as `strobe uio list` shows them"),
+                );
+                None
+            }
+        },
+        None if table.has("map") => None,
+        None => Some((Block::Map(0), None)),
+    }
 }
 
 /// The name if it may be one; otherwise that is noted.

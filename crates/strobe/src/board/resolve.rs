@@ -257,30 +257,44 @@ fn writable(table: &Table<'_>, register: &Register) {
     }
 }
 
+/// Where events come from.
+#[derive(Clone, Copy)]
+pub(super) enum Interrupts {
+    /// The card's own interrupt, if it is described.
+    Of(Option<Interrupt>),
+    /// A UIO driver, which counts a device's only one.
+    Uio,
+}
+
 pub(super) fn events(
     root: &mut Table<'_>,
     object: impl Fn(&str) -> String,
     registers: &Registers<'_>,
-    interrupt: Option<&Interrupt>,
+    interrupts: Interrupts,
 ) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
     for (name, mut table) in root.tables("event", object) {
         let at = table.at.clone();
         name_at(&table, name, &at, NAME_MAX);
-        if interrupt.is_none() {
+        if matches!(interrupts, Interrupts::Of(None)) {
             table.fault("an event needs the board's interrupt; add [interrupt] with kind = \"intx\", \"msi\" or \"msix\"");
         }
-        let event = event(name, &mut table, registers, interrupt);
+        let event = event(name, &mut table, registers, interrupts);
         if let Some(other) = events.iter().find(|other| other.vector == event.vector) {
             let told_apart = other.pending.is_some() && event.pending.is_some();
             let wrong = table.has("pending") && event.pending.is_none();
-            if interrupt.is_some_and(|interrupt| interrupt.kind != InterruptKind::Intx)
-                && !told_apart
-                && !wrong
-            {
-                table.fault(format!(
-                    "event {} has the same vector {}; give both a `pending` that tells them apart, or another `vector`",
-                    other.name, event.vector));
+            match interrupts {
+                _ if told_apart || wrong => {}
+                Interrupts::Of(Some(interrupt)) if interrupt.kind != InterruptKind::Intx => {
+                    table.fault(format!(
+                        "event {} has the same vector {}; give both a `pending` that tells them apart, or another `vector`",
+                        other.name, event.vector));
+                }
+                Interrupts::Of(_) => {}
+                Interrupts::Uio => table.fault(format!(
+                    "event {} is of the same interrupt, and a UIO device has no other; give both a `pending` that \
+                     tells them apart",
+                    other.name)),
             }
         }
         table.finish();
@@ -293,10 +307,18 @@ fn event(
     name: &str,
     table: &mut Table<'_>,
     registers: &Registers<'_>,
-    interrupt: Option<&Interrupt>,
+    interrupts: Interrupts,
 ) -> Event {
     let description = description(table);
+    let interrupt = match interrupts {
+        Interrupts::Of(interrupt) => interrupt,
+        Interrupts::Uio => None,
+    };
     let vector = match table.integer("vector", 0..=u64::from(u16::MAX)) {
+        Some((1.., at)) if matches!(interrupts, Interrupts::Uio) => {
+            table.fault_at(&at, "a UIO device has one interrupt; leave `vector` out");
+            0
+        }
         Some((vector, at)) => {
             let vectors = interrupt.map_or(u64::MAX, |interrupt| u64::from(interrupt.vectors));
             if vector >= vectors {

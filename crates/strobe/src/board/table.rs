@@ -51,6 +51,11 @@ impl<'t> Table<'t> {
         self.log.add(at, &self.object, message);
     }
 
+    /// The line of a place in the text.
+    pub(super) fn line(&self, at: &Range<usize>) -> usize {
+        self.log.line(at)
+    }
+
     fn value(&mut self, key: &'static str) -> Option<At<&'t DeValue<'t>>> {
         self.known.push(key);
         let value = self.entries.get(key)?;

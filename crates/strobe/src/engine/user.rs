@@ -32,6 +32,7 @@ pub mod file;
 pub mod gpio;
 pub mod hpet;
 pub mod memfd;
+mod pci_card;
 pub mod perf;
 mod presence;
 pub mod provider;
@@ -43,6 +44,7 @@ mod soft;
 mod timer;
 pub mod trigger;
 pub mod uio;
+mod uio_card;
 
 pub use run::Run;
 
@@ -179,8 +181,9 @@ impl User {
         }
         // First of all: what is mapped and allocated from now on is locked, too.
         let mut set_up = vec![rt::lock_memory()];
-        let (memory, locked, ring) =
-            memfd::ring_memory(bytes).map_err(failed("making its ring"))?;
+        let (memory, locked, ring) = memfd::ring_memory(bytes)
+            .map_err(|error| rt::lock_limit(error, bytes))
+            .map_err(failed("making its ring"))?;
         let wait = self.settings.wait;
         set_up.push(rt::Step {
             what: "ring".into(),

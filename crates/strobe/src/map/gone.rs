@@ -87,34 +87,69 @@ fn install() {
     }
 }
 
-extern "C" fn handle(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the kernel gives a SA_SIGINFO handler a valid pointer, and SIGBUS has an address.
-    let address = unsafe { (*info).si_addr() } as usize;
+extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel gives a SA_SIGINFO handler a valid pointer.
+    let code = unsafe { (*info).si_code };
+    // What a process has sent comes from no access, and has no address.
+    let is_fault = code > 0;
+    // SAFETY: as above, and a SIGBUS of an access has an address.
+    if is_fault && replace(unsafe { (*info).si_addr() } as usize) {
+        return;
+    }
+    let before = BEFORE.load(Ordering::Acquire);
+    // SAFETY: set before this handler was, to a structure that lives for ever. A handler that was here before is
+    // called as the kernel would call it; without one all is left to the kernel, as if we had never been here: an
+    // access is repeated, and a signal that was sent is sent again, both to come when this returns.
+    unsafe {
+        match (*before).sa_sigaction {
+            libc::SIG_IGN if !is_fault => {}
+            libc::SIG_DFL | libc::SIG_IGN => {
+                libc::sigaction(signal, before, ptr::null_mut());
+                if !is_fault {
+                    libc::raise(signal);
+                }
+            }
+            handler if (*before).sa_flags & libc::SA_SIGINFO != 0 => {
+                let handler: Handler = std::mem::transmute(handler);
+                handler(signal, info, context);
+            }
+            handler => {
+                let handler: extern "C" fn(libc::c_int) = std::mem::transmute(handler);
+                handler(signal);
+            }
+        }
+    }
+}
+
+/// A handler that is told where it was.
+type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Puts a page of all ones where nothing is any more; false if this is no address of ours.
+fn replace(address: usize) -> bool {
     let of = |slot: &&Slot| {
         let start = slot.start.load(Ordering::Acquire);
         start > 1 && start <= address && address < slot.end.load(Ordering::Relaxed)
     };
-    if let Some(slot) = SLOTS.iter().find(of) {
-        slot.gone.store(true, Ordering::Relaxed);
-        let page = address & !(page_size() - 1);
-        let (access, flags) = (
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
-        );
-        // SAFETY: replaces a page of a mapping that is ours, and that nothing but registers is read from. Both
-        // calls are allowed in a signal handler.
-        unsafe {
-            let new = libc::mmap(page as *mut libc::c_void, page_size(), access, flags, -1, 0);
-            if new != libc::MAP_FAILED {
-                ptr::write_bytes(new.cast::<u8>(), 0xff, page_size());
-                return;
-            }
+    let Some(slot) = SLOTS.iter().find(of) else {
+        return false;
+    };
+    slot.gone.store(true, Ordering::Relaxed);
+    let bytes = page_size();
+    let page = (address & !(bytes - 1)) as *mut libc::c_void;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let moved = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+    // SAFETY: makes a page of its own, and moves it to the place of a page of a mapping that is ours, and that
+    // nothing but registers is read from. It is filled before: no other thread may read anything else there. All
+    // calls are allowed in a signal handler.
+    unsafe {
+        let new = libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0);
+        if new == libc::MAP_FAILED {
+            return false;
         }
+        ptr::write_bytes(new.cast::<u8>(), 0xff, bytes);
+        libc::mremap(new, bytes, bytes, moved, page) != libc::MAP_FAILED
     }
-    // Not ours: as if we had never been here. The access is repeated, and comes to who was here before.
-    let before = BEFORE.load(Ordering::Acquire);
-    // SAFETY: set before the handler was, to a structure that lives for ever.
-    unsafe { libc::sigaction(libc::SIGBUS, before, ptr::null_mut()) };
 }
 
 fn page_size() -> usize {
@@ -125,6 +160,7 @@ fn page_size() -> usize {
 mod tests {
     use crate::map::Region;
     use std::io::Write;
+    use std::os::unix::process::ExitStatusExt;
 
     #[test]
     fn a_region_that_goes_reads_as_all_ones_and_ends_nobody() {
@@ -145,28 +181,96 @@ mod tests {
         assert_eq!((here.read(), other.is_gone()), (0x0707_0707, false));
     }
 
+    /// Whether this is the child of that test; else how the child has ended.
+    fn in_child(test: &str) -> Option<std::process::Output> {
+        if std::env::var_os("STROBE_TEST_SIGBUS").is_some() {
+            return None;
+        }
+        let itself = std::env::current_exe().expect("this program");
+        let name = format!("map::gone::tests::{test}");
+        let mut child = std::process::Command::new(itself);
+        let child = child
+            .args(["--exact", &name])
+            .env("STROBE_TEST_SIGBUS", "1");
+        Some(child.output().expect("a child"))
+    }
+
+    fn watched() -> (std::fs::File, Region) {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&[7; 8192]).expect("to write");
+        let region = Region::map(&file, 0, 8192, false).expect("a region");
+        (file, region)
+    }
+
+    /// Reads what nobody watches, and what is not there any more.
+    fn read_elsewhere() {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&[7; 8192]).expect("to write");
+        let fd = std::os::fd::AsFd::as_fd(&file);
+        let memory = crate::mmap::map(fd, 8192).expect("a mapping that nobody watches");
+        file.set_len(0).expect("to cut");
+        let _ = strobe_ring::Reader::attach(memory, strobe_ring::Begin::Now);
+    }
+
     #[test]
     fn what_is_not_ours_still_ends_the_process() {
-        // In a child, which has to die of it.
-        if std::env::var_os("STROBE_TEST_SIGBUS").is_some() {
-            let mut file = tempfile::tempfile().expect("a file");
-            file.write_all(&[7; 8192]).expect("to write");
-            let watched = Region::map(&file, 0, 4096, false).expect("a region");
-            let fd = std::os::fd::AsFd::as_fd(&file);
-            let memory = crate::mmap::map(fd, 8192).expect("a mapping that nobody watches");
-            file.set_len(0).expect("to cut");
-            let _ = strobe_ring::Reader::attach(memory, strobe_ring::Begin::Now);
-            drop(watched);
+        match in_child("what_is_not_ours_still_ends_the_process") {
+            Some(child) => assert_eq!(child.status.signal(), Some(7), "{child:?}"),
+            None => {
+                let _watched = watched();
+                read_elsewhere();
+            }
+        }
+    }
+
+    #[test]
+    fn a_signal_that_was_sent_still_ends_the_process() {
+        match in_child("a_signal_that_was_sent_still_ends_the_process") {
+            Some(child) => assert_eq!(child.status.signal(), Some(7), "{child:?}"),
+            None => {
+                // SAFETY: takes numbers only. (The one of Rust's runtime lets the first such signal pass.)
+                unsafe { libc::signal(libc::SIGBUS, libc::SIG_DFL) };
+                let _watched = watched();
+                let me = std::process::id() as libc::pid_t;
+                // SAFETY: takes numbers only.
+                unsafe { libc::kill(me, libc::SIGBUS) };
+                std::thread::sleep(std::time::Duration::from_secs(5));
+            }
+        }
+    }
+
+    /// As a program has it that looks after its own mappings.
+    extern "C" fn theirs(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        // SAFETY: replaces the page of the test that was accessed.
+        unsafe {
+            let page = (*info).si_addr() as usize & !0xfff;
+            libc::mmap(page as *mut libc::c_void, 4096, access, flags, -1, 0);
+        }
+    }
+
+    #[test]
+    fn who_was_here_before_gets_what_is_theirs_and_we_what_is_ours() {
+        if let Some(child) = in_child("who_was_here_before_gets_what_is_theirs_and_we_what_is_ours")
+        {
+            assert!(child.status.success(), "{child:?}");
             return;
         }
-        use std::os::unix::process::ExitStatusExt;
-        let itself = std::env::current_exe().expect("this program");
-        let name = "map::gone::tests::what_is_not_ours_still_ends_the_process";
-        let child = std::process::Command::new(itself)
-            .args(["--exact", name])
-            .env("STROBE_TEST_SIGBUS", "1")
-            .output()
-            .expect("a child");
-        assert_eq!(child.status.signal(), Some(7), "{child:?}");
+        // SAFETY: an action with all its fields set, for a handler of that kind.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = theirs as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO;
+            libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
+        }
+        let (file, region) = watched();
+        let register = region.register(4096, 4).expect("a register");
+        for _ in 0..2 {
+            read_elsewhere();
+        }
+        assert_eq!((register.read(), region.is_gone()), (0x0707_0707, false));
+        file.set_len(4096).expect("to cut");
+        assert_eq!((register.read(), region.is_gone()), (0xffff_ffff, true));
     }
 }

@@ -36,29 +36,7 @@ pub struct Device {
 
 impl Device {
     pub(super) fn open(about: Uio) -> Result<Device, Error> {
-        let path = about.path();
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .custom_flags(OFlags::NONBLOCK.bits() as i32);
-        let file = options.open(&path).map_err(|source| {
-            let name = about.name.clone();
-            match Errno::from_io_error(&source) {
-                Some(Errno::ACCESS | Errno::PERM) => Error::NoPermission {
-                    name,
-                    group: group_of(&path),
-                    path,
-                },
-                Some(Errno::NODEV | Errno::NXIO) => Error::Gone(name),
-                Some(Errno::NOENT) if !about.class().exists() => Error::Gone(name),
-                _ => Error::Io {
-                    name,
-                    doing: "opening its device file",
-                    source,
-                },
-            }
-        })?;
+        let file = open(&about, true)?;
         let mut device = Device {
             switch: Switch::of(&about),
             about,
@@ -166,6 +144,14 @@ impl Device {
         self.control(true)
     }
 
+    /// Whether this program may enable and disable its interrupt at all; nothing is changed.
+    ///
+    /// # Errors
+    /// The configuration of a card of uio_pci_generic may not be written.
+    pub fn permitted(&self) -> Result<(), Error> {
+        self.switch.permitted(&self.about.name)
+    }
+
     /// Keeps it from interrupting.
     ///
     /// # Errors
@@ -186,26 +172,7 @@ impl Device {
     /// # Errors
     /// There is no such map, or the kernel refuses.
     pub fn map(&self, number: u32) -> Result<MappedMemory, Error> {
-        let maps = &self.about.maps;
-        let Some(map) = maps.iter().find(|map| map.number == number) else {
-            return Err(Error::NoMap {
-                name: self.about.name.clone(),
-                number,
-                there: maps.iter().map(|map| map.number).collect(),
-            });
-        };
-        // The kernel takes the page number of the offset for the number of the map.
-        let place = u64::from(number).saturating_mul(rustix::param::page_size() as u64);
-        let region = Region::map(&self.file, place, map.size, true);
-        let region = region.map_err(|source| Error::Io {
-            name: self.about.name.clone(),
-            doing: "mapping its memory",
-            source,
-        })?;
-        Ok(MappedMemory {
-            region,
-            offset: map.offset,
-        })
+        map_of(&self.about, &self.file, number, true)
     }
 
     /// Whether sysfs still has it.
@@ -228,6 +195,61 @@ impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// Opens the device file.
+fn open(about: &Uio, writable: bool) -> Result<File, Error> {
+    let path = about.path();
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(writable)
+        .custom_flags(OFlags::NONBLOCK.bits() as i32);
+    options.open(&path).map_err(|source| {
+        let name = about.name.clone();
+        match Errno::from_io_error(&source) {
+            Some(Errno::ACCESS | Errno::PERM) => Error::NoPermission {
+                name,
+                group: group_of(&path),
+                path,
+            },
+            Some(Errno::NODEV | Errno::NXIO) => Error::Gone(name),
+            Some(Errno::NOENT) if !about.class().exists() => Error::Gone(name),
+            _ => Error::Io {
+                name,
+                doing: "opening its device file",
+                source,
+            },
+        }
+    })
+}
+
+/// Maps a block of the memory of a device that is not open, at least not by this.
+pub(super) fn map(about: &Uio, number: u32, writable: bool) -> Result<MappedMemory, Error> {
+    map_of(about, &open(about, writable)?, number, writable)
+}
+
+fn map_of(about: &Uio, file: &File, number: u32, writable: bool) -> Result<MappedMemory, Error> {
+    let maps = &about.maps;
+    let Some(map) = maps.iter().find(|map| map.number == number) else {
+        return Err(Error::NoMap {
+            name: about.name.clone(),
+            number,
+            there: maps.iter().map(|map| map.number).collect(),
+        });
+    };
+    // The kernel takes the page number of the offset for the number of the map.
+    let place = u64::from(number).saturating_mul(rustix::param::page_size() as u64);
+    let region = Region::map(file, place, map.size, writable);
+    let region = region.map_err(|source| Error::Io {
+        name: about.name.clone(),
+        doing: "mapping its memory",
+        source,
+    })?;
+    Ok(MappedMemory {
+        region,
+        offset: map.offset,
+    })
 }
 
 /// A mapped block of a device's memory. It may be used by other threads, and outlives the [`Device`].

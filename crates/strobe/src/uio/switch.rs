@@ -42,16 +42,22 @@ impl Switch {
         }
     }
 
+    /// Whether it may be used at all; it is not touched.
+    pub fn permitted(&self, name: &str) -> Result<(), Error> {
+        match self {
+            Switch::Forbidden(path) => Err(Error::Forbidden {
+                name: name.to_owned(),
+                path: path.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     pub fn set(&self, name: &str, device: &File, on: bool) -> Result<(), Error> {
         let done = match self {
             Switch::Driver => rustix::io::write(device, &u32::from(on).to_ne_bytes()).map(|_| ()),
             Switch::Command(config) => command(config, on),
-            Switch::Forbidden(path) => {
-                return Err(Error::Forbidden {
-                    name: name.to_owned(),
-                    path: path.clone(),
-                })
-            }
+            Switch::Forbidden(_) => return self.permitted(name),
         };
         done.map_err(|errno| match (errno, self) {
             (Errno::NOSYS, Switch::Driver) => Error::NoControl(name.to_owned()),
@@ -113,6 +119,8 @@ mod tests {
         std::fs::set_permissions(&config, PermissionsExt::from_mode(0o500)).expect("a mode");
         let device = uio.open().expect("to open it");
         let message = device.enable().expect_err("forbidden").to_string();
+        let before = device.permitted().expect_err("forbidden").to_string();
+        assert_eq!(message, before, "known before it is tried");
         assert!(
             message.contains("/uio3/device/config cannot be written; be root"),
             "{message}"

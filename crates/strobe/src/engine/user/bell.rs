@@ -123,6 +123,19 @@ mod tests {
     use std::time::Duration;
 
     #[test]
+    fn what_was_answered_is_quiet_and_what_came_since_is_not() {
+        let (rope, mut bell) = bell().expect("a bell");
+        let is_loud = |bell: &Bell| rustix::io::read(bell, &mut [0; 8]).is_ok();
+        rope.ring();
+        bell.answer();
+        assert!(!bell.rang() && !is_loud(&bell), "no wait ends for it");
+        rope.ring();
+        assert!(bell.rang() && is_loud(&bell));
+        // Rung before the sleep: it does not begin.
+        bell.sleep_until(None).expect("to come back");
+    }
+
+    #[test]
     fn a_ring_that_was_answered_half_way_does_not_keep_the_thread_awake() {
         let (rope, mut bell) = bell().expect("a bell");
         let never = eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor");

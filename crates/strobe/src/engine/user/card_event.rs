@@ -3,6 +3,8 @@
 
 use std::io;
 
+use strobe_ring::Missed;
+
 use super::bell::Bell;
 use super::board::Card;
 use super::clock::{monotonic, RunClock};
@@ -10,7 +12,6 @@ use super::field::{Field, Store};
 use super::trigger::{EventSource, Trigger, Woken};
 use super::{uio, WaitMode};
 use crate::board::{Event, Write as BoardWrite, WriteValue};
-use crate::uio::Uio;
 
 /// A busy wait that has found nothing for so long lets others run between two looks.
 const SPIN_NS: u64 = 100_000_000;
@@ -47,9 +48,14 @@ pub(super) fn source(
             count,
         }));
     }
-    let device = Uio::find(&uio).and_then(|uio| uio.open());
+    let opened = uio.open().and_then(|mut device| {
+        // One that has no interrupt says so here.
+        device.forget()?;
+        device.permitted()?;
+        Ok(device)
+    });
     Ok(Box::new(Interrupt {
-        uio: uio::Source::new(device.map_err(|error| error.to_string())?, wait),
+        uio: uio::Source::new(opened.map_err(|error| error.to_string())?, wait),
         pending,
         lists,
         seen: 0,
@@ -133,6 +139,15 @@ impl EventSource for Interrupt {
         self.uio.enable()
     }
 
+    fn unserved(&mut self) -> (Missed, u64) {
+        let (cause, mut missed) = self.uio.unserved();
+        let another = self.pending.is_some() && !look(&self.pending).is_ok_and(|seen| seen != 0);
+        if another {
+            missed = missed.saturating_sub(1);
+        }
+        (cause, std::mem::take(&mut self.missed) + missed)
+    }
+
     fn end(&mut self) {
         put(&self.lists.disable, 0);
     }
@@ -155,6 +170,10 @@ impl EventSource for Looking {
     }
 
     fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        // First, for a bit that is never silent would leave no time for it.
+        if bell.rang() {
+            return Ok(Woken::Bell);
+        }
         let begun = monotonic();
         let mut now = begun;
         loop {
@@ -187,5 +206,82 @@ impl EventSource for Looking {
 
     fn end(&mut self) {
         put(&self.lists.disable, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bell::bell;
+    use super::super::presence::{Kind, Presence};
+    use super::*;
+    use crate::info::Clock;
+    use crate::map::Region;
+    use std::os::unix::fs::FileExt;
+
+    /// A card in a file, whose first word is its pending register.
+    fn looking(dir: &std::path::Path) -> (std::fs::File, Looking) {
+        std::fs::write(dir.join("config"), [0x34, 0x12]).expect("to write");
+        let mut options = std::fs::File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(dir.join("resource0")).expect("a file");
+        file.set_len(4096).expect("a page");
+        let card = Presence::of(dir, Kind::Card).expect("a card");
+        let region = Region::map(&file, 0, 4096, true).expect("a region");
+        let register = |offset| region.register(offset, 4).expect("a register");
+        let store = |offset| Store::new(register(offset), std::sync::Arc::clone(&card), false);
+        let lists = Lists {
+            silence: vec![(store(4), None)],
+            enable: vec![(store(8), Some(1))],
+            disable: vec![(store(8), Some(0))],
+        };
+        let looking = Looking {
+            pending: Field::whole(register(0), std::sync::Arc::clone(&card), false),
+            mask: 0xff,
+            lists,
+            seen: 0,
+            count: 0,
+        };
+        (file, looking)
+    }
+
+    fn word(file: &std::fs::File, offset: u64) -> u32 {
+        let mut bytes = [0; 4];
+        file.read_exact_at(&mut bytes, offset).expect("to read");
+        u32::from_ne_bytes(bytes)
+    }
+
+    #[test]
+    fn the_bell_is_heard_by_a_busy_wait_for_a_bit_that_is_never_silent() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, mut looking) = looking(dir.path());
+        let clock = RunClock::new(Clock::Monotonic);
+        let (rope, mut bell) = bell().expect("a bell");
+        looking.begin(&clock, 0).expect("to begin");
+        file.write_all_at(&0x10a_u32.to_ne_bytes(), 0)
+            .expect("to write");
+        for count in 1..3 {
+            let Ok(Woken::Trigger(trigger)) = looking.wait(&clock, &mut bell) else {
+                panic!("no trigger");
+            };
+            assert_eq!(trigger.count, count);
+            looking.done().expect("to silence");
+            assert_eq!((word(&file, 4), word(&file, 8)), (0x0a, 1));
+        }
+        rope.ring();
+        assert_eq!(looking.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        looking.end();
+        assert_eq!(word(&file, 8), 0);
+    }
+
+    #[test]
+    fn a_card_that_is_gone_is_not_written_to_at_the_end() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, mut looking) = looking(dir.path());
+        let clock = RunClock::new(Clock::Monotonic);
+        looking.begin(&clock, 0).expect("to begin");
+        std::fs::write(dir.path().join("config"), [0xff; 2]).expect("to write");
+        assert!(!Presence::of(dir.path(), Kind::Card).expect("a card").look());
+        looking.end();
+        assert_eq!(word(&file, 8), 1, "another card may be there");
     }
 }

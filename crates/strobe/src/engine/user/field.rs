@@ -108,9 +108,12 @@ impl Store {
         }
     }
 
-    /// Stores.
+    /// Stores, unless the card has gone: another one may be at its addresses by now.
     #[inline]
     pub(super) fn put(&self, value: u64) {
+        if !self.card.is_there() {
+            return;
+        }
         self.register.write(match self.big_endian {
             true => turned(value, &self.register),
             false => value,

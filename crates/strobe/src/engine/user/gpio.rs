@@ -214,6 +214,19 @@ impl EventSource for Edges {
         }
         Ok(Woken::Bell)
     }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        let mut missed = 0;
+        // More than the kernel keeps are not there, unless new ones come all the time.
+        for _ in 0..QUEUE {
+            // What cannot be read is not known.
+            let Ok(Some((trigger, _))) = self.take() else {
+                break;
+            };
+            missed += trigger.missed + 1;
+        }
+        (Missed::Source, missed)
+    }
 }
 
 fn read(line: &File) -> io::Result<bool> {

@@ -183,6 +183,11 @@ impl EventSource for Hpet {
         Ok(Woken::Bell)
     }
 
+    fn unserved(&mut self) -> (Missed, u64) {
+        // What cannot be read is not known.
+        (Missed::Source, self.take().unwrap_or(0))
+    }
+
     fn end(&mut self) {
         if std::mem::take(&mut self.on) {
             // It can only be that the device has gone.

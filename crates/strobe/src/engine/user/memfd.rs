@@ -14,6 +14,7 @@ use strobe_ring::{AttachError, Begin, MemoryMut, Reader};
 
 use crate::mmap;
 use crate::reader::{RunReader, Wake};
+use crate::rt;
 
 /// The file of a ring, to be read only.
 pub struct RingFile {
@@ -83,7 +84,8 @@ impl RingFile {
     /// # Errors
     /// It cannot be mapped, or is no ring.
     pub fn attach(&self) -> Result<Reader, ReaderError> {
-        let memory = mmap::map(self.fd.as_fd(), self.bytes).map_err(io::Error::from)?;
+        let memory = mmap::map(self.fd.as_fd(), self.bytes);
+        let memory = memory.map_err(|errno| rt::lock_limit(errno.into(), self.bytes))?;
         Ok(Reader::attach(memory, Begin::Oldest)?)
     }
 
@@ -110,12 +112,13 @@ const NAP_MIN: Duration = Duration::from_millis(1);
 
 impl Wake for Look {
     fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
-        let end = Instant::now() + timeout;
+        // Without one that can be reckoned, for ever.
+        let end = Instant::now().checked_add(timeout);
         let mut nap = NAP_MIN;
         loop {
             let word = ring.wake_value();
             let now = ring.snapshot();
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
             if now.head >= rows || now.state.is_final() || left.is_zero() {
                 return Ok(());
             }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a card is still there. One that is pulled reads as all ones; one that was only removed from the
-//! kernel's list may go on answering, at addresses that will be another card's.
+//! kernel's list may go on answering, at addresses that will be another card's. So does the memory of a UIO
+//! device that its driver has given up, for as long as it is mapped.
 
 use std::fs::File;
 use std::io;
@@ -16,29 +17,43 @@ use rustix::io::Errno;
 /// How often it is looked for a card that answers.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How a card shows that it is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A PCI card, by the vendor in its configuration space.
+    Card,
+    /// A UIO device, by its name in sysfs.
+    Uio,
+}
+
 /// A card that is used.
 #[derive(Debug)]
 pub(super) struct Presence {
     path: PathBuf,
-    /// Its configuration space. The open file stays with this card, whatever is plugged in after it.
-    config: File,
+    kind: Kind,
+    /// What answers while it is there. The open file stays with this card, whatever is plugged in after it.
+    file: File,
     /// Set when it has gone, for good. Written by the watching thread and by who reads all ones.
     gone: AtomicBool,
 }
 
 impl Presence {
     /// The watch over the card of this directory of sysfs; one for all who use it.
-    pub(super) fn of(card: &Path) -> io::Result<Arc<Presence>> {
+    pub(super) fn of(card: &Path, kind: Kind) -> io::Result<Arc<Presence>> {
         static CARDS: Mutex<Vec<Weak<Presence>>> = Mutex::new(Vec::new());
         let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
         cards.retain(|card| card.strong_count() > 0);
         let mut known = cards.iter().filter_map(Weak::upgrade);
-        if let Some(known) = known.find(|known| known.path == card && known.is_there()) {
+        if let Some(known) = known.find(|known| known.path == card && known.look()) {
             return Ok(known);
         }
         let presence = Arc::new(Presence {
             path: card.to_owned(),
-            config: File::open(card.join("config"))?,
+            kind,
+            file: File::open(card.join(match kind {
+                Kind::Card => "config",
+                Kind::Uio => "name",
+            }))?,
             gone: AtomicBool::new(false),
         });
         let watched = Arc::downgrade(&presence);
@@ -60,8 +75,12 @@ impl Presence {
 
     /// Looks for it, by one system call.
     pub(super) fn look(&self) -> bool {
-        let mut vendor = [0; 2];
-        let there = self.config.read_exact_at(&mut vendor, 0).is_ok() && vendor != [0xff; 2];
+        let mut bytes = [0; 2];
+        let read = self.file.read_exact_at(&mut bytes, 0).is_ok();
+        let there = match self.kind {
+            Kind::Card => read && bytes != [0xff; 2],
+            Kind::Uio => read,
+        };
         if !there {
             self.gone.store(true, Ordering::Relaxed);
         }
@@ -83,8 +102,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let config = dir.path().join("config");
         std::fs::write(&config, [0x34, 0x12, 0, 0]).expect("to write");
-        let presence = Presence::of(dir.path()).expect("a card");
-        let same = Presence::of(dir.path()).expect("a card");
+        let presence = Presence::of(dir.path(), Kind::Card).expect("a card");
+        let same = Presence::of(dir.path(), Kind::Card).expect("a card");
         assert!(Arc::ptr_eq(&presence, &same) && presence.look());
         std::fs::write(&config, [0xff; 4]).expect("to write");
         while presence.is_there() {
@@ -92,7 +111,7 @@ mod tests {
         }
         std::fs::write(&config, [0x34, 0x12, 0, 0]).expect("to write");
         assert!(!presence.look(), "what is there now is another one");
-        let other = Presence::of(dir.path()).expect("a card");
+        let other = Presence::of(dir.path(), Kind::Card).expect("a card");
         assert!(other.is_there() && !presence.is_there());
     }
 }

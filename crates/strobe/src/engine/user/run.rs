@@ -64,7 +64,7 @@ impl Run {
         let failed = |source: io::Error| Error::Run {
             event: info.event.clone(),
             doing: "starting its thread",
-            source,
+            source: rt::lock_limit(source, STACK as u64),
         };
         let thread = thread.map_err(failed)?;
         set_up.extend(reported.recv().map_err(|_| failed(Errno::PIPE.into()))?);

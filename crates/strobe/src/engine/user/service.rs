@@ -16,6 +16,7 @@ use super::provider::{ReadChannel, Row, WriteOutput};
 use super::trigger::{EventSource, Trigger, Woken};
 use crate::mmap;
 use crate::rt::Usage;
+use crate::uapi::TRIGGER_MAX;
 
 /// What the owner of a run wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,10 @@ impl Service {
                 Woken::Trigger(trigger) => {
                     let now = self.clock.now();
                     self.row(now, trigger)?;
-                    self.source.done()?;
+                    let done = self.source.done();
+                    if !self.end_if_full() {
+                        done?;
+                    }
                 }
             }
         }
@@ -138,10 +142,16 @@ impl Service {
         if let Some(error) = gone {
             return Err(error);
         }
-        if self.ring.is_full() {
+        Ok(())
+    }
+
+    /// Ends a run that has all its rows: whatever becomes of its source, nothing is missing.
+    fn end_if_full(&mut self) -> bool {
+        let is_full = self.ring.is_full();
+        if is_full {
             self.finish(End::Done);
         }
-        Ok(())
+        is_full
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Errno> {
@@ -164,13 +174,16 @@ impl Service {
             (Order::Start, State::Ready) => self.start(),
             (Order::Start, State::Running) => return Err(Errno::ALREADY),
             (Order::Pause, State::Running) => {
-                self.source.end();
+                self.silence();
                 self.ring.pause().map_err(|_| wrong_state())
             }
             (Order::Pause, State::Paused) => return Err(Errno::ALREADY),
             (Order::Resume, State::Paused) => self.resume(),
             (Order::Resume, State::Running) => return Err(Errno::ALREADY),
             (Order::Trigger(_), State::Running) if !self.is_soft => return Err(Errno::OPNOTSUPP),
+            (Order::Trigger(count), _) if !(1..=TRIGGER_MAX).contains(&count) => {
+                return Err(Errno::INVAL)
+            }
             (Order::Trigger(count), State::Running) => self.trigger(count),
             _ => return Err(Errno::BUSY),
         };
@@ -191,14 +204,32 @@ impl Service {
         self.usage_before = Usage::of_this_thread();
         let mut times = self.clock.start_times();
         self.start = times.time;
-        times.first_due = self.source.begin(&self.clock, times.time)?.unwrap_or(0);
+        times.first_due = self.begin(times.time)?.unwrap_or(0);
         self.ring.start(times).map_err(|_| wrong_state())
     }
 
     fn resume(&mut self) -> io::Result<()> {
         let now = self.clock.now();
-        self.source.begin(&self.clock, now)?;
+        self.begin(now)?;
         self.ring.resume().map_err(|_| wrong_state())
+    }
+
+    fn begin(&mut self, now: u64) -> io::Result<Option<u64>> {
+        let begun = self.source.begin(&self.clock, now);
+        if begun.is_err() {
+            // What was done of it is undone.
+            self.source.end();
+        }
+        begun
+    }
+
+    /// The source of a running run comes to rest; what it knows to have passed by then is missed.
+    fn silence(&mut self) {
+        let (cause, missed) = self.source.unserved();
+        if missed > 0 {
+            self.ring.miss(cause, missed);
+        }
+        self.source.end();
     }
 
     fn trigger(&mut self, count: u32) -> io::Result<()> {
@@ -208,12 +239,23 @@ impl Service {
             }
             let now = self.clock.now();
             self.row(now, Trigger::PLAIN)?;
+            self.end_if_full();
         }
         Ok(())
     }
 
     fn finish(&mut self, end: End) {
-        self.source.end();
+        let state = self.ring.state();
+        if state.is_final() {
+            return;
+        }
+        // Else it rests already, or has never begun: what it would touch may be another run's.
+        match (state, end) {
+            // Nothing is missed after the last row.
+            (State::Running, End::Done) => self.source.end(),
+            (State::Running, _) => self.silence(),
+            _ => {}
+        }
         if let Ok(mut usage) = self.usage.lock() {
             *usage = Usage::of_this_thread().since(self.usage_before);
         }
@@ -231,3 +273,6 @@ fn wrong_state() -> io::Error {
 fn errno(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())
 }
+
+#[cfg(test)]
+mod tests;

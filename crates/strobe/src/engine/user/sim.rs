@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use strobe_ring::Missed;
+
 use super::bell::Bell;
 use super::clock::RunClock;
 use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
@@ -246,12 +248,16 @@ impl EventSource for Pulse {
     fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
         Ok(match self.0.wait(clock, bell)? {
             Woken::Trigger(trigger) => Woken::Trigger(Trigger {
-                cause: strobe_ring::Missed::Source,
+                cause: Missed::Source,
                 time: trigger.due.unwrap_or(0),
                 ..trigger
             }),
             woken => woken,
         })
+    }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        (Missed::Source, self.0.unserved().1)
     }
 
     fn has_due(&self) -> bool {

@@ -82,6 +82,11 @@ impl EventSource for Eventfd {
             }
         }
     }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        // What cannot be read is not known.
+        (Missed::Source, self.take().unwrap_or(0))
+    }
 }
 
 #[cfg(test)]
@@ -107,6 +112,9 @@ mod tests {
             assert_eq!((trigger.missed, trigger.count), (added - 1, count));
         }
         rope.ring();
+        rustix::io::write(&writer, &3_u64.to_ne_bytes()).expect("to add");
         assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        assert_eq!(source.unserved(), (Missed::Source, 3));
+        assert_eq!(source.unserved().1, 0, "told once");
     }
 }

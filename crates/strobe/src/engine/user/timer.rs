@@ -29,6 +29,10 @@ pub struct Timer {
     next: Option<u64>,
     /// The point that was served last lies before `next`: points after it may have passed.
     served: bool,
+    /// Points that had passed when the wait for `next` began.
+    passed: u64,
+    /// Until when the run has to rest before `next`, if the budget is used up.
+    rest: Option<u64>,
     lead: Lead,
     budget: Budget,
 }
@@ -41,8 +45,18 @@ impl Timer {
             wait,
             next: None,
             served: false,
+            passed: 0,
+            rest: None,
             lead: Lead::new(period_ns),
             budget: Budget::default(),
+        }
+    }
+
+    /// Why points have passed.
+    fn cause(&self) -> Missed {
+        match self.rest {
+            Some(_) => Missed::Throttled,
+            None => Missed::Overrun,
         }
     }
 
@@ -83,6 +97,7 @@ impl EventSource for Timer {
         };
         self.next = Some(next);
         self.served = false;
+        (self.passed, self.rest) = (0, None);
         self.budget = Budget::new(now);
         Ok(Some(next))
     }
@@ -93,20 +108,22 @@ impl EventSource for Timer {
         if self.served {
             next = next.saturating_add(self.period);
             let mut now = clock.now();
-            trigger.cause = Missed::Overrun;
-            if next <= now && self.wait != WaitMode::Spin {
-                if let Some(rest) = self.budget.rest(now, cpu_time) {
-                    trigger.cause = Missed::Throttled;
-                    while clock.now() < rest && !bell.rang() {
-                        bell.sleep_until(Some(clock.monotonic(rest)))?;
-                    }
-                    now = clock.now();
+            if next <= now && self.wait != WaitMode::Spin && self.rest.is_none() {
+                self.rest = self.budget.rest(now, cpu_time);
+            }
+            if let Some(rest) = self.rest {
+                while clock.now() < rest && !bell.rang() {
+                    bell.sleep_until(Some(clock.monotonic(rest)))?;
                 }
+                now = clock.now();
             }
-            if next <= now {
-                trigger.missed = (now - next) / self.period + 1;
-                next += trigger.missed * self.period;
-            }
+            self.passed = match next <= now {
+                true => (now - next) / self.period + 1,
+                false => 0,
+            };
+            next += self.passed * self.period;
+            trigger.missed = self.passed;
+            trigger.cause = self.cause();
         }
         // What was missed is reported with the row of this point; if the bell rings, it is seen again.
         if !self.until(next, clock, bell)? {
@@ -114,8 +131,13 @@ impl EventSource for Timer {
         }
         self.next = Some(next);
         self.served = true;
+        (self.passed, self.rest) = (0, None);
         trigger.due = Some(next);
         Ok(Woken::Trigger(trigger))
+    }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        (self.cause(), self.passed)
     }
 
     fn period_ns(&self) -> Option<u64> {
@@ -195,6 +217,7 @@ mod tests {
     use super::super::bell::bell;
     use super::*;
     use crate::info::Clock;
+    use crate::rt::Usage;
 
     fn due(woken: Woken) -> Trigger {
         match woken {
@@ -241,7 +264,140 @@ mod tests {
         assert_eq!(timer.begin(&clock, 500).ok(), Some(Some(1500)));
         for (now, next) in [(600, 1500), (1500, 2500), (7499, 7500), (7500, 8500)] {
             assert_eq!(timer.begin(&clock, now).ok(), Some(Some(next)), "at {now}");
+            assert_eq!(timer.budget.window, now, "its share is counted from there");
         }
+    }
+
+    #[test]
+    fn points_that_pass_during_a_row_are_known_when_the_bell_ends_the_run() {
+        for wait in [WaitMode::Block, WaitMode::Hybrid, WaitMode::Spin] {
+            let clock = RunClock::new(Clock::Monotonic);
+            let (rope, mut bell) = bell().expect("a bell");
+            let mut timer = Timer::new(1_000_000, wait);
+            timer.begin(&clock, clock.now()).expect("to begin");
+            assert_eq!(timer.unserved().1, 0, "nothing has passed");
+            let first = due(timer.wait(&clock, &mut bell).expect("to wait"));
+            assert_eq!(timer.unserved().1, 0, "its row is made");
+            rope.ring();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            for _ in 0..2 {
+                let woken = timer.wait(&clock, &mut bell).expect("to wait");
+                assert_eq!(woken, Woken::Bell, "{wait}");
+            }
+            let (cause, passed) = timer.unserved();
+            assert!(cause == Missed::Overrun && passed >= 5, "{passed}");
+            // If the run goes on, they are counted once.
+            bell.answer();
+            let next = due(timer.wait(&clock, &mut bell).expect("to wait"));
+            assert!(next.missed >= passed);
+            assert_eq!(
+                next.due,
+                first.due.map(|due| due + (next.missed + 1) * 1_000_000)
+            );
+            assert_eq!(timer.unserved().1, 0);
+        }
+    }
+
+    /// Why points were missed of a run that has used all of a window; asked again if this thread was held up.
+    fn cause_of_a_busy_run(wait: WaitMode) -> Missed {
+        while cpu_time() < WINDOW_NS {
+            std::hint::spin_loop();
+        }
+        let clock = RunClock::new(Clock::Monotonic);
+        let (_rope, mut bell) = bell().expect("a bell");
+        let mut cause = Missed::Overrun;
+        for _ in 0..20 {
+            let mut timer = Timer::new(1_000, wait);
+            timer.begin(&clock, clock.now()).expect("to begin");
+            due(timer.wait(&clock, &mut bell).expect("to wait"));
+            let window = clock.now() - WINDOW_NS;
+            timer.budget = Budget { window, cpu: 0 };
+            std::thread::sleep(std::time::Duration::from_micros(50));
+            cause = due(timer.wait(&clock, &mut bell).expect("to wait")).cause;
+            if cause == Missed::Throttled {
+                break;
+            }
+        }
+        cause
+    }
+
+    #[test]
+    fn a_run_that_misses_points_and_takes_its_cpu_is_throttled_unless_it_spins() {
+        for (wait, cause) in [
+            (WaitMode::Block, Missed::Throttled),
+            (WaitMode::Hybrid, Missed::Throttled),
+            (WaitMode::Spin, Missed::Overrun),
+        ] {
+            assert_eq!(cause_of_a_busy_run(wait), cause, "{wait}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_goes_on_serves_the_next_point_and_has_missed_nothing() {
+        let clock = RunClock::new(Clock::Monotonic);
+        let (rope, mut bell) = bell().expect("a bell");
+        let mut timer = Timer::new(1_000_000, WaitMode::Block);
+        timer.begin(&clock, clock.now()).expect("to begin");
+        due(timer.wait(&clock, &mut bell).expect("to wait"));
+        rope.ring();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(timer.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        assert!(timer.unserved().1 > 0);
+        timer.rest = Some(clock.now() + 3_600_000_000_000);
+        bell.answer();
+        let next = timer.begin(&clock, clock.now()).expect("to begin");
+        assert_eq!(timer.unserved(), (Missed::Overrun, 0));
+        let trigger = due(timer.wait(&clock, &mut bell).expect("to wait"));
+        assert_eq!((trigger.due, trigger.missed), (next, 0));
+    }
+
+    #[test]
+    fn hybrid_learns_once_from_each_sleep_and_only_spin_never_sleeps() {
+        let clock = RunClock::new(Clock::Monotonic);
+        let (_rope, mut bell) = bell().expect("a bell");
+        let mut wait_once = |wait| {
+            let mut timer = Timer::new(20_000_000, wait);
+            // Enough of it is left to spin after the latest of wake-ups.
+            timer.lead.ns = 5_000_000;
+            timer.begin(&clock, clock.now()).expect("to begin");
+            let (lead, sleeps) = (timer.lead.ns, || Usage::of_this_thread().voluntary_switches);
+            let before = sleeps();
+            due(timer.wait(&clock, &mut bell).expect("to wait"));
+            (lead, timer.lead.ns, sleeps() - before)
+        };
+        // A thread that was held up at the beginning finds the point passed; not each time.
+        let mut slept = |wait| (0..50).map(|_| wait_once(wait)).find(|one| one.2 > 0);
+        assert!(slept(WaitMode::Block).is_some());
+        let (lead, learnt, _) = slept(WaitMode::Hybrid).expect("to sleep");
+        let step = lead / 64 + 10;
+        assert!(
+            learnt == lead - step || learnt == lead + 9 * step,
+            "{lead} {learnt}"
+        );
+        assert_eq!((0..3).map(|_| wait_once(WaitMode::Spin).2).sum::<u64>(), 0);
+    }
+
+    #[test]
+    fn a_bell_does_not_end_a_rest() {
+        let clock = RunClock::new(Clock::Monotonic);
+        let (rope, mut bell) = bell().expect("a bell");
+        let mut timer = Timer::new(1_000_000, WaitMode::Block);
+        timer.begin(&clock, clock.now()).expect("to begin");
+        due(timer.wait(&clock, &mut bell).expect("to wait"));
+        // As if all of a window had been used.
+        let now = clock.now();
+        timer.next = Some(now - 2_000_000);
+        timer.rest = Some(now + 3_600_000_000_000);
+        rope.ring();
+        assert_eq!(timer.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        assert_eq!(timer.unserved().0, Missed::Throttled);
+        let rest = now + 50_000_000;
+        timer.rest = Some(rest);
+        bell.answer();
+        let next = due(timer.wait(&clock, &mut bell).expect("to wait"));
+        assert!(clock.now() >= rest && next.missed >= 50, "{next:?}");
+        assert_eq!(next.cause, Missed::Throttled);
+        assert_eq!(timer.rest, None);
     }
 
     #[test]
@@ -288,6 +444,11 @@ mod tests {
         // All of the window was used: a quarter of it more makes that four fifths.
         let rest = budget.rest(WINDOW_NS, || WINDOW_NS);
         assert_eq!(rest, Some(WINDOW_NS + WINDOW_NS / 4));
+        assert_eq!(
+            budget.rest(WINDOW_NS / 4 + 2 * WINDOW_NS - 1, || unreachable!()),
+            None,
+            "the next window begins after the rest"
+        );
         let used = WINDOW_NS + WINDOW_NS / 2;
         assert_eq!(
             budget.rest(WINDOW_NS / 4 + 2 * WINDOW_NS, || used),

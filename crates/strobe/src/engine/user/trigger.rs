@@ -76,7 +76,14 @@ pub trait EventSource: Send {
         Ok(())
     }
 
-    /// Triggers do not count any more.
+    /// Triggers that have happened since the last row and made none, and why; of a timer, those that had
+    /// passed when the last wait began. Asked once before [`EventSource::end`], unless a last row has ended the
+    /// run: there is no trigger any more that could tell of them.
+    fn unserved(&mut self) -> (Missed, u64) {
+        (Missed::Source, 0)
+    }
+
+    /// Triggers do not count any more. Called once for each [`EventSource::begin`], also for one that failed.
     fn end(&mut self) {}
 
     /// Distance of the triggers, if they have one.

@@ -50,8 +50,9 @@ impl Provider for UioEvents {
         };
         let opened = Uio::find_in(&self.0, name).and_then(|uio| {
             let mut device = uio.open()?;
-            // One that has no interrupt says so here.
+            // One that has no interrupt says so here, and one that may not be enabled.
             device.forget()?;
+            device.permitted()?;
             Ok(device)
         });
         Some(match opened {
@@ -145,6 +146,12 @@ impl EventSource for Source {
     fn done(&mut self) -> io::Result<()> {
         self.enable()
     }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        // What cannot be read is not known.
+        let last = self.read().ok().flatten();
+        (Missed::Source, last.map_or(0, |last| last.missed + 1))
+    }
 }
 
 #[cfg(test)]
@@ -206,8 +213,10 @@ mod tests {
             let clock = RunClock::new(Clock::Monotonic);
             let (rope, mut bell) = bell().expect("a bell");
             rope.ring();
-            node.interrupt(1);
+            node.interrupt(2);
             assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+            assert_eq!(source.unserved(), (Missed::Source, 2));
+            assert_eq!(source.unserved().1, 0, "told once");
         }
     }
 

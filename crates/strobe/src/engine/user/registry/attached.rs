@@ -10,7 +10,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{send, SendFlags};
 use strobe_ring::layout::NO_LIMIT;
-use strobe_ring::{Engine, Reader, Snapshot, State};
+use strobe_ring::{Engine, Reader, Snapshot};
 
 use super::message::Message;
 use super::post::STAYS;
@@ -103,7 +103,8 @@ impl Attached {
     pub fn status(&self) -> RunStatus {
         let (info, now) = (&self.info, &self.snapshot);
         let end = match now.state {
-            State::Ready => now.start.time,
+            // It never started, also if it has ended.
+            _ if now.start.time == 0 => 0,
             state if state.is_final() => now.end_time,
             _ => RunClock::new(info.clock).now(),
         };
@@ -142,7 +143,7 @@ struct Lifeline {
 
 impl Wake for Lifeline {
     fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
-        let end = Instant::now() + timeout;
+        let end = Instant::now().checked_add(timeout);
         loop {
             // Asked first: what the owner did before it went is in the ring then.
             let gone = self.is_cut()?;
@@ -156,7 +157,7 @@ impl Wake for Lifeline {
                     "the owner of the run went away",
                 ));
             }
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return Ok(());
             }

@@ -63,7 +63,8 @@ impl Post {
         let thread = thread.stack_size(STACK).spawn(move || {
             rt::block_signals();
             office.work();
-        })?;
+        });
+        let thread = thread.map_err(|error| rt::lock_limit(error, STACK as u64))?;
         Ok(Post {
             end,
             thread: Some(thread),

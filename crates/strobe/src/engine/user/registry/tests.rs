@@ -185,6 +185,27 @@ fn a_reader_gets_all_rows_and_sees_the_end() {
 }
 
 #[test]
+fn a_reader_may_wait_for_ever() {
+    let (_dir, path) = folder();
+    let mut owner = owner(&path);
+    let here = owner.ring.reader().expect("a reader");
+    let there = attach(&path, owner.run).reader().expect("a reader");
+    assert!(owner.writer.push(1, 0, &[7]));
+    for reader in [here, there] {
+        reader.wait(1, Duration::MAX).expect("a row");
+    }
+}
+
+#[test]
+fn a_run_that_never_started_has_lasted_no_time() {
+    let (_dir, path) = folder();
+    let mut owner = owner(&path);
+    // As of a run that was stopped before its start: it has no time of that.
+    owner.writer.finish(End::Stopped, 1_000_000_000_000);
+    assert_eq!(found(&path).runs[0].elapsed_ns, 0);
+}
+
+#[test]
 fn a_reader_is_told_when_the_owner_goes_without_an_end() {
     let (_dir, path) = folder();
     let mut owner = owner(&path);

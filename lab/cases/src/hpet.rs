@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the kernel says of the HPET.
+
+use std::fs;
+
+use strobe::engine::user::bell::bell;
+use strobe::engine::user::clock::RunClock;
+use strobe::engine::user::hpet::Hpet;
+use strobe::engine::user::trigger::{EventSource, Woken};
+use strobe::engine::user::WaitMode;
+use strobe::info::Clock;
+
+/// Interrupts of the HPET, as the kernel counts them, before this and after it: it says so only while they are
+/// on, so this switches them on, for one.
+pub fn interrupts() -> (u64, u64) {
+    let clock = RunClock::new(Clock::Monotonic);
+    let (_rope, mut bell) = bell().expect("a bell");
+    let mut mine = 0;
+    loop {
+        let mut source = Hpet::new(250_000_000, WaitMode::Block).expect("an HPET");
+        // This waits for the first one.
+        source.begin(&clock, clock.now()).expect("to begin");
+        let text = fs::read_to_string("/proc/interrupts").expect("the interrupts");
+        source.end();
+        let Woken::Trigger(trigger) = source.wait(&clock, &mut bell).expect("to wait") else {
+            panic!("nobody rang");
+        };
+        mine += trigger.count;
+        if trigger.count > 1 {
+            // A second one has come, before or after the text was made.
+            continue;
+        }
+        let line = text.lines().find(|line| line.contains("hpet"));
+        let (_, counts) = line
+            .and_then(|line| line.split_once(':'))
+            .expect("it is on");
+        let words = counts.split_whitespace();
+        let all: u64 = words.map_while(|word| word.parse::<u64>().ok()).sum();
+        return (all - mine, all);
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Ten thousand triggers of each source of the user engine, against the source's own account, on a machine
+//! whose time is made of instructions: there nothing may be missed but what is made to be.
+// lab: --module lab_gpio --module uio_dummy
+
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use strobe::catalogue::Catalogue;
+use strobe::channel::{Channel, Class, Type};
+use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
+use strobe::engine::user::{Run, Settings, User, WaitMode};
+use strobe::engine::{Error, Source};
+use strobe::plan::Plan;
+use strobe_cases::account::{begin, read_now, record, until};
+use strobe_cases::hpet::interrupts;
+use strobe_cases::plan;
+use strobe_cases::uio::Dummy;
+use strobe_cases::wave::Wave;
+use strobe_ring::{Missed, Snapshot, State};
+
+const TRIGGERS: u64 = 10_000;
+/// Without spinning: on one CPU, who spins lets nobody make anything.
+const WAYS: [WaitMode; 2] = [WaitMode::Block, WaitMode::Hybrid];
+
+fn create(wait: WaitMode, plan: &Plan) -> Run {
+    let settings = Settings {
+        wait,
+        ..Settings::default()
+    };
+    User::new(settings).create(plan).expect("a run")
+}
+
+/// Starts the run, has the source make all its triggers, and reads what has come of them: its event.count, and
+/// the end.
+fn counts(run: &Run, make: impl FnOnce()) -> (Vec<u64>, Snapshot) {
+    let (mut reader, mut account) = begin(run);
+    run.start().expect("to start");
+    make();
+    until("the last trigger", || {
+        read_now(&mut reader, &mut account);
+        reader.snapshot().triggers >= TRIGGERS
+    });
+    // Long enough for one too many.
+    thread::sleep(Duration::from_millis(100));
+    run.stop().expect("to stop");
+    read_now(&mut reader, &mut account);
+    let end = reader.snapshot();
+    account.settle(&end);
+    assert_eq!(account.lost, 0, "{end:?}");
+    (account.column(0).collect(), end)
+}
+
+#[test]
+fn every_edge_of_a_gpio_line_is_a_row() {
+    for wait in WAYS {
+        let wave = Wave::new(200_000);
+        let run = create(wait, &plan("gpio:lab/wave:both", &["event.count"]));
+        let (counts, end) = counts(&run, || wave.make(TRIGGERS));
+        let [edges, raised, dropped] = ["edges", "raised", "dropped"].map(|name| wave.figure(name));
+        println!(
+            "gpio, {wait}: {} rows + {} missed of {raised} raised, {dropped} dropped",
+            end.head,
+            end.missed()
+        );
+        assert_eq!((edges, raised, dropped), (TRIGGERS, TRIGGERS, 0), "{wait}");
+        assert_eq!(end.head + end.missed(), raised, "{wait}: {end:?}");
+        assert_eq!(end.missed(), 0, "{wait}: {end:?}");
+        assert!(counts.into_iter().eq(1..=TRIGGERS), "{wait}");
+    }
+}
+
+#[test]
+fn every_interrupt_of_a_uio_device_is_a_row() {
+    for wait in WAYS {
+        let dummy = Dummy::silent(200_000);
+        dummy.device().enable().expect("to enable");
+        let before = dummy.page().events;
+        let run = create(wait, &plan("uio:uio_dummy", &["event.count"]));
+        let (counts, end) = counts(&run, || dummy.allow(TRIGGERS));
+        let made = dummy.page().events - before;
+        println!(
+            "uio, {wait}: {} rows + {} missed of {made}",
+            end.head,
+            end.missed()
+        );
+        assert_eq!(made, TRIGGERS, "{wait}");
+        assert_eq!(end.head + end.missed(), made, "{wait}: {end:?}");
+        assert_eq!(end.missed(), 0, "{wait}: {end:?}");
+        assert!(counts.into_iter().eq(before + 1..=before + made), "{wait}");
+    }
+}
+
+#[test]
+fn every_interrupt_of_the_hpet_is_a_row() {
+    for wait in WAYS {
+        let (_, before) = interrupts();
+        let plan = Plan {
+            limit: Some(TRIGGERS),
+            ..plan("hpet:5kHz", &["event.count"])
+        };
+        let (account, end) = record(&create(wait, &plan));
+        let counted = interrupts().0 - before;
+        println!(
+            "hpet, {wait}: {} rows + {} missed of {counted}",
+            end.head,
+            end.missed()
+        );
+        assert_eq!((end.state, end.head), (State::Done, TRIGGERS));
+        assert_eq!(end.head + end.missed(), counted, "{wait}: {end:?}");
+        assert_eq!(end.missed(), 0, "{wait}: {end:?}");
+        assert!(account.column(0).eq(1..=TRIGGERS), "{wait}");
+    }
+}
+
+/// A channel that takes five periods of uio_dummy, every hundredth time.
+struct Slow(u64);
+
+impl ReadChannel for Slow {
+    fn read(&mut self, _: &Row) -> io::Result<u64> {
+        self.0 += 1;
+        if self.0 % 100 == 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(self.0)
+    }
+}
+
+struct Slowness;
+
+impl Provider for Slowness {
+    fn list(&self, _: &mut Catalogue) {}
+
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+        let about = Channel {
+            name: name.to_owned(),
+            description: String::new(),
+            unit: String::new(),
+            kind: Type::U64,
+            class: Class::Sleep,
+            scale: 1.0,
+            offset: 0.0,
+            bits: 64,
+            cost_ns: 100,
+            in_use: false,
+        };
+        let reader = Box::new(Slow(0));
+        (name == "slow.count").then(|| Ok(FoundChannel { about, reader }))
+    }
+}
+
+#[test]
+fn interrupts_that_come_while_a_row_takes_long_are_missed_and_counted() {
+    let dummy = Dummy::silent(200_000);
+    dummy.device().enable().expect("to enable");
+    let before = dummy.page().events;
+    let engine = User::default().with(Arc::new(Slowness));
+    let run = engine
+        .create(&plan("uio:uio_dummy", &["event.count", "slow.count"]))
+        .expect("a run");
+    let (counts, end) = counts(&run, || dummy.allow(TRIGGERS));
+    println!("uio, slow: {} rows + {} missed", end.head, end.missed());
+    assert_eq!(dummy.page().events - before, TRIGGERS);
+    assert_eq!(end.head + end.missed(), TRIGGERS, "{end:?}");
+    assert_eq!(end.missed(), end.missed_by[Missed::Source as usize]);
+    // Five come in the millisecond, the last of which is the next row.
+    let slow = end.head / 100;
+    assert!(
+        (3 * slow..=5 * slow).contains(&end.missed()),
+        "{slow} slow rows, {end:?}"
+    );
+    let steps = counts.windows(2).map(|pair| pair[1] - pair[0] - 1);
+    assert_eq!(steps.sum::<u64>(), end.missed(), "as the rows show it");
+}

@@ -132,8 +132,8 @@ enum strobe_source {
  * @is_tai: times are CLOCK_TAI.
  * @source: kind of event.
  * @is_slow: some channels are not ready at once.
- * @slow: what such a run has besides; NULL for others. See slow.c, also for who
- *	writes what follows in such a run.
+ * @slow: what such a run has besides, until it has ended; NULL for others. See
+ *	slow.c, also for who writes what follows in such a run.
  *
  * Written by the producer (one context at a time: the timer, the event's
  * handler, or a software trigger under @lock), by others only while it is
@@ -294,7 +294,6 @@ void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
 int strobe_slow_init(struct strobe_run *run, u32 priority);
 void strobe_slow_flush(struct strobe_run *run);
 void strobe_slow_settle(struct strobe_run *run);
-void strobe_slow_end(struct strobe_run *run);
 void strobe_slow_free(struct strobe_run *run);
 void strobe_slow_await(struct strobe_slow *slow);
 void strobe_slow_arrive(struct strobe_slow *slow, u16 column, u64 value, int error);

@@ -30,7 +30,7 @@ unsigned int strobe_register_bits(enum strobe_access access)
 		return 64;
 	default:
 		return (unsigned int)access >= STROBE_BUILTIN_TIME &&
-		       (unsigned int)access < STROBE_BUILTIN_END ? 64 : 0;
+		       (unsigned int)access < STROBE_BUILTIN_SLEEP ? 64 : 0;
 	}
 }
 

@@ -33,8 +33,8 @@
 
 static void free_run(struct strobe_run *run)
 {
-	strobe_ring_free(&run->ring);
 	strobe_slow_free(run);
+	strobe_ring_free(&run->ring);
 	kvfree(run->actions);
 	kvfree(run->steps);
 	kvfree(run->targets);
@@ -182,8 +182,11 @@ static int attach(struct strobe_run *run, bool resume)
 		ret = listen(run);
 		break;
 	}
-	if (ret)
+	if (ret) {
 		run->attached = false;
+		/* An event that could not be enabled may have happened all the same. */
+		strobe_slow_settle(run);
+	}
 	return ret;
 }
 
@@ -332,7 +335,7 @@ static void end_run(struct strobe_run *run, u32 state, int error)
 	struct strobe_ring_header *header = run->header;
 
 	detach(run);
-	strobe_slow_end(run);
+	strobe_slow_free(run);
 	if (run->state < STROBE_DONE) {
 		WRITE_ONCE(header->error, error);
 		WRITE_ONCE(header->end_time, run_time(run, ktime_get_ns()));

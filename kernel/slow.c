@@ -104,7 +104,9 @@ static void publish(struct strobe_slow *slow)
 
 	slow->open = false;
 	strobe_publish(run, slow->row, run->head, run->triggers, slow->time, slow->status);
-	count_missed(slow);
+	/* After the last row's trigger there are no more. */
+	if (run->head != run->limit)
+		count_missed(slow);
 }
 
 static bool is_complete(const struct strobe_slow *slow)
@@ -251,13 +253,6 @@ static void complete_open(struct strobe_slow *slow)
 
 /* ---- triggers ---- */
 
-/* Under slow->lock, with a row open. After the last row's trigger there are no more. */
-static void miss(struct strobe_slow *slow, enum strobe_missed cause, u64 count)
-{
-	if (slow->run->head + 1 < slow->run->limit)
-		slow->missed[cause] += count;
-}
-
 /* Under slow->lock. */
 static bool may_open(struct strobe_slow *slow)
 {
@@ -267,7 +262,7 @@ static bool may_open(struct strobe_slow *slow)
 		return false;
 	if (!slow->open)
 		return true;
-	miss(slow, STROBE_MISSED_BUSY, 1);
+	slow->missed[STROBE_MISSED_BUSY]++;
 	run->status &= ~STROBE_ROW_LATE;
 	return false;
 }
@@ -322,6 +317,8 @@ void strobe_slow_row(struct strobe_run *run, u64 now, u64 due)
  * @cause: why.
  * @count: how many.
  *
+ * A value that has just arrived may have ended the run: then nothing is missed.
+ *
  * Context: any; the caller is the only source of triggers.
  */
 void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
@@ -330,8 +327,8 @@ void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 coun
 
 	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
 		if (slow->open)
-			miss(slow, cause, count);
-		else
+			slow->missed[cause] += count;
+		else if (READ_ONCE(run->state) == STROBE_RUNNING)
 			strobe_count_missed(run, cause, count);
 	}
 }
@@ -379,6 +376,16 @@ static void give_up(const struct strobe_run *run)
 			strobe_ticket_give_up(action->value);
 }
 
+/* The row that the steps complete is published under the same lock. */
+static bool is_stepping(struct strobe_slow *slow)
+{
+	bool stepping;
+
+	scoped_guard(raw_spinlock_irqsave, &slow->lock)
+		stepping = slow->stepping;
+	return stepping;
+}
+
 /**
  * strobe_slow_flush() - wait until the thread has done its steps.
  * @run: any run.
@@ -390,7 +397,7 @@ void strobe_slow_flush(struct strobe_run *run)
 	struct strobe_slow *slow = run->slow;
 
 	if (slow && slow->thread)
-		wait_event(slow->idle, !READ_ONCE(slow->stepping));
+		wait_event(slow->idle, !is_stepping(slow));
 }
 
 /**
@@ -484,36 +491,23 @@ int strobe_slow_init(struct strobe_run *run, u32 priority)
 }
 
 /**
- * strobe_slow_end() - after it no thread of the run exists.
- * @run: any run that has ended.
- *
- * Context: process.
- */
-void strobe_slow_end(struct strobe_run *run)
-{
-	struct strobe_slow *slow = run->slow;
-
-	if (slow && slow->thread) {
-		kthread_stop(slow->thread);
-		slow->thread = NULL;
-	}
-}
-
-/**
  * strobe_slow_free() - undo strobe_slow_init(), whole or not.
- * @run: any run that nobody has any more.
+ * @run: any run that never began, or settled and will have no more triggers.
  *
  * Context: process.
  */
 void strobe_slow_free(struct strobe_run *run)
 {
-	if (!run->slow)
+	struct strobe_slow *slow = run->slow;
+
+	if (!slow)
 		return;
-	strobe_slow_end(run);
+	if (slow->thread)
+		kthread_stop(slow->thread);
 	for (struct strobe_action *action = run->actions; action->access != STROBE_BUILTIN_END;
 	     action++)
 		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)
 			strobe_ticket_free_place(action->value);
-	kfree(run->slow);
 	run->slow = NULL;
+	kfree(slow);
 }

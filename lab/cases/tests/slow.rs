@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
+use rustix::thread::{capabilities, set_capabilities, CapabilitySet};
 use strobe::engine::kernel::Run;
 use strobe::engine::{Error, Source};
 use strobe::plan::{Plan, Step};
@@ -65,10 +66,13 @@ fn a_trigger_that_finds_a_row_unfinished_is_missed_as_busy() {
     sim.set("sim_sleep_us", 3500);
     let (account, end) = record(&create("timer:1ms", Some(50), &["sim.slow"]));
     counts_up(account.column(0));
-    assert!(busy(&end) >= 49 * 2, "{end:?}");
+    assert!(busy(&end) > 0, "{end:?}");
     for pair in account.rows.windows(2) {
-        // Three grid points pass at least; the fourth may be served late.
-        assert!(pair[1].trigger >= pair[0].trigger + 3, "{pair:?}");
+        assert!(pair[1].time >= pair[0].time + 3_500_000, "{pair:?}");
+        // Three grid points from one to the other at least: this one is served less than a period late.
+        if !pair[1].status.late() {
+            assert!(pair[1].trigger >= pair[0].trigger + 3, "{pair:?}");
+        }
     }
 }
 
@@ -186,8 +190,10 @@ fn a_pause_gives_up_what_has_not_arrived_and_the_next_row_is_whole() {
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
     until_rows(&reader, 10);
-    sim.set("sim_async_fault", 0);
+    thread::sleep(Duration::from_millis(10));
     Kernel::pause(&run).expect("to pause");
+    // Not before: the row to be given up may not have begun yet.
+    sim.set("sim_async_fault", 0);
     let paused = reader.snapshot();
     assert_eq!(paused.triggers, paused.head + paused.missed(), "{paused:?}");
     Kernel::resume(&run).expect("to go on");
@@ -313,14 +319,149 @@ fn the_owner_may_go_while_its_thread_sleeps() {
         assert!(begun.elapsed() < Duration::from_secs(5), "a short sleep");
         read_to_end(&mut reader, Pace::FAST);
     }
-    until("threads to be gone", || !has_thread());
+    until("threads to be gone", || threads().is_empty());
 }
 
-/// Whether the kernel has a thread of a run.
-fn has_thread() -> bool {
-    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
-    processes.into_iter().any(|process| {
-        let name = std::fs::read_to_string(process.path().join("comm"));
-        name.is_ok_and(|name| name.starts_with("strobe/"))
+#[test]
+fn triggers_that_found_the_last_row_open_count_if_it_is_given_up() {
+    let sim = Sim::well();
+    sim.set("sim_every", 1).set("sim_async_fault", NEVER);
+    let run = create("soft", Some(2), &["sim.async"]);
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    run.trigger(1).expect("to trigger");
+    until_rows(&reader, 1);
+    run.trigger(6).expect("to trigger");
+    Kernel::pause(&run).expect("to pause");
+    let paused = reader.snapshot();
+    assert_eq!((paused.head, paused.triggers, busy(&paused)), (1, 7, 6));
+    sim.set("sim_async_fault", 0);
+    Kernel::resume(&run).expect("to go on");
+    run.trigger(1).expect("to trigger");
+    until("the limit", || reader.snapshot().state == State::Done);
+    read_now(&mut reader, &mut account);
+    account.settle(&reader.snapshot());
+    assert_eq!(account.rows[1].trigger, 7);
+}
+
+#[test]
+fn triggers_that_find_the_last_row_open_do_not_count_if_it_is_made() {
+    let sim = Sim::well();
+    sim.set("sim_async_ns", 100_000_000);
+    let run = create("soft", Some(1), &["sim.async"]);
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    run.trigger(6).expect("to trigger");
+    until("the limit", || reader.snapshot().state == State::Done);
+    read_now(&mut reader, &mut account);
+    account.settle(&reader.snapshot());
+    assert_eq!(reader.snapshot().triggers, 1);
+}
+
+#[test]
+fn nothing_is_missed_after_the_last_row() {
+    let sim = Sim::well();
+    // Values arrive while grid points pass, and more of these than the budget admits.
+    for round in 0..30 {
+        sim.set("sim_async_ns", 3000 + 211 * (round % 40));
+        let channels = ["sim.slow", "sim.async"];
+        let channels = &channels[usize::from(round % 3 > 0)..];
+        record(&create("timer:2us", Some(3 + round % 5), channels));
+    }
+}
+
+#[test]
+fn a_value_that_comes_after_its_row_was_given_up_is_refused() {
+    let sim = Sim::well();
+    sim.set("sim_async_ns", 100_000_000);
+    let run = create("soft", None, &["sim.counter", "sim.async"]);
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    run.trigger(1).expect("to trigger");
+    let before = Sim::parameter("strays");
+    Kernel::pause(&run).expect("to pause");
+    until("the value", || Sim::parameter("strays") == before + 1);
+    sim.set("sim_async_ns", 1000);
+    Kernel::resume(&run).expect("to go on");
+    run.trigger(1).expect("to trigger");
+    until_rows(&reader, 1);
+    run.stop().expect("to stop");
+    read_now(&mut reader, &mut account);
+    account.settle(&reader.snapshot());
+    let row = &account.rows[0];
+    assert_eq!((row.trigger, &row.values[..]), (1, &[1, 1][..]));
+    assert!(row.status.resumed(), "{row:?}");
+}
+
+#[test]
+fn all_runs_together_have_1024_asynchronous_channels_and_one_that_has_ended_has_none() {
+    let _sim = Sim::well();
+    let all = plan("soft", &["sim.next"; 1024]);
+    let one = plan("soft", &["sim.next"]);
+    for _ in 0..3 {
+        let first = Kernel::open().run(&all);
+        let mut reader = first.reader().expect("a reader");
+        let more = Kernel::open().create(&one).err().expect("one too many");
+        assert!(more.to_string().contains("Too many users"), "{more}");
+        first.start().expect("to start");
+        first.trigger(1).expect("to trigger");
+        first.stop().expect("to stop");
+        let row = &read_to_end(&mut reader, Pace::FAST).rows[0];
+        counts_up(row.values.iter().copied());
+        let (account, _) = record(&create("timer:1ms", Some(3), &["sim.next"]));
+        assert_eq!(account.rows.len(), 3, "the first one is still there");
+    }
+}
+
+#[test]
+fn the_thread_has_the_priority_that_is_asked_for_or_60() {
+    let _sim = Sim::well();
+    for (asked, got) in [(None, 60), (Some(1), 1), (Some(99), 99)] {
+        let mut plan = plan("soft", &["sim.slow"]);
+        plan.priority = asked;
+        let run = Kernel::open().run(&plan);
+        assert_eq!(threads(), [(FIFO, got)]);
+        drop(run);
+    }
+}
+
+#[test]
+fn more_than_priority_60_is_for_those_who_have_cap_sys_nice() {
+    let _sim = Sim::well();
+    let create = |priority| {
+        let mut plan = plan("soft", &["sim.slow"]);
+        plan.priority = Some(priority);
+        Kernel::open().create(&plan)
+    };
+    // Capabilities are of a thread.
+    thread::spawn(move || {
+        let mut mine = capabilities(None).expect("capabilities");
+        mine.effective.remove(CapabilitySet::SYS_NICE);
+        set_capabilities(None, mine).expect("to give one up");
+        assert!(matches!(create(61), Err(Error::Priority(61))));
+        drop(create(60).expect("without privilege"));
     })
+    .join()
+    .expect("no panic");
+}
+
+const FIFO: u64 = 1;
+
+/// Policy and priority of the kernel's threads of runs.
+fn threads() -> Vec<(u64, u64)> {
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let stats =
+        processes.filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok());
+    let of_runs = stats.filter(|stat| stat.contains("(strobe/"));
+    let field = |stat: &str, number: usize| {
+        // The second field may have blanks in it; those after it have none.
+        let (_, rest) = stat.rsplit_once(')').expect("a name");
+        let field = rest.split_whitespace().nth(number - 3);
+        field
+            .and_then(|field| field.parse().ok())
+            .expect("a number")
+    };
+    of_runs
+        .map(|stat| (field(&stat, 41), field(&stat, 40)))
+        .collect()
 }

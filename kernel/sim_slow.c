@@ -27,11 +27,11 @@ MODULE_PARM_DESC(sim_async_ns, "values of sim.async arrive after this time (defa
 static unsigned int sim_async_fault;
 module_param(sim_async_fault, uint, 0644);
 MODULE_PARM_DESC(sim_async_fault,
-		 "fault: a value of sim.async 1: never comes, 2: comes twice, 3: fails, 4: comes at once");
+		 "fault: a value of sim.async 1: never comes, 2: comes twice, 3: fails, 4: comes at once, 5: is refused");
 
 #define SLEEP_MAX	USEC_PER_SEC
 
-enum async_fault { NEVER = 1, TWICE, FAILS, AT_ONCE };
+enum async_fault { NEVER = 1, TWICE, FAILS, AT_ONCE, REFUSED };
 
 static atomic64_t slow_reads, async_reads, next_reads;
 
@@ -86,6 +86,10 @@ static int async_begin(struct strobe_channel *channel, u64 ticket)
 	bool hit = strobe_sim_is_hit(atomic64_read(&async_reads));
 	enum async_fault fault = hit ? READ_ONCE(sim_async_fault) : 0;
 
+	if (fault == REFUSED) {
+		atomic64_inc(&async_reads);
+		return -EIO;
+	}
 	atomic64_set(&async.ticket, ticket);
 	WRITE_ONCE(async.fault, fault);
 	if (fault == AT_ONCE)

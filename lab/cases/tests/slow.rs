@@ -19,6 +19,7 @@ const NEVER: u64 = 1;
 const TWICE: u64 = 2;
 const FAILS: u64 = 3;
 const AT_ONCE: u64 = 4;
+const REFUSED: u64 = 5;
 
 fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> Run {
     Kernel::open().run(&Plan {
@@ -129,6 +130,17 @@ fn a_value_that_arrives_at_once_is_as_good() {
 }
 
 #[test]
+fn a_value_that_arrives_first_does_not_publish_a_row_whose_steps_go_on() {
+    let sim = Sim::well();
+    sim.set("sim_every", 1).set("sim_async_fault", AT_ONCE);
+    sim.set("sim_sleep_us", 20_000);
+    let run = create("timer:1ms", Some(20), &["sim.async", "sim.slow"]);
+    let (account, _) = record(&run);
+    counts_up(account.column(0));
+    counts_up(account.column(1));
+}
+
+#[test]
 fn a_value_that_comes_twice_counts_once_and_is_noticed() {
     let sim = Sim::well();
     sim.set("sim_every", 10).set("sim_async_fault", TWICE);
@@ -150,6 +162,35 @@ fn a_value_that_fails_is_named_in_its_row() {
         assert_eq!(row.values[1], if hit { 0 } else { row.row }, "{row:?}");
     }
     assert_eq!(end.errors, 9);
+}
+
+#[test]
+fn a_value_that_is_refused_at_once_is_named_in_its_row() {
+    let sim = Sim::well();
+    sim.set("sim_every", 10).set("sim_async_fault", REFUSED);
+    let run = create("timer:1ms", Some(100), &["sim.counter", "sim.async"]);
+    let (account, end) = record(&run);
+    for row in &account.rows {
+        let hit = row.row > 0 && row.row % 10 == 0;
+        assert_eq!(row.status.fault(), hit.then_some(1), "{row:?}");
+        assert_eq!(row.values[1], if hit { 0 } else { row.row }, "{row:?}");
+    }
+    assert_eq!(end.errors, 9);
+}
+
+#[test]
+fn of_several_values_that_fail_the_first_in_the_row_is_named_whichever_came_first() {
+    let sim = Sim::well();
+    sim.set("sim_every", 10).set("sim_fail", 1);
+    sim.set("sim_async_fault", FAILS);
+    for channels in [["sim.async", "sim.noise"], ["sim.noise", "sim.async"]] {
+        let (account, end) = record(&create("timer:1ms", Some(50), &channels));
+        for row in &account.rows {
+            let hit = row.row > 0 && row.row % 10 == 0;
+            assert_eq!(row.status.fault(), hit.then_some(0), "{row:?}");
+        }
+        assert_eq!(end.errors, 4);
+    }
 }
 
 #[test]
@@ -362,11 +403,16 @@ fn triggers_that_find_the_last_row_open_do_not_count_if_it_is_made() {
 fn nothing_is_missed_after_the_last_row() {
     let sim = Sim::well();
     // Values arrive while grid points pass, and more of these than the budget admits.
-    for round in 0..30 {
+    for round in 0..60 {
         sim.set("sim_async_ns", 3000 + 211 * (round % 40));
         let channels = ["sim.slow", "sim.async"];
         let channels = &channels[usize::from(round % 3 > 0)..];
-        record(&create("timer:2us", Some(3 + round % 5), channels));
+        let plan = Plan {
+            ring: Some(64),
+            limit: Some(3 + round % 5),
+            ..plan("timer:2us", channels)
+        };
+        record(&Kernel::open().run(&plan));
     }
 }
 

@@ -4,7 +4,9 @@
  *
  * Everything here runs in hard interrupt context (or, for software triggers,
  * with interrupts off): no lock, no allocation, no wake-up, no printing, no
- * loop over readers. Whoever calls is the run's only producer at that time.
+ * loop over readers. Whoever calls is the run's only producer at that time. Runs
+ * with slow channels leave this way for slow.c: a raw lock there makes its
+ * callers, and those who complete rows, one producer; and it wakes a thread.
  *
  *	producer (here)				reader (reader.c, strobe-ring)
  *

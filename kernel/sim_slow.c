@@ -27,11 +27,11 @@ MODULE_PARM_DESC(sim_async_ns, "values of sim.async arrive after this time (defa
 static unsigned int sim_async_fault;
 module_param(sim_async_fault, uint, 0644);
 MODULE_PARM_DESC(sim_async_fault,
-		 "fault: a value of sim.async 1: never comes, 2: comes twice, 3: fails, 4: comes at once, 5: is refused");
+		 "fault: a value of sim.async 1: never comes, 2: comes twice, 3: fails, 4: comes at once, 5: is refused, 6: comes with the last ticket, too");
 
 #define SLEEP_MAX	USEC_PER_SEC
 
-enum async_fault { NEVER = 1, TWICE, FAILS, AT_ONCE, REFUSED };
+enum async_fault { NEVER = 1, TWICE, FAILS, AT_ONCE, REFUSED, STALE };
 
 static atomic64_t slow_reads, async_reads, next_reads;
 
@@ -57,11 +57,13 @@ const struct strobe_channel_ops strobe_sim_slow_ops = {
  * @timer: hard; when it arrives.
  * @ticket: of the value; written by begin(), which the timer cannot overtake:
  *	it is started after that.
+ * @last: ticket of the value before.
  * @fault: what is to go wrong with it.
  */
 static struct async {
 	struct hrtimer		timer;
 	atomic64_t		ticket;
+	atomic64_t		last;
 	enum async_fault	fault;
 } async;
 
@@ -70,6 +72,8 @@ static void arrive(enum async_fault fault)
 	u64 ticket = atomic64_read(&async.ticket);
 	u64 value = atomic64_fetch_inc(&async_reads);
 
+	if (fault == STALE)
+		strobe_complete(atomic64_read(&async.last), ~value, 0);
 	strobe_complete(ticket, value, fault == FAILS ? -EIO : 0);
 	if (fault == TWICE)
 		strobe_complete(ticket, value, 0);
@@ -90,7 +94,7 @@ static int async_begin(struct strobe_channel *channel, u64 ticket)
 		atomic64_inc(&async_reads);
 		return -EIO;
 	}
-	atomic64_set(&async.ticket, ticket);
+	atomic64_set(&async.last, atomic64_xchg(&async.ticket, ticket));
 	WRITE_ONCE(async.fault, fault);
 	if (fault == AT_ONCE)
 		arrive(fault);

@@ -8,7 +8,7 @@
  * hard interrupt context as always, the row takes its place in the ring, and it
  * is published when its last value is there. Rows so stay whole and in order. A
  * trigger that finds a row open is missed, as busy, and is counted when that
- * row is published: at any time triggers = rows + missed.
+ * row is published or given up: at any time triggers = rows + missed.
  *
  *	trigger --open--> steps --> [values arrive] --> [fetch] --> published
  *	                  by the thread, if a channel needs one;

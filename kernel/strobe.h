@@ -91,15 +91,17 @@ struct strobe_register {
  *	with an errno (-EBUSY if another use excludes it). Process.
  * @lock: the channel is in use from now on: once for each @prepare. An errno
  *	refuses, too. Process.
- * @unlock: one use less. Process.
+ * @unlock: one use less. Of class ASYNC a value may still be under way, which
+ *	nobody awaits: @begin and @fetch are not called any more. Process.
  * @read: fetch the value; not used for channels that are registers, nor for
  *	those of class ASYNC. An errno makes the word 0 and sets the row's fault.
  *	Runs that share the channel may call it on several CPUs at once. Hard; of
  *	class SLEEP: in the thread of the run, and may sleep, but not for good:
- *	who stops the run waits for it.
+ *	who stops the run waits for it, and so does strobe_device_unregister().
+ *	It must not wait for a lock that is held around one of these.
  * @begin: class ASYNC: let the hardware fetch the value, which arrives by
  *	strobe_complete() with this ticket, at once or at any time later. An errno
- *	makes the word 0 and sets the row's fault. Hard.
+ *	makes the word 0 and sets the row's fault. Several CPUs, as of @read. Hard.
  * @fetch: class ASYNC, for hardware that does not say when it is ready: fetch
  *	the value that was begun; called before the next row, or when the run
  *	pauses or ends. The ticket is 0 then, and what @begin returns does not

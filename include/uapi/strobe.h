@@ -424,7 +424,8 @@ struct strobe_step {
 
 /**
  * enum strobe_why - what is wrong with a STROBE_CREATE, beyond its errno.
- * @STROBE_WHY_NONE: nothing, or the errno says all.
+ * @STROBE_WHY_NONE: nothing, or the errno says all. EUSERS: all runs together
+ *	would have more than 1024 async channels.
  * @STROBE_WHY_EVENT: there is no such event (ENOENT).
  * @STROBE_WHY_PERIOD: period outside the bounds, missing, or given for an
  *	event that has none (EINVAL).
@@ -529,7 +530,8 @@ struct strobe_create {
  * @STROBE_RESUME: PAUSED becomes RUNNING; a timer goes on with the next point
  *	of its grid.
  * @STROBE_STOP: any state becomes STOPPED; nothing if the run has ended.
- * @STROBE_TRIGGER: @count triggers of the event "soft", one after the other.
+ * @STROBE_TRIGGER: @count triggers of the event "soft", one after the other;
+ *	each waits for the sleep channels of the row before, not for async ones.
  *
  * Errors: EALREADY the run is in that state; EBUSY not possible in this state;
  * ESHUTDOWN the run has ended; EOPNOTSUPP a trigger for an event that is not
@@ -557,7 +559,8 @@ enum strobe_control_op {
  * @state: out: enum strobe_state.
  * @error: out: negative errno when FAILED.
  * @head: out: rows made.
- * @triggers: out: triggers known.
+ * @triggers: out: triggers known; those of an unfinished row, and what was
+ *	missed meanwhile, become known with the row.
  */
 struct strobe_control {
 	__u32		size;

@@ -8,10 +8,18 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 
 const PARAMETERS: &str = "/sys/module/strobe/parameters";
+
+/// So many seconds of a stock kernel: on one that looks for faults they are as many more as it is slower. A bound that
+/// only a failure reaches.
+pub fn patience(seconds: u64) -> Duration {
+    let slowness = std::env::var("LAB_SLOWNESS").ok();
+    Duration::from_secs(seconds * slowness.and_then(|text| text.parse().ok()).unwrap_or(1))
+}
 
 /// What the simulator is loaded with.
 const WELL: [(&str, u64); 9] = [

@@ -130,6 +130,15 @@ class Sanitizers(unittest.TestCase):
             self.assertIn("broken here", said.getvalue())
 
 
+class Cases(InTemporaryDirectory):
+    def test_a_case_is_for_every_kernel_unless_it_says_which(self) -> None:
+        kernels_of = program("suite").kernels_of
+        (self.path / "any.rs").write_text("//! Text about kernels: debug.\n// lab: --module x\n")
+        (self.path / "one.rs").write_text("//! Text.\n// kernels: debug kcsan\n// lab: --module x\n")
+        self.assertEqual(kernels_of(self.path / "any.rs"), ["amd64", "rt", "debug", "kcsan"])
+        self.assertEqual(kernels_of(self.path / "one.rs"), ["debug", "kcsan"])
+
+
 class Caches(InTemporaryDirectory):
     def setUp(self) -> None:
         super().setUp()

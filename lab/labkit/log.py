@@ -30,44 +30,8 @@ FAULTS = (
     r"^Out of memory: ",
 )
 FAULT = re.compile("|".join(FAULTS))
+# What stands before the text of a line.
 STAMP = re.compile(r"^(<\d+>)?\[ *\d+\.\d+\](\[ *[TC]\d+\])? ?")
-
-
-# A report of KCSAN: two lines of this mark, the first thing it says between them, and the stacks.
-MARK = "=" * 66
-RACE = "BUG: KCSAN: "
-# In a stack, a function of a module of this tree.
-OURS = re.compile(r"\+0x\w+/0x\w+ \[(strobe\w*|uio_dummy|lab_\w+)\]")
-
-
-def without_foreign_races(log: str) -> tuple[str, list[str]]:
-    """The log without KCSAN's reports in whose stacks no module of this tree is, and the first line of each of those.
-
-    The kernel itself is not free of data races, many known and harmless; they are not ours to mend.
-    """
-    lines = log.replace("\r", "").splitlines()
-    plain = [STAMP.sub("", line) for line in lines]
-    kept: list[str] = []
-    races: list[str] = []
-    at = 0
-    while at < len(lines):
-        end = report_end(plain, at)
-        report = plain[at + 1:end]
-        if report and not any(OURS.search(line) for line in report):
-            races.append(report[0].removeprefix(RACE))
-            kept += [line for line in report[1:] if FAULT.search(line)]  # said by others meanwhile
-        else:
-            end = at
-            kept.append(lines[at])
-        at = end + 1
-    return "\n".join(kept), races
-
-
-def report_end(plain: list[str], at: int) -> int:
-    """Where KCSAN's report that begins there ends; `at` itself if there is none."""
-    if plain[at] == MARK and plain[at + 1:at + 2] and plain[at + 1].startswith(RACE) and MARK in plain[at + 1:at + 100]:
-        return plain.index(MARK, at + 1)
-    return at
 
 
 def fault(log: str) -> tuple[str, str] | None:

@@ -4,7 +4,7 @@
 import re
 import unittest
 
-from labkit.log import FAULTS, fault, without_foreign_races
+from labkit.log import FAULTS, fault
 
 # One example at least of each kind, as a kernel says it.
 BAD = (
@@ -97,44 +97,6 @@ class Faults(unittest.TestCase):
 
     def test_an_empty_log_is_healthy(self) -> None:
         self.assertIsNone(fault(""))
-
-
-MARK = "=" * 66
-
-
-def race(first: str, *stack: str) -> str:
-    lines = (MARK, f"BUG: KCSAN: data-race in {first}", "", "write to 0xffff888003d1c0f8 of 8 bytes by task 152 on cpu 1:",
-             *(f" {line}" for line in stack), "", "Reported by Kernel Concurrency Sanitizer on:",
-             "CPU: 1 UID: 0 PID: 152 Comm: strobe_thing Tainted: G O 6.12.117-kcsan #1", MARK)
-    return "".join(f"[   12.345678] {line}\r\n" for line in lines)
-
-
-FOREIGN = race("tick_sched / tick_nohz", "tick_sched+0x12/0x30", "tick_nohz+0x1/0x2")
-
-
-class Races(unittest.TestCase):
-    def test_a_race_of_the_kernel_itself_is_named_and_no_fault(self) -> None:
-        rest, races = without_foreign_races(f"[    1.0] before\n{FOREIGN}[    2.0] after\n")
-        self.assertEqual((rest, races), ("[    1.0] before\n[    2.0] after", ["data-race in tick_sched / tick_nohz"]))
-        self.assertIsNone(fault(rest))
-
-    def test_a_race_with_a_module_of_this_tree_anywhere_in_a_stack_is_a_fault(self) -> None:
-        for module in ("strobe", "strobe_board", "uio_dummy", "lab_gpio"):
-            with self.subTest(module):
-                rest, races = without_foreign_races(FOREIGN + race("a / b", "a+0x1/0x2", f"strobe_tick+0x12/0x30 [{module}]"))
-                self.assertEqual(races, ["data-race in tick_sched / tick_nohz"])
-                self.assertEqual(fault(rest)[0], "BUG: KCSAN: data-race in a / b")
-
-    def test_a_module_of_others_is_not_ours(self) -> None:
-        self.assertEqual(len(without_foreign_races(race("a / b", "a+0x1/0x2 [uio]", "b+0x1/0x2 [xstrobe]"))[1]), 1)
-
-    def test_another_fault_is_not_lost_with_a_report_around_it(self) -> None:
-        rest, races = without_foreign_races(race("a / b", "a+0x1/0x2", "BUG: scheduling while atomic: x/1/0x2"))
-        self.assertEqual(len(races), 1)
-        self.assertIsNotNone(fault(rest))
-
-    def test_a_report_that_is_cut_short_is_a_fault(self) -> None:
-        self.assertIsNotNone(fault(without_foreign_races(FOREIGN[:-10])[0]))
 
 
 if __name__ == "__main__":

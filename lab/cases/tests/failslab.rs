@@ -82,6 +82,13 @@ impl Allocations {
     }
 }
 
+/// The control device; with nothing around that would allocate.
+fn open() -> Result<OwnedFd, i32> {
+    let path = c"/dev/strobe".as_ptr() as usize;
+    let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
+    sys(libc::SYS_openat, &[libc::AT_FDCWD as usize, path, flags]).map(|fd| adopt(fd as i32))
+}
+
 /// Steps of every kind.
 fn steps() -> [Step; 4] {
     [
@@ -95,13 +102,9 @@ fn steps() -> [Step; 4] {
 #[test]
 fn the_knob_makes_the_allocation_fail_that_it_is_told() {
     let allocations = Allocations::of_this_thread();
-    let pipe = || {
-        let mut fds = [0i32; 2];
-        sys(libc::SYS_pipe2, &[fds.as_mut_ptr() as usize, 0]).map(|_| fds.map(adopt))
-    };
-    let (answer, has_failed) = allocations.fail(1, pipe);
+    let (answer, has_failed) = allocations.fail(1, open);
     assert_eq!((answer.map(drop), has_failed), (Err(ENOMEM), true));
-    let (answer, has_failed) = allocations.fail(MANY, pipe);
+    let (answer, has_failed) = allocations.fail(MANY, open);
     assert_eq!((answer.map(drop), has_failed), (Ok(()), false));
 }
 
@@ -285,15 +288,7 @@ fn readers_come_and_work_or_are_refused_whichever_allocation_fails() {
 fn the_control_device_opens_or_not_whichever_allocation_fails() {
     let allocations = Allocations::of_this_thread();
     let before = control();
-    let (count, _file) = allocations.each("open", &before, || {
-        let path = c"/dev/strobe";
-        let args = [
-            libc::AT_FDCWD as usize,
-            path.as_ptr() as usize,
-            (libc::O_RDWR | libc::O_CLOEXEC) as usize,
-        ];
-        sys(libc::SYS_openat, &args).map(|fd| adopt(fd as i32))
-    });
+    let (count, _file) = allocations.each("open", &before, open);
     println!("open: {count} allocations");
     assert!(count >= 2, "a name, and a file: {count}");
 }

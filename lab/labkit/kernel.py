@@ -72,6 +72,11 @@ class Kernel:
         return BUILD / "kernel" / self.release
 
 
+def slowness(flavour: str) -> int:
+    """How many times slower than a stock kernel, roughly."""
+    return NEEDS.get(flavour, Needs()).slowness
+
+
 def kernel(flavour: str) -> Kernel:
     """The kernel of a flavour, downloaded, or built, if the cache lacks it.
 

@@ -17,8 +17,13 @@ const PARAMETERS: &str = "/sys/module/strobe/parameters";
 /// So many seconds of a stock kernel: on one that looks for faults they are as many more as it is slower. A bound that
 /// only a failure reaches.
 pub fn patience(seconds: u64) -> Duration {
-    let slowness = std::env::var("LAB_SLOWNESS").ok();
-    Duration::from_secs(seconds * slowness.and_then(|text| text.parse().ok()).unwrap_or(1))
+    Duration::from_secs(seconds * slowness())
+}
+
+/// How many times slower than a stock kernel the guest's is, roughly; 1 for a stock one.
+pub fn slowness() -> u64 {
+    let text = std::env::var("LAB_SLOWNESS").ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// What the simulator is loaded with.

@@ -58,7 +58,7 @@ impl Allocations {
         control: &OwnedFd,
         mut call: impl FnMut() -> Result<T, i32>,
     ) -> (usize, T) {
-        let mut before = census(control);
+        let mut before = (census(control), directories());
         let mut failed = 0;
         for nth in 1..MANY {
             let (answer, has_failed) = self.fail(nth, &mut call);
@@ -67,7 +67,7 @@ impl Allocations {
                 // What the kernel can do without, or finds elsewhere.
                 Ok(good) => {
                     drop(good);
-                    before.generation = census(control).generation;
+                    before.0.generation = census(control).generation;
                 }
                 Err(errno) => {
                     assert!(has_failed, "{what}: fails by itself, errno {errno}");
@@ -75,7 +75,7 @@ impl Allocations {
                 }
             }
             failed += 1;
-            let now = census(control);
+            let now = (census(control), directories());
             assert_eq!(now, before, "{what}: allocation {nth} has left something");
         }
         panic!("{what}: {MANY} allocations and no end");
@@ -87,6 +87,11 @@ fn open() -> Result<OwnedFd, i32> {
     let path = c"/dev/strobe".as_ptr() as usize;
     let flags = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
     sys(libc::SYS_openat, &[libc::AT_FDCWD as usize, path, flags]).map(|fd| adopt(fd as i32))
+}
+
+/// Runs that sysfs shows.
+fn directories() -> usize {
+    fs::read_dir("/sys/class/strobe").expect("sysfs").count()
 }
 
 /// Steps of every kind.

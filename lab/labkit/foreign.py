@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Reports of a kernel about itself: sanitizers find faults in it that are not ours to mend.
 
-A report is ours if a function of a module of this tree is in one of its stacks. Data races and lost memory without one
-are set aside by that rule. A warning is a fault whatever its stack, because the kernel warns of its callers, too:
-those that are set aside are named one by one.
+A report is ours if a function of a module of this tree is in one of its stacks, and was not merely interrupted. Data
+races and lost memory without one are set aside by that rule. A warning is a fault whatever its stack, because the kernel
+warns of its callers, too: those that are set aside are named one by one, as are races of the kernel that its every
+caller meets.
 """
 
 import re
@@ -12,9 +13,14 @@ from .log import FAULT, STAMP
 
 OURS = re.compile(r"\+0x\w+/0x\w+ \[(strobe\w*|uio_dummy|lab_\w+)\]")
 
+ENTRY = re.compile(r"^ *asm_\w*(sysvec|interrupt)\w*\+0x")
+
 # KCSAN: two lines of this mark, the first thing it says between them, and the stacks.
 MARK = "=" * 66
 RACE = "BUG: KCSAN: "
+KNOWN_RACES = (
+    r"data-race in init_file / init_file$",  # both store the same 0: get_cred()
+)
 # WARN_ON.
 CUT, END = "------------[ cut here ]------------", "---[ end trace "
 KNOWN = (
@@ -60,7 +66,14 @@ def set_aside(log: str) -> tuple[str, list[str]]:
 
 
 def is_ours(report: list[str]) -> bool:
-    return any(OURS.search(line) for line in report)
+    """Whether one of our functions has called what the report is about."""
+    interrupted = False
+    for line in report:
+        # The outer part of a stack, up to the next stack's head, is what an interrupt has come upon.
+        interrupted = bool(ENTRY.match(line)) or interrupted and "+0x" in line
+        if OURS.search(line) and not interrupted:
+            return True
+    return False
 
 
 def report_end(plain: list[str], at: int) -> int:
@@ -70,7 +83,8 @@ def report_end(plain: list[str], at: int) -> int:
     window = plain[at + 1:at + LONGEST]
     if plain[at] == MARK and window[0].startswith(RACE) and MARK in window:
         end = at + 1 + window.index(MARK)
-        return 0 if is_ours(plain[at:end]) else end + 1
+        is_known = any(re.search(known, window[0]) for known in KNOWN_RACES)
+        return 0 if is_ours(plain[at:end]) and not is_known else end + 1
     if plain[at] == CUT and any(re.search(known, window[0]) for known in KNOWN):
         # Its own lines say that it is a warning.
         return next((at + 2 + n for n, line in enumerate(window) if line.startswith(END)), 0)

@@ -34,7 +34,7 @@ class Needs:
 PATIENT = ("rcupdate.rcu_cpu_stall_timeout=120", "watchdog_thresh=60")
 NEEDS = {
     "debug": Needs(8, 2048, "max,la57=off", ("kasan_multi_shot", *PATIENT)),
-    "kcsan": Needs(8, 1024, "max,la57=off", PATIENT),
+    "kcsan": Needs(8, 1024, "max,la57=off", ("kcsan.early_enable=1", *PATIENT)),
 }
 
 

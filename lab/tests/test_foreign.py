@@ -33,6 +33,15 @@ class Races(unittest.TestCase):
                 self.assertEqual(races, ["data-race in tick_sched / tick_nohz"])
                 self.assertEqual(fault(rest)[0], "BUG: KCSAN: data-race in a / b")
 
+    def test_who_was_interrupted_by_a_race_has_no_part_in_it(self) -> None:
+        stack = ("hrtimer+0x1/0x2", "asm_sysvec_apic_timer_interrupt+0x1b/0x20", "strobe_tick+0x1/0x2 [strobe]")
+        self.assertEqual(len(set_aside(race("a / b", *stack))[1]), 1)
+        self.assertEqual(set_aside(race("a / b", *stack, "", "read to 0xffff by task 3 on cpu 0:", "strobe_x+0x1/0x2 [strobe]"))[1], [])
+
+    def test_a_race_that_every_caller_of_the_kernel_meets_is_known_by_both_its_functions(self) -> None:
+        for first, count in (("init_file / init_file", 1), ("init_file / strobe_x", 0), ("init_file / init_filet", 0)):
+            self.assertEqual(len(set_aside(race(first, "init_file+0x1/0x2", "strobe_open+0x1/0x2 [strobe]"))[1]), count)
+
     def test_a_module_of_others_is_not_ours(self) -> None:
         self.assertEqual(len(set_aside(race("a / b", "a+0x1/0x2 [uio]", "b+0x1/0x2 [xstrobe]"))[1]), 1)
 

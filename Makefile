@@ -43,8 +43,9 @@ bench: build     ## costs in instructions, and beside others on this machine
 	@bench/run
 	@target/release/strobe-bench --into docs/performance.md
 
-sanitize:        ## later: the tests on KASAN, lockdep and KCSAN kernels
-	@lab/run --kernel debug -- true
+sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemleak ... and KCSAN; builds those once
+	@lab/kmod --kernel debug --kernel kcsan W=1
+	@lab/suite --guest --kernel debug --kernel kcsan
 
 soak:            ## later: 24 hours of acquisition in a deterministic guest
 	@echo "make soak: not built yet" >&2; exit 1

@@ -86,5 +86,5 @@ def add_orders(root: Archive, guest: Guest) -> None:
     root.data("/lab/command", f"exec {shlex.join(guest.command)}\n")
     root.data("/lab/modules", "".join(f"{modules.normal(name)} {parameters}\n" for name, _, parameters
                                       in (line.partition(" ") for line in guest.load)))
-    root.data("/lab/orders", f"kernel={guest.kernel.flavour}\nsettle={guest.settle}\n"
+    root.data("/lab/orders", f"kernel={guest.kernel.flavour}\nslowness={guest.kernel.needs.slowness}\nsettle={guest.settle}\n"
                              f"out={int(guest.out)}\nsymbols={int(guest.symbols)}\n")

@@ -1,23 +1,41 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The kernels of the lab: Debian's own, unpacked into the cache with their headers."""
+"""The kernels of the lab: Debian's own, unpacked into the cache with their headers, and those with sanitizers."""
 
 import os
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import BUILD, LabError, cache, say
+from . import BUILD, LabError, cache, sanitizer, say, tool
 
 # Debian 12 carries 6.12 beside its own kernel, under a name with the number; from Debian 13 on it is the kernel.
 IMAGES = {
     "amd64": ("linux-image-6.12-amd64", "linux-image-amd64"),
     "rt": ("linux-image-6.12-rt-amd64", "linux-image-rt-amd64"),
 }
-LATER = ("debug", "kcsan")
+KERNELS = (*IMAGES, *sanitizer.FLAVOURS)
 OLDEST = (6, 12)
 PARTS = r"linux-(image|binary|modules|headers|kbuild)-"
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a kernel asks of those who run it."""
+
+    slowness: int = 1  # times, at least, that a guest takes longer: every bound in seconds is multiplied by it
+    memory: int = 1024  # MB
+    cpu: str = "max"
+    append: tuple[str, ...] = ()  # to its command line
+
+
+# la57=off: with 5-level addresses KASAN reports what is no fault, before any module is there. kasan_multi_shot: else it
+# is silent after its first report. early_enable: else KCSAN waits to be switched on, and finds nothing.
+PATIENT = ("rcupdate.rcu_cpu_stall_timeout=120", "watchdog_thresh=60")
+NEEDS = {
+    "debug": Needs(8, 2048, "max,la57=off", ("kasan_multi_shot", *PATIENT)),
+    "kcsan": Needs(8, 1024, "max,la57=off", ("kcsan.early_enable=1", *PATIENT)),
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +44,10 @@ class Kernel:
 
     flavour: str
     root: Path
+
+    @property
+    def needs(self) -> Needs:
+        return NEEDS.get(self.flavour, Needs())
 
     @property
     def release(self) -> str:
@@ -50,15 +72,20 @@ class Kernel:
         return BUILD / "kernel" / self.release
 
 
+def slowness(flavour: str) -> int:
+    """How many times slower than a stock kernel, roughly."""
+    return NEEDS.get(flavour, Needs()).slowness
+
+
 def kernel(flavour: str) -> Kernel:
-    """The kernel of a flavour, downloaded if the cache lacks it.
+    """The kernel of a flavour, downloaded, or built, if the cache lacks it.
 
     Its version is chosen then, and stays until it is deleted from the cache: so builds and runs agree.
     """
-    if flavour in LATER:
-        raise LabError(f"the {flavour} kernel is not built yet; use --kernel amd64 or rt")
+    if flavour in sanitizer.FLAVOURS:
+        return Kernel(flavour, sanitizer.built(flavour))
     if flavour not in IMAGES:
-        raise LabError(f"no kernel is called {flavour!r}; there are {', '.join(IMAGES)}")
+        raise LabError(f"no kernel is called {flavour!r}; there are {', '.join(KERNELS)}")
     return Kernel(flavour, cache.unpacked(f"linux-{flavour}", lambda: packages(flavour), finish))
 
 
@@ -89,11 +116,3 @@ def finish(root: Path) -> None:
     makefile.write_text(makefile.read_text().replace(
         "include /usr/src/", "include $(abspath $(dir $(lastword $(MAKEFILE_LIST)))..)/"))
     subprocess.run([tool("depmod"), "-b", root, modules.name], check=True)
-
-
-def tool(name: str) -> str:
-    """A program that Debian keeps out of the PATH of ordinary users."""
-    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    if not path:
-        raise LabError(f"{name} is not installed: run `make setup`")
-    return path

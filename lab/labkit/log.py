@@ -30,6 +30,7 @@ FAULTS = (
     r"^Out of memory: ",
 )
 FAULT = re.compile("|".join(FAULTS))
+# What stands before the text of a line.
 STAMP = re.compile(r"^(<\d+>)?\[ *\d+\.\d+\](\[ *[TC]\d+\])? ?")
 
 

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import LabError
-from .kernel import Kernel, tool
+from . import LabError, tool
+from .kernel import Kernel
 
 INDEXES = ("modules.builtin", "modules.builtin.modinfo", "modules.order")
 

@@ -17,7 +17,7 @@ PORTS = ("stdout", "stderr", "status", "out", "symbols")
 TICK = 0.02  # seconds between looks at what the guest has written
 CMDLINE = (
     "console=ttyS0 loglevel=7 printk.time=1 log_buf_len=4M"  # the whole log is the evidence
-    " panic=-1 oops=panic sysctl.kernel.hung_task_timeout_secs=60"  # a dead guest ends at once
+    " panic=-1 oops=panic sysctl.kernel.hung_task_timeout_secs={hung}"  # a dead guest ends at once
     " nokaslr tsc=reliable clocksource=tsc"  # one clock, the same addresses in every run
     " cryptomgr.notests random.trust_cpu=on"  # no self-tests behind the back of a measurement
 )
@@ -33,7 +33,7 @@ class Machine:
     """The computer that the guest sees."""
 
     cpus: int = 2
-    memory: int = 1024
+    memory: int | None = None  # MB; None: what the kernel needs
     accel: str = "tcg"
     icount: int | None = None
     devices: list[str] = field(default_factory=list)
@@ -42,13 +42,17 @@ class Machine:
     qemu: list[str] = field(default_factory=list)
 
 
+def cmdline(kernel: Kernel) -> str:
+    return " ".join([CMDLINE.format(hung=60 * kernel.needs.slowness), *kernel.needs.append])
+
+
 def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
     """QEMU's command line. The guest's initramfs is work/initramfs; its ports are files in work."""
     words = [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none",
-             "-machine", "q35", "-accel", ACCELERATORS[machine.accel], "-cpu", "host" if machine.accel == "kvm" else "max",
-             "-smp", str(machine.cpus), "-m", str(machine.memory),
+             "-machine", "q35", "-accel", ACCELERATORS[machine.accel], "-cpu", "host" if machine.accel == "kvm" else kernel.needs.cpu,
+             "-smp", str(machine.cpus), "-m", str(machine.memory or kernel.needs.memory),
              "-kernel", str(kernel.image), "-initrd", str(work / "initramfs"),
-             "-append", " ".join([CMDLINE, *machine.append]), "-serial", f"file:{work}/log"]
+             "-append", " ".join([cmdline(kernel), *machine.append]), "-serial", f"file:{work}/log"]
     if machine.icount is not None:
         # rr=record, though nobody wants the record: only then do the CPU and QEMU's main loop exclude each other. Else
         # the main loop may see a CPU that has just halted, before the instructions that it ran are counted, and skip

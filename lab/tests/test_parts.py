@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The parts of the lab that can be tested without a guest."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import os
+import re
 import subprocess
 import tempfile
 import types
 import unittest
 from pathlib import Path
 
-from labkit import LabError, cache, kernel, modules
+from labkit import LabError, cache, kernel, modules, qemu, sanitizer
 from labkit.cpio import Archive
 from labkit.jobs import Job, count, run_all
 
@@ -87,13 +90,53 @@ class Modules(InTemporaryDirectory):
         self.assertEqual(modules.normal("kernel/a-b_c.ko.xz"), "a_b_c")
 
 
-class Kernels(unittest.TestCase):
-    def test_a_kernel_that_is_not_built_yet_is_refused_by_name(self) -> None:
-        with self.assertRaisesRegex(LabError, "kcsan kernel is not built yet"):
-            kernel.kernel("kcsan")
+class Kernels(InTemporaryDirectory):
+    def test_a_kernel_that_does_not_exist_is_refused_by_name(self) -> None:
+        with self.assertRaisesRegex(LabError, "'nonsense'; there are amd64, rt, debug, kcsan"):
+            kernel.kernel("nonsense")
+
+    def test_a_kernel_with_a_sanitizer_gets_what_it_needs_and_a_stock_one_what_it_always_got(self) -> None:
+        def words(flavour: str) -> str:
+            (self.path / flavour / "lib/modules/6.12").mkdir(parents=True)
+            return " ".join(qemu.command(qemu.Machine(), kernel.Kernel(flavour, self.path / flavour), self.path))
+        self.assertIn("-cpu max -smp 2 -m 1024 ", words("amd64"))
+        self.assertIn("hung_task_timeout_secs=60 ", words("rt"))
+        self.assertIn("-cpu max,la57=off -smp 2 -m 2048 ", words("debug"))
+        self.assertIn("hung_task_timeout_secs=480 ", words("kcsan"))
 
     def test_versions_compare_as_numbers(self) -> None:
         self.assertGreater(kernel.version("6.12.117-1~deb12u1"), kernel.version("6.1.170-3"))
+
+
+class Sanitizers(unittest.TestCase):
+    def test_a_line_of_a_fragment_without_effect_is_named(self) -> None:
+        wanted = "# CONFIG_A=y\nCONFIG_B=y\nCONFIG_C=n\nCONFIG_D=n\nCONFIG_E=m\nCONFIG_F=\"f\"\n"
+        got = "CONFIG_B=y\n# CONFIG_C is not set\nCONFIG_D=y\nCONFIG_E=y\nCONFIG_F=\"f\"\n"
+        self.assertEqual(sanitizer.without_effect(wanted, got), ["CONFIG_D=n", "CONFIG_E=m"])
+
+    def test_no_option_is_named_twice(self) -> None:
+        for flavour in sanitizer.FLAVOURS:
+            names = re.findall(r"^(CONFIG_\w+)=", sanitizer.config(flavour), re.MULTILINE)
+            self.assertEqual([name for name in names if names.count(name) > 1], [])
+
+    def test_what_a_build_says_is_shown_when_it_fails(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            tree = Path(directory) / "source"
+            tree.mkdir()
+            (tree / "Makefile").write_text("all:\n\t@echo broken here; exit 3\n")
+            said = io.StringIO()
+            with self.assertRaisesRegex(LabError, "make all failed"), contextlib.redirect_stderr(said):
+                sanitizer.make(tree, "all")
+            self.assertIn("broken here", said.getvalue())
+
+
+class Cases(InTemporaryDirectory):
+    def test_a_case_is_for_every_kernel_unless_it_says_which(self) -> None:
+        kernels_of = program("suite").kernels_of
+        (self.path / "any.rs").write_text("//! Text about kernels: debug.\n// lab: --module x\n")
+        (self.path / "one.rs").write_text("//! Text.\n// kernels: debug kcsan\n// lab: --module x\n")
+        self.assertEqual(kernels_of(self.path / "any.rs"), ["amd64", "rt", "debug", "kcsan"])
+        self.assertEqual(kernels_of(self.path / "one.rs"), ["debug", "kcsan"])
 
 
 class Caches(InTemporaryDirectory):

@@ -8,8 +8,7 @@ use strobe::engine::Source;
 use strobe::reader::RunReader;
 use strobe_ring::{Row, Snapshot, State, Status};
 
-/// A run that has not ended by then hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::machine::patience;
 
 /// A row that the test looks at later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +168,7 @@ pub fn read_to_end(reader: &mut RunReader, pace: Pace) -> Account {
     let mut account = Account::new(ring.begun_at(), ring.geometry().channels() as usize);
     let mut buffer = vec![0; pace.rows * ring.row_words()];
     let mut lost = 0;
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + patience(60);
     loop {
         let batch = reader.read(&mut buffer);
         lost += batch.lost;
@@ -211,7 +210,7 @@ pub fn record(run: &impl Source) -> (Account, Snapshot) {
 
 /// Waits for something that has to happen.
 pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + patience(60);
     while !happened() {
         assert!(Instant::now() < give_up, "in vain: {what}");
         thread::sleep(Duration::from_millis(1));

@@ -8,10 +8,23 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 
 const PARAMETERS: &str = "/sys/module/strobe/parameters";
+
+/// So many seconds of a stock kernel: on one that looks for faults they are as many more as it is slower. A bound that
+/// only a failure reaches.
+pub fn patience(seconds: u64) -> Duration {
+    Duration::from_secs(seconds * slowness())
+}
+
+/// How many times slower than a stock kernel the guest's is, roughly; 1 for a stock one.
+pub fn slowness() -> u64 {
+    let text = std::env::var("LAB_SLOWNESS").ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(1)
+}
 
 /// What the simulator is loaded with.
 const WELL: [(&str, u64); 12] = [

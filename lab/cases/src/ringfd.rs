@@ -10,6 +10,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::{read, Errno};
 use strobe_ring::Rows;
 
+use crate::machine::patience;
 use crate::{raw, Account, Pace};
 
 /// STROBE_NONBLOCK.
@@ -71,7 +72,7 @@ impl RingFd {
                 Ok(None) => return account,
                 Ok(Some(_)) => thread::sleep(pace.pause),
                 Err(Errno::AGAIN) if !self.is_blocking => {
-                    assert!(self.poll(Duration::from_secs(60)), "no row for a minute");
+                    assert!(self.poll(patience(60)), "no row for a minute");
                 }
                 Err(errno) => panic!("read: {errno}"),
             }

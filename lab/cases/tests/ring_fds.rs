@@ -8,12 +8,13 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use libc::{
     EACCES, EAGAIN, EBADF, EFAULT, EINTR, EINVAL, ENODEV, MAP_PRIVATE, MAP_SHARED, PROT_EXEC,
     PROT_NONE, PROT_READ, PROT_WRITE, SA_RESTART,
 };
+use strobe_cases::machine::patience;
 use strobe_cases::raw::*;
 
 /// Row `i` of a mapped ring with 64 bytes a row: number and value.
@@ -169,7 +170,7 @@ fn mappings_come_and_go_while_rows_are_made_and_fds_are_closed() {
             }
         });
         // As long as it takes until both threads have run side by side.
-        let give_up = Instant::now() + Duration::from_secs(60);
+        let give_up = Instant::now() + patience(60);
         let mut rings = 0;
         while (rings < 300 || tries.load(Ordering::Relaxed) < 300) && Instant::now() < give_up {
             rings += 1;

@@ -10,7 +10,7 @@ use strobe::engine::kernel::Run;
 use strobe::engine::{Error, Source};
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
-use strobe_cases::machine::Sim;
+use strobe_cases::machine::{slowness, Sim};
 use strobe_cases::ringfd::RingFd;
 use strobe_cases::{plan, Account, Engine, Kept, Kernel, Pace};
 use strobe_ring::{Missed, Snapshot, State};
@@ -279,7 +279,8 @@ fn it_can_be_unplugged_and_plugged_in_while_runs_come_and_go() {
                 sim.plug(false);
                 thread::sleep(Duration::from_millis(3));
                 sim.plug(true);
-                thread::sleep(Duration::from_millis(10));
+                // Some runs of five pulses end by themselves.
+                thread::sleep(Duration::from_millis(10 * slowness()));
             }
         });
         let (mut whole, mut failed, mut refused) = (0, 0, 0);

@@ -25,7 +25,7 @@ fn until<T>(mut happened: impl FnMut() -> Option<T>) -> T {
             return result;
         }
         assert!(
-            begun.elapsed() < Duration::from_secs(60),
+            begun.elapsed() < strobe_cases::machine::patience(60),
             "it does not happen"
         );
         std::thread::sleep(Duration::from_millis(10));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, until_rows};
+use strobe_cases::machine::patience;
 use strobe_cases::{plan, Engine, Pace};
 use strobe_ring::State;
 
@@ -175,8 +176,8 @@ pub fn a_reader_is_woken_at_the_row_it_waits_for<E: Engine>(engine: &E) {
         scope.spawn(move || {
             let asleep = Instant::now();
             while reader.snapshot().head < 10 {
-                reader.wait(10, Duration::from_secs(60)).expect("to wait");
-                assert!(asleep.elapsed() < Duration::from_secs(60), "not woken");
+                reader.wait(10, patience(60)).expect("to wait");
+                assert!(asleep.elapsed() < patience(60), "not woken");
             }
             is_awake.store(true, Ordering::Release);
         });
@@ -191,8 +192,8 @@ pub fn a_reader_is_woken_at_the_row_it_waits_for<E: Engine>(engine: &E) {
         let reader = &mut reader;
         scope.spawn(move || {
             let asleep = Instant::now();
-            reader.wait(1000, Duration::from_secs(60)).expect("to wait");
-            assert!(asleep.elapsed() < Duration::from_secs(60), "not woken");
+            reader.wait(1000, patience(60)).expect("to wait");
+            assert!(asleep.elapsed() < patience(60), "not woken");
             assert_eq!(reader.snapshot().state, State::Stopped);
         });
         thread::sleep(Duration::from_millis(20));

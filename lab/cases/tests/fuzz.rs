@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Random sequences of everything that can be called, by three threads at once, while the simulator comes and goes. The
+//! arguments have the structure of right ones; each part is wrong now and then. Every answer must be one that the header
+//! knows, every account must be whole, and at the end nothing is left.
+//!
+//! `lab/run --kernel debug --append 'FUZZ_CALLS=1000000 FUZZ_SEED=7' --timeout 3000 -- case-fuzz --nocapture`
+// lab: --module strobe_sample
+
+use std::collections::BTreeMap;
+use std::env;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use libc::{
+    E2BIG, EACCES, EAGAIN, EALREADY, EBUSY, EFAULT, EINVAL, EMFILE, ENODEV, ENOENT, ENOMEM, ENOSPC,
+    ENOTTY, EOPNOTSUPP, EPERM, ERANGE, ESHUTDOWN, EUSERS, MAP_PRIVATE, MAP_SHARED, PROT_EXEC,
+    PROT_NONE, PROT_READ, PROT_WRITE,
+};
+use strobe_cases::machine::Sim;
+use strobe_cases::raw::*;
+
+const THREADS: u64 = 3;
+/// Things of a kind that one thread holds at most.
+const HELD: usize = 12;
+
+/// SplitMix64: the same seed, the same sequence.
+struct Dice(u64);
+
+impl Dice {
+    fn word(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.word() % bound.max(1) as u64) as usize
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    fn of<T: Copy>(&mut self, choice: &[T]) -> T {
+        choice[self.below(choice.len())]
+    }
+
+    /// `right`, or now and then a number at some edge, or any.
+    fn spoil(&mut self, right: u64) -> u64 {
+        const EDGES: [u64; 12] = [
+            0,
+            1,
+            2,
+            63,
+            64,
+            4095,
+            4097,
+            i32::MAX as u64,
+            u32::MAX as u64,
+            i64::MAX as u64,
+            u64::MAX - 1,
+            u64::MAX,
+        ];
+        match self.below(40) {
+            0 => self.of(&EDGES),
+            1 => right.wrapping_add(1),
+            2 => right.wrapping_sub(1),
+            3 => right ^ (1 << self.below(64)),
+            4 => self.word(),
+            _ => right,
+        }
+    }
+
+    fn spoil32(&mut self, right: u32) -> u32 {
+        self.spoil(right.into()) as u32
+    }
+
+    /// An address of `right`, or now and then one where nothing is, or the kernel.
+    fn address(&mut self, right: u64) -> u64 {
+        const WRONG: [u64; 5] = [0, 0x1000, 0xffff_8880_0000_0000, 1 << 63, u64::MAX - 7];
+        if self.one_in(40) {
+            self.of(&WRONG)
+        } else {
+            right
+        }
+    }
+
+    fn name(&mut self, right: &[&str]) -> [u8; 64] {
+        const WRONG: [&str; 5] = ["", ".", "sim.", "sim.nothing", "nothing.counter"];
+        if self.one_in(60) {
+            return [b'x'; 64];
+        }
+        let name = if self.one_in(30) {
+            self.of(&WRONG)
+        } else {
+            self.of(right)
+        };
+        named(name)
+    }
+}
+
+/// What one thread holds, and what it has met.
+struct Caller<'a> {
+    dice: Dice,
+    control: OwnedFd,
+    owners: Vec<OwnedFd>,
+    rings: Vec<OwnedFd>,
+    maps: Vec<Map>,
+    /// A run that some thread has made.
+    known: &'a AtomicU32,
+    /// How often each call has given each answer; 0 is success.
+    met: BTreeMap<(&'static str, i32), u64>,
+}
+
+impl Caller<'_> {
+    fn new(seed: u64, known: &AtomicU32) -> Caller<'_> {
+        Caller {
+            dice: Dice(seed),
+            control: control(),
+            owners: Vec::new(),
+            rings: Vec::new(),
+            maps: Vec::new(),
+            known,
+            met: BTreeMap::new(),
+        }
+    }
+
+    /// Notes an answer; it must be one that the call may give.
+    fn note<T>(&mut self, call: &'static str, answer: Result<T, i32>, may: &[i32]) -> Option<T> {
+        let errno = answer.as_ref().err().copied().unwrap_or(0);
+        assert!(
+            errno == 0 || may.contains(&errno),
+            "{call}: errno {errno} is not in its contract"
+        );
+        *self.met.entry((call, errno)).or_default() += 1;
+        answer.ok()
+    }
+
+    /// An fd of some kind: mostly of the kind that is wanted.
+    fn fd(&mut self, wanted: usize) -> RawFd {
+        let kind = if self.dice.one_in(30) {
+            self.dice.below(3)
+        } else {
+            wanted
+        };
+        let list = match kind {
+            0 => &self.owners,
+            1 => &self.rings,
+            _ => return self.control.as_raw_fd(),
+        };
+        match list.len() {
+            0 => self.control.as_raw_fd(),
+            held => list[self.dice.below(held)].as_raw_fd(),
+        }
+    }
+
+    fn keep(dice: &mut Dice, list: &mut Vec<OwnedFd>, fd: OwnedFd) {
+        if list.len() >= HELD {
+            let which = dice.below(HELD);
+            list.swap_remove(which);
+        }
+        list.push(fd);
+    }
+
+    fn steps(&mut self) -> Vec<Step> {
+        const CHANNELS: [&str; 7] = [
+            "sim.counter",
+            "sim.ramp",
+            "sample.level",
+            "clock.time",
+            "clock.late",
+            "cpu.id",
+            "sim.latch",
+        ];
+        const OUTPUTS: [&str; 3] = ["sim.latch", "sample.step", "sim.counter"];
+        let count = if self.dice.one_in(50) {
+            self.dice.below(1100)
+        } else {
+            self.dice.below(7)
+        };
+        let make = |_| {
+            let is_read = !self.dice.one_in(4);
+            let right: &[&str] = if is_read { &CHANNELS } else { &OUTPUTS };
+            let name = self.dice.name(right);
+            let value = if is_read { 0 } else { self.dice.word() & 0xff };
+            let op = if is_read { READ } else { WRITE };
+            if count > 7 {
+                return step(READ, "sim.counter", 0);
+            }
+            Step {
+                op: self.dice.spoil32(op),
+                flags: u32::from(self.dice.one_in(100)),
+                value: self.dice.spoil(value),
+                name,
+            }
+        };
+        (0..count).map(make).collect()
+    }
+
+    fn create(&mut self) {
+        const MAY: [i32; 13] = [
+            EINVAL, ENOENT, EOPNOTSUPP, ERANGE, EBUSY, ENOSPC, ENOMEM, E2BIG, EFAULT, ENODEV,
+            EMFILE, ENOTTY, EAGAIN,
+        ];
+        let steps = self.steps();
+        let event = self.dice.name(&["timer", "soft", "sim.pulse"]);
+        let period = self.dice.of(&[20_000, 200_000, 1_000_000, 50_000_000]);
+        let period = if event == named("timer") { period } else { 0 };
+        let flags = self.dice.of(&[0, SHARED, SHARED, SHARED | DRY_RUN]);
+        let capacity = self.dice.of(&[0, 2, 16, 64, 1024]);
+        let limit = self.dice.of(&[0, 1, 5, 100, 2000]);
+        let mut c = Create {
+            size: self.dice.spoil32(size_of::<Create>() as u32),
+            flags: self.dice.spoil32(flags),
+            event,
+            period_ns: self.dice.spoil(period),
+            capacity: self.dice.spoil(capacity),
+            limit: self.dice.spoil(limit),
+            steps: self.dice.address(steps.as_ptr() as u64),
+            step_count: steps.len() as u32,
+            step_size: size_of::<Step>() as u32,
+            clock: self.dice.of(&[0, 0, 1, 11, 5]),
+            reserved: u32::from(self.dice.one_in(100)),
+            ..Create::zero()
+        };
+        // As long as the structure is, nothing beyond it is the kernel's to look at.
+        c.size = c.size.min(size_of::<Create>() as u32);
+        let fd = self.fd(2);
+        let address = self.dice.address(std::ptr::from_mut(&mut c) as u64) as usize;
+        let answer = ioctl_at(fd, CREATE, address);
+        if self.note("CREATE", answer, &MAY).is_some() && c.flags & DRY_RUN == 0 {
+            self.known.store(c.run, Ordering::Relaxed);
+            Self::keep(&mut self.dice, &mut self.owners, adopt(c.fd));
+        }
+    }
+
+    fn order(&mut self) {
+        const MAY: [i32; 9] = [
+            EINVAL, EFAULT, ENOTTY, EALREADY, EBUSY, ESHUTDOWN, EOPNOTSUPP, ENODEV, ENOMEM,
+        ];
+        let op = self.dice.of(&[
+            STATUS, START, START, START, PAUSE, RESUME, STOP, TRIGGER, TRIGGER, TRIGGER, 6,
+        ]);
+        let count = if op == TRIGGER {
+            self.dice.of(&[1, 2, 10, 500])
+        } else {
+            0
+        };
+        let mut c = Control {
+            size: self.dice.spoil32(40).min(40),
+            op: self.dice.spoil32(op),
+            flags: u32::from(self.dice.one_in(100)),
+            // A million rows would take long, and find no more.
+            count: self.dice.spoil32(count) & 0xfff,
+            ..Control::zero()
+        };
+        let fd = self.fd(0);
+        let address = self.dice.address(std::ptr::from_mut(&mut c) as u64) as usize;
+        let answer = ioctl_at(fd, CONTROL, address);
+        if self.note("CONTROL", answer, &MAY).is_some() {
+            assert!(c.triggers >= c.head, "{c:?}");
+            assert!(c.state <= FAILED, "{c:?}");
+        }
+    }
+
+    fn reader(&mut self) {
+        const MAY: [i32; 9] = [
+            EINVAL, EFAULT, ENOTTY, ENOENT, EPERM, EACCES, EUSERS, ENOMEM, EMFILE,
+        ];
+        let from_control = self.dice.one_in(3);
+        let run = if from_control {
+            self.known.load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        let first = self.dice.of(&[0, 0, 1, 50, FROM_NOW]);
+        let mut arg = Reader {
+            size: self.dice.spoil32(32).min(32),
+            flags: self.dice.spoil32(NONBLOCK),
+            run: self.dice.spoil32(run),
+            fd: 0,
+            first: self.dice.spoil(first),
+            ring_bytes: 0,
+        };
+        // A blocking one would keep this thread.
+        arg.flags |= NONBLOCK;
+        let fd = self.fd(if from_control { 2 } else { 0 });
+        let address = self.dice.address(std::ptr::from_mut(&mut arg) as u64) as usize;
+        let answer = ioctl_at(fd, READER, address);
+        if self.note("READER", answer, &MAY).is_some() {
+            Self::keep(&mut self.dice, &mut self.rings, adopt(arg.fd));
+        }
+    }
+
+    fn arm(&mut self) {
+        let mut arg = Arm {
+            size: self.dice.spoil32(16).min(16),
+            flags: u32::from(self.dice.one_in(50)),
+            row: 0,
+        };
+        let row = self.dice.of(&[0, 1, 10, 100, 2000]);
+        arg.row = self.dice.spoil(row);
+        let fd = self.fd(1);
+        let address = self.dice.address(std::ptr::from_mut(&mut arg) as u64) as usize;
+        let answer = ioctl_at(fd, ARM, address);
+        self.note("ARM", answer, &[EINVAL, EFAULT, ENOTTY]);
+    }
+
+    fn read(&mut self) {
+        let mut room = vec![0u8; 65536];
+        let length = self.dice.of(&[0, 8, 32, 40, 400, 4096, 65536]);
+        let fd = self.fd(1);
+        let address = self.dice.address(room.as_mut_ptr() as u64) as usize;
+        let answer = sys(libc::SYS_read, &[fd as usize, address, length]);
+        self.note("read", answer, &[EINVAL, EFAULT, EAGAIN]);
+    }
+
+    fn look(&mut self) {
+        let fd = self.fd(1);
+        let mut one = libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let answer = sys(
+            libc::SYS_poll,
+            &[std::ptr::from_mut(&mut one) as usize, 1, self.dice.below(2)],
+        );
+        self.note("poll", answer, &[]);
+        let file = format!("/proc/thread-self/fdinfo/{fd}");
+        let text = std::fs::read_to_string(file).expect("fdinfo");
+        assert!(text.contains("flags:"), "{text}");
+    }
+
+    fn map(&mut self) {
+        const MAY: [i32; 5] = [EACCES, EINVAL, ENODEV, ENOMEM, EPERM];
+        let prot = self.dice.of(&[
+            PROT_READ,
+            PROT_READ,
+            PROT_READ,
+            PROT_NONE,
+            PROT_READ | PROT_WRITE,
+            PROT_READ | PROT_EXEC,
+        ]);
+        let flags = self.dice.of(&[MAP_SHARED, MAP_SHARED, MAP_PRIVATE]);
+        let pages = self.dice.of(&[1, 2, 2, 3, 17, 300]);
+        let offset = if self.dice.one_in(10) { 4096 } else { 0 };
+        let fd = self.fd(1);
+        let answer = Map::new(fd, pages * 4096, prot, flags, offset);
+        if let Some(map) = self.note("mmap", answer, &MAY) {
+            if prot & PROT_READ != 0 {
+                let state: u32 = map.get(STATE);
+                let (head, limit): (u64, u64) = (map.get(HEAD), map.get(LIMIT));
+                assert!(state <= FAILED && head <= limit, "{state} {head} {limit}");
+            }
+            if self.maps.len() >= HELD {
+                let which = self.dice.below(HELD);
+                self.maps.swap_remove(which);
+            }
+            self.maps.push(map);
+        }
+    }
+
+    fn remap(&mut self) {
+        if self.maps.is_empty() {
+            return;
+        }
+        let which = self.dice.below(self.maps.len());
+        let map = &self.maps[which];
+        let prot = self
+            .dice
+            .of(&[PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE]);
+        let answer = map.protect(prot);
+        self.note("mprotect", answer, &[EACCES, ENOMEM]);
+        if self.dice.one_in(2) {
+            self.maps.swap_remove(which);
+        }
+    }
+
+    fn list(&mut self) {
+        let mut entries = vec![Entry::zero(); 200];
+        let run = if self.dice.one_in(3) {
+            self.known.load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        let mut arg = List {
+            size: self.dice.spoil32(40).min(40),
+            flags: u32::from(self.dice.one_in(50)),
+            run: self.dice.spoil32(run),
+            entry_size: 256,
+            buffer: self.dice.address(entries.as_mut_ptr() as u64),
+            room: self.dice.of(&[0, 1, 50, 200]),
+            ..List::zero()
+        };
+        let fd = self.fd(2);
+        let address = self.dice.address(std::ptr::from_mut(&mut arg) as u64) as usize;
+        let answer = ioctl_at(fd, LIST, address);
+        let may = [EINVAL, EFAULT, ENOTTY, ENOENT, ENOMEM];
+        self.note("LIST", answer, &may);
+    }
+
+    fn nonsense(&mut self) {
+        let mut room = [0u64; 32];
+        for word in &mut room {
+            *word = if self.dice.one_in(2) {
+                0
+            } else {
+                self.dice.word()
+            };
+        }
+        // None that the kernel itself knows: one of those makes a ring fd wait.
+        let number = match self.dice.below(3) {
+            0 => 0xDA05 + self.dice.below(251) as u32,
+            1 => self.dice.spoil32(LIST) | 0x8000_0000,
+            _ => self.dice.word() as u32 | 0x4000_0000,
+        };
+        let which = self.dice.below(3);
+        let fd = self.fd(which);
+        let answer = ioctl_at(fd, number, room.as_mut_ptr() as usize);
+        self.note("ioctl", answer, &[ENOTTY, EINVAL, EFAULT, EPERM]);
+    }
+
+    fn close(&mut self) {
+        let list = if self.dice.one_in(2) {
+            &mut self.owners
+        } else {
+            &mut self.rings
+        };
+        if !list.is_empty() {
+            let which = self.dice.below(list.len());
+            list.swap_remove(which);
+        }
+    }
+
+    fn duplicate(&mut self) {
+        let is_owner = self.dice.one_in(2);
+        let list = if is_owner {
+            &mut self.owners
+        } else {
+            &mut self.rings
+        };
+        if !list.is_empty() {
+            let which = self.dice.below(list.len());
+            let copy = list[which].try_clone().expect("another fd");
+            Self::keep(&mut self.dice, list, copy);
+        }
+    }
+
+    fn call(&mut self) {
+        match self.dice.below(32) {
+            0..=3 => self.create(),
+            4..=11 => self.order(),
+            12..=15 => self.reader(),
+            16..=18 => self.read(),
+            19..=20 => self.arm(),
+            21..=22 => self.look(),
+            23..=24 => self.map(),
+            25 => self.remap(),
+            26..=27 => self.list(),
+            28 => self.nonsense(),
+            29 => self.duplicate(),
+            _ => self.close(),
+        }
+    }
+}
+
+/// Plugs the simulator out and in, and gives it faults; all is well again at the end.
+fn trouble(seed: u64, is_over: impl Fn() -> bool) -> u64 {
+    let mut dice = Dice(seed);
+    let sim = Sim::well();
+    let mut unplugs = 0;
+    while !is_over() {
+        thread::sleep(std::time::Duration::from_millis(20));
+        match dice.below(8) {
+            0 | 1 => {
+                sim.plug(false);
+                unplugs += 1;
+                thread::sleep(std::time::Duration::from_millis(dice.word() % 5));
+                sim.plug(true);
+            }
+            2 => drop(sim.set("sim_pulse_ns", dice.of(&[20_000, 200_000, 1_000_000]))),
+            3 => drop(sim.set("sim_every", dice.of(&[1, 3, 100]))),
+            4 => drop(sim.set("sim_fail", dice.word() & 1)),
+            5 => drop(sim.set("sim_late_ns", dice.of(&[0, 0, 5000]))),
+            6 => drop(sim.set("sim_drop", dice.word() & 1)),
+            _ => drop(sim.set("sim_burst", dice.of(&[0, 0, 3]))),
+        }
+    }
+    unplugs
+}
+
+fn number(name: &str) -> Option<u64> {
+    env::var(name).ok().and_then(|text| text.parse().ok())
+}
+
+#[test]
+fn whatever_is_called_the_answer_is_in_the_contract_and_nothing_is_left() {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970");
+    let seed = number("FUZZ_SEED").unwrap_or(now.as_nanos() as u64);
+    let calls = number("FUZZ_CALLS").unwrap_or(20_000);
+    println!("FUZZ_SEED={seed} FUZZ_CALLS={calls}");
+    let control = control();
+    let before = census(&control);
+    let known = AtomicU32::new(0);
+    let running = AtomicU32::new(THREADS as u32);
+    let mut met = BTreeMap::new();
+    let mut unplugs = 0;
+    thread::scope(|scope| {
+        let trouble = scope.spawn(|| trouble(!seed, || running.load(Ordering::Relaxed) == 0));
+        let work = |i: u64| {
+            let (known, running) = (&known, &running);
+            scope.spawn(move || {
+                let mut caller = Caller::new(seed.wrapping_add(i << 32), known);
+                let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    for _ in 0..calls / THREADS {
+                        caller.call();
+                    }
+                }));
+                running.fetch_sub(1, Ordering::Relaxed);
+                done.map(|()| std::mem::take(&mut caller.met))
+            })
+        };
+        let callers: Vec<_> = (0..THREADS).map(work).collect();
+        for caller in callers {
+            let its = caller.join().expect("a thread").unwrap_or_else(|why| {
+                println!("seed {seed}");
+                std::panic::resume_unwind(why)
+            });
+            for (answer, count) in its {
+                *met.entry(answer).or_insert(0) += count;
+            }
+        }
+        unplugs = trouble.join().expect("the simulator obeys");
+    });
+    println!("{unplugs} unplugs; answers: {met:?}");
+    // The fuzzer reaches what it is about.
+    for call in ["CREATE", "CONTROL", "READER", "ARM", "read", "mmap", "LIST"] {
+        assert!(met.contains_key(&(call, 0)), "{call} has never worked");
+    }
+    assert!(unplugs > 0, "the simulator has never gone");
+    until("all is as it was", || {
+        let now = Census {
+            generation: before.generation,
+            entries: Vec::new(),
+            ..census(&control)
+        };
+        let (entries, _) = list(&control, 0).expect("a catalogue");
+        let want = Census {
+            entries: Vec::new(),
+            ..before.clone()
+        };
+        now == want && entries.len() == before.entries.len()
+    });
+}

@@ -275,6 +275,7 @@ static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
 	run->id = ++last_run;
 	run->header->run = run->id;
 	run->is_shared = c->flags & STROBE_SHARED;
+	run->is_special = run->is_tai || run->is_slow;
 	ret = strobe_slow_init(run, c->priority ?: STROBE_PRIORITY_DEFAULT);
 	if (ret)
 		goto devices;

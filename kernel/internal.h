@@ -132,6 +132,7 @@ enum strobe_source {
  * @is_tai: times are CLOCK_TAI.
  * @source: kind of event.
  * @is_slow: some channels are not ready at once.
+ * @is_special: @is_tai or @is_slow: rows are made out of line.
  * @slow: what such a run has besides, until it has ended; NULL for others. See
  *	slow.c, also for who writes what follows in such a run.
  *
@@ -196,6 +197,7 @@ struct strobe_run {
 	bool				is_tai;
 	enum strobe_source		source;
 	bool				is_slow;
+	bool				is_special;
 	struct strobe_slow		*slow;
 
 	u64				head;

@@ -158,12 +158,23 @@ void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
 		strobe_count_missed(run, cause, count);
 }
 
-static void make_row(struct strobe_run *run, u64 now, u64 due)
+/**
+ * strobe_special_row() - make a row of any run.
+ * @run: the run; RUNNING.
+ * @now: as for strobe_row().
+ * @due: as for strobe_row().
+ *
+ * One test on the common way, for all that is not common.
+ *
+ * Context: hard; the caller is the only producer.
+ */
+void strobe_special_row(struct strobe_run *run, u64 now, u64 due)
 {
 	if (run->slow)
 		strobe_slow_row(run, now, due);
 	else
-		strobe_row(run, now, due);
+		strobe_row(run, now, due,
+			   run->is_tai ? ktime_mono_to_any(now, TK_OFFS_TAI) : now);
 }
 
 /**
@@ -193,7 +204,7 @@ u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead)
 	}
 	if (run->booked && (s64)(start - run->slot) >= 0) {
 		run->booked = false;
-		make_row(run, now, due);
+		strobe_special_row(run, now, due);
 		spent = min(strobe_budget_clock() - start, strobe_rates.longest);
 		if (spent > run->row_ticks)
 			strobe_budget_charge(budget, start, spent - run->row_ticks);
@@ -225,7 +236,7 @@ void strobe_soft_trigger(struct strobe_run *run)
 	u64 now = ktime_get_ns();
 
 	trace_strobe_trigger(run, now);
-	make_row(run, now, now);
+	strobe_special_row(run, now, now);
 }
 
 /**

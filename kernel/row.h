@@ -52,6 +52,7 @@
 void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
 			u64 now, u64 due);
 void strobe_finish(struct strobe_run *run, u64 time);
+void strobe_special_row(struct strobe_run *run, u64 now, u64 due);
 u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		     u64 now, u64 due, u64 *value);
@@ -140,17 +141,15 @@ static __always_inline void strobe_publish(struct strobe_run *run, u64 *row, u64
  * @run: the run; RUNNING, its channels ready at once.
  * @now: stamp, CLOCK_MONOTONIC, taken first thing in the handler.
  * @due: when the trigger was due, CLOCK_MONOTONIC; @now if unknown.
+ * @time: the stamp on the run's clock.
  *
  * Context: hard; the caller is the only producer.
  */
-static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due)
+static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due, u64 time)
 {
-	u64 i = run->head, trigger = run->triggers;
-	u64 time = now, status;
+	u64 i = run->head, trigger = run->triggers, status;
 	u64 *row;
 
-	if (unlikely(run->is_tai))
-		time = ktime_mono_to_any(now, TK_OFFS_TAI);
 	row = strobe_take_row(run, i, trigger, time);
 	strobe_steps(run, row + 4, now, due);
 	status = run->status;
@@ -178,10 +177,10 @@ static __always_inline u64 strobe_trigger(struct strobe_run *run, u64 now, u64 d
 	trace_strobe_trigger(run, now);
 	if (unlikely(!strobe_budget_admits(budget, start)))
 		return strobe_refused(run, now, due, overhead);
-	if (unlikely(run->slow))
-		strobe_slow_row(run, now, due);
+	if (unlikely(run->is_special))
+		strobe_special_row(run, now, due);
 	else
-		strobe_row(run, now, due);
+		strobe_row(run, now, due, now);
 	spent = strobe_budget_clock() - start;
 	strobe_budget_charge(budget, start, min(spent, strobe_rates.longest) + overhead);
 	return unlikely(spent > run->slack) ? strobe_budget_hold(spent) : 0;

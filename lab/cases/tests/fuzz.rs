@@ -225,7 +225,7 @@ impl Caller<'_> {
             step_count: steps.len() as u32,
             step_size: size_of::<Step>() as u32,
             clock: self.dice.of(&[0, 0, 1, 11, 5]),
-            reserved: u32::from(self.dice.one_in(100)),
+            priority: 100 * u32::from(self.dice.one_in(100)),
             ..Create::zero()
         };
         // As long as the structure is, nothing beyond it is the kernel's to look at.

@@ -121,7 +121,7 @@ AT(strobe_create, fault_step, 0x7c);
 AT(strobe_create, why, 0x80);
 AT(strobe_create, channels, 0x84);
 AT(strobe_create, row_stride, 0x88);
-AT(strobe_create, reserved, 0x8c);
+AT(strobe_create, priority, 0x8c);
 AT(strobe_create, ring_bytes, 0x90);
 AT(strobe_create, cost_ns, 0x98);
 

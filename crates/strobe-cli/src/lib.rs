@@ -12,6 +12,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 mod board;
 mod choice;
 mod convert;
+mod latency;
 mod list;
 #[cfg(feature = "plot")]
 mod plot;
@@ -45,6 +46,7 @@ enum Command {
     Status(status::Args),
     #[cfg(feature = "watch")]
     Watch(watch::Args),
+    Latency(latency::Args),
     Board(board::Args),
     Uio(uio::Args),
     Convert(convert::Args),
@@ -66,6 +68,7 @@ pub fn main() -> ExitCode {
             Command::Status(args) => status::run(&args),
             #[cfg(feature = "watch")]
             Command::Watch(args) => watch::run(&args),
+            Command::Latency(args) => latency::run(&args),
             Command::Board(args) => board::run(args),
             Command::Uio(args) => uio::run(&args),
             Command::Convert(args) => convert::run(&args),

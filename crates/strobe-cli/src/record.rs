@@ -16,7 +16,7 @@ use strobe::event::{Event, EventSpec};
 use strobe::info::End;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, show_ns};
-use strobe::record::{record, Options, Stop};
+use strobe::record::{record, Options, Progress, Stop};
 use strobe::summary::Summary;
 use strobe::{output, record};
 
@@ -157,7 +157,7 @@ fn plan(args: &Args) -> Plan {
 }
 
 /// `OUT=V`.
-fn setting(text: &str) -> Result<Step, String> {
+pub fn setting(text: &str) -> Result<Step, String> {
     let (output, value) = text
         .split_once('=')
         .ok_or("write OUTPUT=VALUE, as in sim.level=1")?;
@@ -233,7 +233,9 @@ fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
         duration: args.duration.map(Duration::from_nanos),
     };
     let line = Line::new(plan.limit);
-    let summary = record(run.as_ref(), &options, &stop, &mut |now| line.show(now));
+    let summary = record(run.as_ref(), &options, &stop, &mut |now: Progress| {
+        line.show(now)
+    });
     line.clear();
     let summary = summary?;
     show(args, &summary);
@@ -265,7 +267,7 @@ fn create(args: &Args, plan: &Plan, stop: &Stop) -> Result<Option<Arc<dyn Source
 
 /// The first signal ends the recording in an orderly way, the second one at
 /// once.
-fn handle_signals(stop: &Stop) -> io::Result<()> {
+pub fn handle_signals(stop: &Stop) -> io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let interrupt = || Arc::clone(&stop.interrupt);
         let status = term::INTERRUPTED.into();
@@ -313,7 +315,7 @@ fn show(args: &Args, summary: &Summary) {
     }
 }
 
-fn exit_status(summary: &Summary, allow_loss: bool) -> u8 {
+pub fn exit_status(summary: &Summary, allow_loss: bool) -> u8 {
     match summary.end {
         End::Stopped => term::INTERRUPTED,
         _ if summary.is_whole() || allow_loss => term::COMPLETE,

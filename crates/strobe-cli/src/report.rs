@@ -21,7 +21,14 @@ pub fn text(summary: &Summary) -> String {
     text
 }
 
-fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
+/// The first two lines of it: how many rows, and what is not there.
+pub fn account(summary: &Summary) -> String {
+    let mut text = String::new();
+    let _ = write_account(&mut text, summary);
+    text
+}
+
+fn write_account(to: &mut String, s: &Summary) -> std::fmt::Result {
     let elapsed = show_ns(s.elapsed_s * 1e9);
     let end = match &s.end {
         End::Failed(why) => format!("failed: {why}"),
@@ -49,7 +56,11 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
         to,
         "missed {}{causes}, lost {}, errors {}",
         s.missed, s.lost, s.errors
-    )?;
+    )
+}
+
+fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
+    write_account(to, s)?;
     if let Some(period) = &s.period_ns {
         writeln!(to, "period  {}", figures(period))?;
     }

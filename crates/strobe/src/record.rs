@@ -12,7 +12,7 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use strobe_ring::{Snapshot, State};
+use strobe_ring::{Row, Snapshot, State};
 
 use crate::engine::{self, Source};
 use crate::info::{End, RunInfo, Totals};
@@ -68,6 +68,21 @@ pub struct Progress {
     pub late: Option<(i64, i64)>,
 }
 
+/// Who looks on while a run is recorded. Anything that takes a [`Progress`] is one.
+pub trait Observer {
+    /// Each row, in order, but those that the reader of the statistics has lost.
+    fn row(&mut self, _row: &Row<'_>) {}
+
+    /// Where the recording is, at least ten times a second.
+    fn progress(&mut self, now: Progress);
+}
+
+impl<F: FnMut(Progress)> Observer for F {
+    fn progress(&mut self, now: Progress) {
+        self(now);
+    }
+}
+
 /// Why a recording did not come about.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -81,8 +96,6 @@ pub enum Error {
 
 /// Starts the run and records it to its end.
 ///
-/// `progress` is called at least ten times a second.
-///
 /// # Errors
 /// Nothing was recorded: the run could not be started, or an output not be
 /// created. What happens later is in the summary.
@@ -90,7 +103,7 @@ pub fn record(
     source: &dyn Source,
     options: &Options,
     stop: &Stop,
-    progress: &mut dyn FnMut(Progress),
+    observer: &mut dyn Observer,
 ) -> Result<Summary, Error> {
     let reader = source.reader()?;
     let mut sinks = Vec::new();
@@ -115,8 +128,8 @@ pub fn record(
     // and that of the run is brought about in any case.
     Ok(std::thread::scope(|scope| {
         let threads = Threads::start(scope, sinks, &recording);
-        recording.run(stop, deadline, progress);
-        recording.finish(threads, progress)
+        recording.run(stop, deadline, observer);
+        recording.finish(threads, observer)
     }))
 }
 
@@ -219,14 +232,17 @@ struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    fn run(&mut self, stop: &Stop, deadline: Option<Instant>, progress: &mut dyn FnMut(Progress)) {
+    fn run(&mut self, stop: &Stop, deadline: Option<Instant>, observer: &mut dyn Observer) {
         let row_words = self.reader.ring().row_words();
         let room = (BUFFER_WORDS / row_words).max(1);
         let mut buffer = vec![0; room * row_words];
         let fetch = rows_at_once(self.info);
         loop {
             let batch = self.reader.read(&mut buffer);
-            batch.rows().for_each(|row| self.timing.add(row));
+            for row in batch.rows() {
+                observer.row(&row);
+                self.timing.add(row);
+            }
             let is_drained = batch.len() < room;
             if self.reader.ring().ended() {
                 break;
@@ -235,7 +251,7 @@ impl Recording<'_> {
                 self.end_run(end);
             }
             if is_drained {
-                progress(self.progress());
+                observer.progress(self.progress());
                 let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
                 // After the deadline the run is ending, and wakes us when it has.
                 let left = left.filter(|left| !left.is_zero()).unwrap_or(FLUSH_EVERY);
@@ -302,7 +318,7 @@ impl Recording<'_> {
         }
     }
 
-    fn finish(mut self, threads: Threads, progress: &mut dyn FnMut(Progress)) -> Summary {
+    fn finish(mut self, threads: Threads, observer: &mut dyn Observer) -> Summary {
         let last = self.reader.snapshot();
         let mut totals = Totals {
             rows: last.head,
@@ -313,7 +329,7 @@ impl Recording<'_> {
             end_time_ns: last.end_time,
             end: self.end(&last),
         };
-        let outputs = threads.end(&totals, || progress(self.progress()));
+        let outputs = threads.end(&totals, || observer.progress(self.progress()));
         // A row that any reader was too slow for is not hidden.
         totals.lost = outputs.iter().map(|o| o.lost).fold(totals.lost, u64::max);
         let mut summary = Summary::new(self.info, totals, self.timing, outputs);

@@ -102,7 +102,7 @@ fn run(capacity: u64, limit: u64, acts: Vec<Act>) -> TestRun {
 
 impl TestRun {
     fn record(&self, options: &Options, stop: &Stop) -> Summary {
-        record(self, options, stop, &mut |_| {}).expect("a recording")
+        record(self, options, stop, &mut |_: Progress| {}).expect("a recording")
     }
 
     fn producer(&self) -> std::sync::MutexGuard<'_, Producer> {
@@ -500,7 +500,7 @@ fn nothing_is_started_if_an_output_cannot_be_made() {
         outputs: vec!["/nonexistent/a.csv".to_owned()],
         duration: None,
     };
-    let error = record(&run, &options, &Stop::default(), &mut |_| {});
+    let error = record(&run, &options, &Stop::default(), &mut |_: Progress| {});
     assert!(matches!(error, Err(Error::Output(_))));
     let state = run.producer().writer.state();
     assert_eq!(state, State::Ready);

@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/device.h>
 #include <linux/gfp.h>
 #include <linux/hrtimer.h>
@@ -46,6 +47,10 @@ MODULE_PARM_DESC(period_ns, "time from event to event, ns, at least 10000 (defau
 static bool control = true;
 module_param(control, bool, 0444);
 MODULE_PARM_DESC(control, "0: a driver without irqcontrol (default 1)");
+
+static uint going_ms;
+module_param(going_ms, uint, 0644);
+MODULE_PARM_DESC(going_ms, "how long the device takes to go (default 0)");
 
 /* Written by the timer only, once it runs. */
 static struct dummy_page *page;
@@ -174,6 +179,9 @@ static void unplug(void)
 		enabled = false;
 		hrtimer_cancel(&timer);
 	}
+	/* Until it is unregistered its files are there, and irqcontrol says that it is not. */
+	if (going_ms)
+		msleep(going_ms);
 	uio_unregister_device(&dummy);
 }
 

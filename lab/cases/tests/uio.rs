@@ -109,6 +109,31 @@ fn a_driver_without_irqcontrol_is_told_from_a_device_that_has_gone() {
 }
 
 #[test]
+fn a_device_that_is_about_to_go_is_not_taken_for_one_without_an_interrupt() {
+    let dummy = Dummy::silent(1_000_000);
+    let device = open(DUMMY);
+    thread::scope(|scope| {
+        dummy.set("going_ms", 500);
+        let plugged = format!("/sys/module/{DUMMY}/parameters/plugged");
+        let going = scope.spawn(|| std::fs::write(plugged, "0").expect("to unplug it"));
+        let end = Instant::now() + LONG;
+        // Its files are still there, and its driver does nothing any more.
+        let why = loop {
+            assert!(Instant::now() < end, "it does not go");
+            if let Err(why) = device.enable() {
+                break why;
+            }
+        };
+        assert!(why.is_gone(), "{why}");
+        let still = !going.is_finished();
+        going.join().expect("it has gone");
+        assert!(still, "the test was too slow for the moment it is about");
+    });
+    dummy.set("going_ms", 0);
+    dummy.set("plugged", 1);
+}
+
+#[test]
 fn a_wrong_name_and_a_missing_permission_are_refused_with_the_remedy() {
     let there = Uio::find(DUMMY).expect("uio_dummy");
     let message = Uio::find("foo").expect_err("no such device").to_string();

@@ -161,10 +161,18 @@ impl Device {
     }
 
     fn control(&self, on: bool) -> Result<(), Error> {
-        match self.switch.set(&self.about.name, &self.file, on) {
-            Err(Error::Gone(name)) if self.is_here() => Err(Error::NoInterrupt(name)),
-            done => done,
+        let done = self.switch.set(&self.about.name, &self.file, on);
+        // Of a device that has gone the kernel says the same as of one that has no interrupt, or does not like
+        // what is written to it.
+        let may_be_gone = match &done {
+            Err(Error::NoInterrupt(_)) => true,
+            Err(Error::Io { source, .. }) => Errno::from_io_error(source) == Some(Errno::INVAL),
+            _ => false,
+        };
+        if may_be_gone && !self.is_here() {
+            return Err(Error::Gone(self.about.name.clone()));
         }
+        done
     }
 
     /// Maps this block of its memory, to be read and written.

@@ -61,9 +61,9 @@ impl Switch {
         };
         done.map_err(|errno| match (errno, self) {
             (Errno::NOSYS, Switch::Driver) => Error::NoControl(name.to_owned()),
-            // EINVAL is what kernels say of four good bytes for a device that is not there; EIO is also said of
-            // one that has no interrupt, which the caller knows.
-            (Errno::IO | Errno::INVAL | Errno::NODEV, _) => Error::Gone(name.to_owned()),
+            (Errno::NODEV, _) => Error::Gone(name.to_owned()),
+            // Also said of a device that has gone, which the caller knows.
+            (Errno::IO, Switch::Driver) => Error::NoInterrupt(name.to_owned()),
             (errno, _) => Error::Io {
                 name: name.to_owned(),
                 doing: "enabling or disabling its interrupt",

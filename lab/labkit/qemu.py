@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from . import LabError
+from . import LabError, cards
 from .kernel import Kernel
 
 PROGRAM = "qemu-system-x86_64"
@@ -85,7 +85,7 @@ def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: 
     end = time.monotonic() + timeout
     with open(work / "qemu", "wb") as messages, open(work / "stdout", "rb") as out, open(work / "stderr", "rb") as err:
         # The guest dies with this program, also when that is killed and can do nothing about it.
-        guest = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words], stdin=subprocess.DEVNULL,
+        guest = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *preload(words), *words], stdin=subprocess.DEVNULL,
                                  stdout=messages, stderr=messages, start_new_session=True)
         try:
             while guest.poll() is None:
@@ -102,6 +102,11 @@ def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: 
     if guest.returncode:
         said = (work / "qemu").read_text(errors="replace").strip()
         raise LabError(f"QEMU failed with status {guest.returncode}: {said}", 71)
+
+
+def preload(words: list[str]) -> list[str]:
+    """What has QEMU know the lab's own cards, if they are asked for: they are loaded by env into QEMU, and nothing else."""
+    return ["env", f"LD_PRELOAD={cards.library()}"] if cards.wanted(words) else []
 
 
 def pass_on(source: BinaryIO, target: BinaryIO) -> None:

@@ -13,8 +13,9 @@ use strobe::engine::kernel::Control;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::Source;
 use strobe::map::Region;
-use strobe::plan::{Plan, Step};
+use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
+use strobe_cases::pci::{self, set, Bound};
 use strobe_cases::{plan, Pace};
 use strobe_ring::{Missed, State};
 
@@ -29,52 +30,9 @@ fn user(wait: WaitMode) -> User {
 
 /// The cards, in the order of their addresses.
 fn cards() -> Vec<PathBuf> {
-    let devices = fs::read_dir("/sys/bus/pci/devices").expect("a PCI bus");
-    let mut paths: Vec<PathBuf> = devices.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| {
-        fs::read_to_string(path.join("device")).is_ok_and(|id| id.trim() == "0x11e8")
-    });
-    paths.sort();
+    let paths = pci::cards(0x11e8);
     assert_eq!(paths.len(), 2);
     paths
-}
-
-/// Gives a card to a driver; it goes back to none at the end.
-struct Bound(PathBuf);
-
-impl Bound {
-    fn to(driver: &str, card: &Path) -> Bound {
-        fs::write(card.join("driver_override"), driver).expect("to choose a driver");
-        let address = card
-            .file_name()
-            .expect("an address")
-            .to_str()
-            .expect("a text");
-        fs::write("/sys/bus/pci/drivers_probe", address).expect("to probe");
-        let bound = card.join("driver").canonicalize().expect("a driver");
-        assert!(bound.ends_with(driver), "{bound:?}");
-        Bound(card.to_owned())
-    }
-}
-
-impl Drop for Bound {
-    fn drop(&mut self) {
-        let address = self
-            .0
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let _ = fs::write(self.0.join("driver/unbind"), address);
-        let _ = fs::write(self.0.join("driver_override"), "\n");
-    }
-}
-
-fn set(output: &str, value: u64) -> Step {
-    Step::Write {
-        output: output.into(),
-        value,
-    }
 }
 
 /// One row of a run on `soft`.

@@ -90,6 +90,15 @@ static int fail_step(struct strobe_create *c, u32 step, enum strobe_why why, int
 	return error;
 }
 
+/* Whether one of the first @count steps reads @channel: a run uses it but once. */
+static bool is_used(const struct strobe_run *run, u32 count, const struct strobe_channel *channel)
+{
+	while (count--)
+		if (run->targets[count].channel == channel)
+			return true;
+	return false;
+}
+
 static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 			const struct strobe_step *step)
 {
@@ -114,7 +123,8 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 	}
 	action->plain = action->access == STROBE_ACCESS_MMIO32 && !action->field;
 	action->column = run->channels;
-	run->targets[i].channel = channel;
+	if (!is_used(run, i, channel))
+		run->targets[i].channel = channel;
 	strobe_describe_channel(&run->steps[i], channel);
 	run->steps[i].flags = 0;
 	run->channels++;

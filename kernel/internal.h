@@ -246,7 +246,7 @@ struct strobe_run {
 /**
  * struct strobe_target - what a step of a run uses, for giving it back.
  * @channel: a channel that is prepared and locked, or
- * @output: an output.
+ * @output: an output; neither, if an earlier step reads the same channel.
  */
 struct strobe_target {
 	struct strobe_channel	*channel;

@@ -258,6 +258,8 @@ static int use_target(const struct strobe_target *target, u32 *why)
 {
 	if (target->channel)
 		return use_channel(target->channel, why);
+	if (!target->output)
+		return 0;
 	if (!try_module_get(target->output->device->owner))
 		return -ENODEV;
 	target->output->users++;

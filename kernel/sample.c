@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A complete provider to copy: one device "sample" with two channels, an output
- * and an event.
+ * A complete provider to copy: one device "sample" with three channels, an
+ * output and an event.
  *
  *   sample.level   a value that a function fetches
  *   sample.total   a 64-bit word in memory, read without a call
+ *   sample.since   what "total" has grown since this was last read: to read it
+ *                  clears it, so one run at a time has it
  *   sample.step    an output: how much "total" grows at each event
  *   sample.tick    an event, raised by a timer every 10 ms
  *
@@ -16,6 +18,8 @@
  *   strobe record --event sample.tick --read sample.level,sample.total \
  *                 --set sample.step=3 --rows 100 -o -
  */
+#include <linux/atomic.h>
+#include <linux/bitops.h>
 #include <linux/hrtimer.h>
 #include <linux/module.h>
 
@@ -26,6 +30,11 @@
 
 /* Written by tick() and step_write(), both in hard context; read by rows. */
 static u64 total, step = 1;
+
+/* Of sample.since. Added to by tick(), cleared by since_read(); both hard. */
+static atomic64_t since;
+/* Bit 0: a run has it. */
+static unsigned long since_taken;
 
 /* Grid points that have passed since the last tick; of tick() alone. */
 static u64 lost;
@@ -42,7 +51,30 @@ static void step_write(struct strobe_output *output, u64 value)
 	WRITE_ONCE(step, value);
 }
 
+static int since_read(struct strobe_channel *channel, u64 *value)
+{
+	*value = atomic64_xchg(&since, 0);
+	return 0;
+}
+
+/* Two runs would take each other's counts away, so the second is refused. */
+static int since_lock(struct strobe_channel *channel)
+{
+	return test_and_set_bit(0, &since_taken) ? -EBUSY : 0;
+}
+
+static void since_unlock(struct strobe_channel *channel)
+{
+	clear_bit(0, &since_taken);
+}
+
 static const struct strobe_channel_ops level_ops = { .read = level_read };
+
+static const struct strobe_channel_ops since_ops = {
+	.lock	= since_lock,
+	.unlock	= since_unlock,
+	.read	= since_read,
+};
 
 static struct strobe_channel channels[] = {
 	{
@@ -51,6 +83,9 @@ static struct strobe_channel channels[] = {
 	}, {
 		.name = "total", .text = "sum of all steps",
 		.reg = { .access = STROBE_ACCESS_MEM64, .mem = &total },
+	}, {
+		.name = "since", .ops = &since_ops,
+		.text = "growth of total since this was read; one run at a time",
 	},
 };
 
@@ -88,6 +123,7 @@ static enum hrtimer_restart tick(struct hrtimer *t)
 	u64 due = ktime_to_ns(hrtimer_get_expires(t));
 
 	WRITE_ONCE(total, total + step);
+	atomic64_add(step, &since);
 	strobe_event_trigger(&events[0], now, due, lost);
 	/* Points that have passed after this one are lost; the next tick says so. */
 	lost = hrtimer_forward(t, ns_to_ktime(now), TICK_NS) - 1;

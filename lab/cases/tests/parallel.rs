@@ -258,6 +258,39 @@ fn a_run_that_is_done_gives_its_devices_back_at_once() {
 }
 
 #[test]
+fn a_channel_that_only_one_run_may_have_is_refused_to_the_second_by_name() {
+    assert!(command("modprobe strobe_sample"), "to load the provider");
+    let both = ["sample.since", "sample.total"];
+    let first = create("sample.tick", 64, Some(5), &both);
+    let refused = || {
+        let second = Kernel::open().0.create(&plan("sample.tick", &both));
+        second.err().expect("a refusal").to_string()
+    };
+    let message = "channel sample.since: used by another run, which excludes this one; \
+                   `strobe status` shows the runs";
+    assert_eq!(refused(), message);
+    // Of what may be shared there can be any number beside it.
+    let beside = create("sample.tick", 64, Some(5), &["sample.total"]);
+    let (mut reader, mut other) = (first.reader().expect("one"), beside.reader().expect("one"));
+    first.start().expect("to start");
+    beside.start().expect("to start");
+    let account = read_to_end(&mut reader, Pace::FAST);
+    read_to_end(&mut other, Pace::FAST);
+    // Nobody has taken a count away: each row has what came since the one before.
+    let rows = account.rows.windows(2);
+    let steps = rows.map(|two| two[1].values[1] - two[0].values[1]);
+    assert!(account.column(0).skip(1).eq(steps), "{account:?}");
+    // Twice in one row is one use; and a run that has ended has given it back.
+    let twice = ["sample.since", "sample.since", "sample.total"];
+    until("the first run to give it back", || {
+        let again = Kernel::open().0.create(&plan("sample.tick", &twice));
+        again.is_ok()
+    });
+    drop((first, beside));
+    until("the provider to go", || command("rmmod strobe_sample"));
+}
+
+#[test]
 fn read_begins_and_loses_as_a_mapped_reader_does() {
     let run = create("soft", 64, None, &["sim.counter"]);
     run.start().expect("to start");

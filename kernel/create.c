@@ -123,8 +123,8 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 	}
 	action->plain = action->access == STROBE_ACCESS_MMIO32 && !action->field;
 	action->column = run->channels;
-	if (!is_used(run, i, channel))
-		run->targets[i].channel = channel;
+	run->targets[i].is_used = is_used(run, i, channel);
+	run->targets[i].channel = channel;
 	strobe_describe_channel(&run->steps[i], channel);
 	run->steps[i].flags = 0;
 	run->channels++;

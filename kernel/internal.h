@@ -246,11 +246,13 @@ struct strobe_run {
 /**
  * struct strobe_target - what a step of a run uses, for giving it back.
  * @channel: a channel that is prepared and locked, or
- * @output: an output; neither, if an earlier step reads the same channel.
+ * @output: an output.
+ * @is_used: an earlier step has prepared and locked the channel.
  */
 struct strobe_target {
 	struct strobe_channel	*channel;
 	struct strobe_output	*output;
+	bool			is_used;
 };
 
 /* main.c */

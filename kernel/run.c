@@ -245,7 +245,7 @@ static int use_channel(struct strobe_channel *channel, u32 *why)
 
 static void unuse_target(const struct strobe_target *target)
 {
-	if (target->channel)
+	if (target->channel && !target->is_used)
 		unuse_channel(target->channel);
 	if (target->output) {
 		target->output->users--;
@@ -257,9 +257,7 @@ static void unuse_target(const struct strobe_target *target)
 static int use_target(const struct strobe_target *target, u32 *why)
 {
 	if (target->channel)
-		return use_channel(target->channel, why);
-	if (!target->output)
-		return 0;
+		return target->is_used ? 0 : use_channel(target->channel, why);
 	if (!try_module_get(target->output->device->owner))
 		return -ENODEV;
 	target->output->users++;

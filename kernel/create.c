@@ -205,6 +205,7 @@ static void lay_out(struct strobe_run *run, struct strobe_create *c,
 	run->mask = capacity - 1;
 	run->stride = c->row_stride / 8;
 	run->limit = c->limit ?: STROBE_NO_LIMIT;
+	run->last = run->limit;
 	run->is_tai = c->clock == CLOCK_TAI;
 }
 

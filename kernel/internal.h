@@ -67,7 +67,8 @@ enum strobe_builtin {
  * @left: shift that drops what is above the field.
  * @right: shift that then drops what is below.
  * @column: of a channel.
- * @value: what to store; of an async channel: where its value is awaited.
+ * @value: what to store; of an async channel: where its value is awaited; of a
+ *	register that is read: all ones, as it reads when the card is gone.
  * @io: MMIO and IO.
  * @mem: MEM64.
  * @channel: CALL, SLEEP and ASYNC, reads.
@@ -144,11 +145,15 @@ enum strobe_source {
  * @due: when the next trigger of the timer is due, CLOCK_MONOTONIC.
  * @held: grid point until which the budget forbids the timer; 0: none.
  * @status: of the next row.
+ * @last: rows at which the run ends: the limit, or those up to the row that
+ *	found a device gone.
+ * @error: why it ends there; 0: the limit.
  * @booked: the next row is paid for, and due at
  * @slot: on the budget's clock.
  * @row_ticks: what was paid for its steps: what the last such row took.
- * @state: enum strobe_state. RUNNING to DONE by the producer, all other changes
- *	under strobe_registry and @lock with the producer silent.
+ * @state: enum strobe_state. RUNNING to DONE, or to FAILED with @error, by the
+ *	producer, all other changes under strobe_registry and @lock with the
+ *	producer silent.
  *
  * @wake_at: rows at which somebody wants to be woken; written under @wake_lock,
  *	read by the producer; barriers E and F, see reader.c.
@@ -205,6 +210,8 @@ struct strobe_run {
 	u64				due;
 	u64				held;
 	u64				status;
+	u64				last;
+	s32				error;
 	bool				booked;
 	u64				slot;
 	u64				row_ticks;

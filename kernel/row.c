@@ -7,6 +7,43 @@
 #include "access.h"
 #include "row.h"
 
+/*
+ * A register reads as all ones: that is its value, or what the bus answers where
+ * no card is. Then the row is the run's last, and its owner learns why.
+ */
+static int check_presence(struct strobe_run *run, const struct strobe_action *action)
+{
+	struct strobe_device *device = run->targets[action - run->actions].channel->device;
+
+	if (!device->is_there || device->is_there(device))
+		return 0;
+	run->last = run->head + 1;
+	run->error = -ENODEV;
+	return -ENODEV;
+}
+
+static void fail_channel(struct strobe_run *run, const struct strobe_action *action)
+{
+	if (!STROBE_ROW_FAULT(run->status))
+		run->status |= (u64)(action->column + 1) << 32;
+}
+
+/**
+ * strobe_all_ones() - a plain register has read as all ones.
+ * @run: the run.
+ * @action: the step.
+ * @value: where that was stored; 0 if the card is gone.
+ *
+ * Context: hard; the caller is the only producer.
+ */
+void strobe_all_ones(struct strobe_run *run, const struct strobe_action *action, u64 *value)
+{
+	if (!check_presence(run, action))
+		return;
+	fail_channel(run, action);
+	WRITE_ONCE(*value, 0);
+}
+
 /**
  * strobe_read_step() - read a channel that is ready at once.
  * @run: the run.
@@ -16,7 +53,7 @@
  * @value: the word.
  *
  * Context: interrupts off.
- * Return: 0 or the provider's errno.
+ * Return: 0 or the provider's errno; -ENODEV if the card of a register is gone.
  */
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		     u64 now, u64 due, u64 *value)
@@ -45,7 +82,10 @@ int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		*value = get_cycles();
 		return 0;
 	default:
-		*value = strobe_cut_field(action, strobe_access_read(action->access, action->io));
+		*value = strobe_access_read(action->access, action->io);
+		if (unlikely(*value == action->value) && check_presence(run, action))
+			return -ENODEV;
+		*value = strobe_cut_field(action, *value);
 		return 0;
 	}
 }
@@ -79,8 +119,7 @@ static u32 other_step(struct strobe_run *run, const struct strobe_action *action
 	}
 	if (unlikely(strobe_read_step(run, action, now, due, &word))) {
 		word = 0;
-		if (!STROBE_ROW_FAULT(run->status))
-			run->status |= (u64)(action->column + 1) << 32;
+		fail_channel(run, action);
 	}
 	WRITE_ONCE(*value, word);
 	return 1;
@@ -101,15 +140,16 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
 			u64 now, u64 due)
 {
 	for (; action->access != STROBE_BUILTIN_END; action++) {
-		if (action->plain)
-			WRITE_ONCE(*value++, readl(action->io));
-		else
+		if (!action->plain)
 			value += other_step(run, action, value, now, due);
+		else if (unlikely(strobe_plain_step(action, value++)))
+			strobe_all_ones(run, action, value - 1);
 	}
 }
 
 /**
- * strobe_finish() - the row that reaches the limit ends the run.
+ * strobe_finish() - the row that reaches the limit, or that has found a device
+ * gone, ends the run.
  * @run: the run.
  * @time: of that row.
  *
@@ -117,10 +157,13 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
  */
 void strobe_finish(struct strobe_run *run, u64 time)
 {
-	WRITE_ONCE(run->state, STROBE_DONE);
+	u32 state = run->error ? STROBE_FAILED : STROBE_DONE;
+
+	WRITE_ONCE(run->state, state);
+	WRITE_ONCE(run->header->error, run->error);
 	WRITE_ONCE(run->header->end_time, time);
 	/* G: after the last head. */
-	smp_store_release(&run->header->state, STROBE_DONE);
+	smp_store_release(&run->header->state, state);
 	irq_work_queue(&run->wake);
 }
 

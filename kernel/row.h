@@ -52,6 +52,7 @@
 void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
 			u64 now, u64 due);
 void strobe_finish(struct strobe_run *run, u64 time);
+void strobe_all_ones(struct strobe_run *run, const struct strobe_action *action, u64 *value);
 void strobe_special_row(struct strobe_run *run, u64 now, u64 due);
 u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
@@ -63,6 +64,15 @@ void strobe_count_missed(struct strobe_run *run, enum strobe_missed cause, u64 c
 void strobe_slow_row(struct strobe_run *run, u64 now, u64 due);
 void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
 
+/* Answers whether the word is that of a bus where no card is. */
+static __always_inline bool strobe_plain_step(const struct strobe_action *action, u64 *value)
+{
+	u32 word = readl(action->io);
+
+	WRITE_ONCE(*value, word);
+	return word == U32_MAX;
+}
+
 /*
  * Do the steps; the words of the channels go to @value. WRITE_ONCE for each:
  * readers look on, and a plain store may be torn, repeated or moved. The list
@@ -72,8 +82,12 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64
 {
 	const struct strobe_action *action = run->actions;
 
-	for (; likely(action->plain); action++, value++)
-		WRITE_ONCE(*value, readl(action->io));
+	for (; likely(action->plain); action++, value++) {
+		if (unlikely(strobe_plain_step(action, value))) {
+			strobe_all_ones(run, action++, value++);
+			break;
+		}
+	}
 	/* Out of line and for the rest: a call within the loop would cost registers. */
 	if (unlikely(action->access != STROBE_BUILTIN_END))
 		strobe_other_steps(run, action, value, now, due);
@@ -132,7 +146,7 @@ static __always_inline void strobe_publish(struct strobe_run *run, u64 *row, u64
 	smp_mb();
 	if (unlikely(i + 1 >= READ_ONCE(run->wake_at)))
 		irq_work_queue(&run->wake);
-	if (unlikely(i + 1 == run->limit))
+	if (unlikely(i + 1 == run->last))
 		strobe_finish(run, time);
 }
 

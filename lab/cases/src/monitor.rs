@@ -4,6 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -36,14 +37,14 @@ impl Monitor {
     }
 
     /// Plugs a card into a slot; how soon the guest's kernel sees it is its affair.
-    pub fn plug(&mut self, card: &str, id: &str, slot: &str) {
+    fn plug(&mut self, card: &str, id: &str, slot: &str) {
         let what = json!({"driver": card, "id": id, "bus": slot});
         self.ask("device_add", &what)
             .unwrap_or_else(|why| panic!("to plug {id}: {why}"));
     }
 
-    /// Takes a card out, and waits until it is out: the kernel was asked, and its driver has let go.
-    pub fn unplug(&mut self, id: &str) {
+    /// Takes a card out in an orderly way, and waits until it is out: the kernel was asked, its driver has let go.
+    fn unplug(&mut self, id: &str) {
         self.ask("device_del", &json!({"id": id}))
             .unwrap_or_else(|why| panic!("to unplug {id}: {why}"));
         loop {
@@ -91,13 +92,16 @@ impl Monitor {
     }
 }
 
-/// A slot of the machine.
+/// A slot of the machine: a port of PCI Express.
+///
+/// A port forwards what is in its window of memory, and what is for its bus. What it does not forward falls into
+/// the void, a ROM of ones under the window: so an empty slot reads as all ones, as it does on a real bus.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// What QEMU calls it.
-    pub name: &'static str,
-    /// The port of PCI Express that it is behind.
+    name: &'static str,
     port: &'static str,
+    void: &'static str,
 }
 
 /// All of them, as labkit/qemu.py has them.
@@ -105,18 +109,61 @@ pub const SLOTS: [Slot; 2] = [
     Slot {
         name: "slot1",
         port: "0000:00:08.0",
+        void: "0000:00:0a.0",
     },
     Slot {
         name: "slot2",
         port: "0000:00:09.0",
+        void: "0000:00:0b.0",
     },
 ];
 
+// Of the configuration space of any card, of a bridge, and of a card.
+const COMMAND: u64 = 0x04;
+const MEMORY: u32 = 2;
+const BUSES: u64 = 0x18;
+const WINDOW: u64 = 0x20;
+const ROM: u64 = 0x30;
+/// Its end lies before its begin.
+const NO_WINDOW: u32 = 0x0000_fff0;
+
+fn place(card: &str) -> PathBuf {
+    Path::new("/sys/bus/pci/devices").join(card)
+}
+
+fn config(card: &str) -> File {
+    let path = place(card).join("config");
+    let file = File::options().read(true).write(true).open(&path);
+    file.unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+}
+
+fn get(card: &str, offset: u64) -> u32 {
+    let mut bytes = [0; 4];
+    let read = config(card).read_exact_at(&mut bytes, offset);
+    read.unwrap_or_else(|why| panic!("{card}: {why}"));
+    u32::from_le_bytes(bytes)
+}
+
+fn put(card: &str, offset: u64, word: u32) {
+    let written = config(card).write_all_at(&word.to_le_bytes(), offset);
+    written.unwrap_or_else(|why| panic!("{card}: {why}"));
+}
+
 impl Slot {
+    /// Puts the void under it.
+    pub fn prepare(&self) {
+        let window = (get(self.port, WINDOW) & 0xfff0) << 16;
+        put(self.void, ROM, window | 1);
+        put(self.void, COMMAND, MEMORY);
+        // Of two that claim an address, QEMU takes the one that came last: the port.
+        let command = get(self.port, COMMAND) & 0xffff;
+        put(self.port, COMMAND, command & !MEMORY);
+        put(self.port, COMMAND, command);
+    }
+
     /// The card in it, as the kernel sees it: its directory in sysfs.
     pub fn card(&self) -> Option<PathBuf> {
-        let port = Path::new("/sys/bus/pci/devices").join(self.port);
-        let entries = fs::read_dir(&port).unwrap_or_else(|why| panic!("{}: {why}", port.display()));
+        let entries = fs::read_dir(place(self.port)).expect(self.port);
         // 0000:01:00.0, beside 0000:00:08.0:pcie001 and the like.
         let mut cards = entries.map(|entry| entry.expect("an entry").path());
         cards.find(|path| path.join("vendor").exists())
@@ -127,14 +174,14 @@ impl Slot {
         format!("{}.card", self.name)
     }
 
-    /// Takes the card out.
-    pub fn unplug(&self, monitor: &mut Monitor) {
-        monitor.unplug(&self.id());
+    /// Plugs an edu card in; how soon the guest's kernel sees it is its affair.
+    pub fn plug(&self, monitor: &mut Monitor) {
+        monitor.plug("edu", &self.id(), self.name);
     }
 
     /// Plugs an edu card in, and waits until that driver has it; its address.
-    pub fn plug(&self, monitor: &mut Monitor, driver: &str) -> String {
-        monitor.plug("edu", &self.id(), self.name);
+    pub fn plug_for(&self, monitor: &mut Monitor, driver: &str) -> String {
+        self.plug(monitor);
         let mut address = None;
         until("the card to come", || {
             let Some(card) = self.card() else {
@@ -147,5 +194,38 @@ impl Slot {
             found.is_ok_and(|found| found.ends_with(driver))
         });
         address.expect("a name")
+    }
+
+    /// Takes the card out in an orderly way: the kernel is asked, and its driver lets go.
+    pub fn unplug(&self, monitor: &mut Monitor) {
+        monitor.unplug(&self.id());
+    }
+
+    /// Pulls the card out by surprise: it answers nothing from now on, and nobody is told.
+    #[must_use]
+    pub fn pull(&self) -> Pulled {
+        let pulled = Pulled {
+            port: self.port,
+            buses: get(self.port, BUSES),
+            window: get(self.port, WINDOW),
+        };
+        // The bus first: who reads all ones and asks whether the card is there must not be told that it is.
+        put(self.port, BUSES, 0);
+        put(self.port, WINDOW, NO_WINDOW);
+        pulled
+    }
+}
+
+/// A card that is out of its slot. It is there again when this is dropped.
+pub struct Pulled {
+    port: &'static str,
+    buses: u32,
+    window: u32,
+}
+
+impl Drop for Pulled {
+    fn drop(&mut self) {
+        put(self.port, WINDOW, self.window);
+        put(self.port, BUSES, self.buses);
     }
 }

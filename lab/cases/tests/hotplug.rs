@@ -7,18 +7,20 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use strobe::board::{Board, Policy, System};
-use strobe::engine::user::User;
+use strobe::engine::user::{self, User};
 use strobe::engine::Source;
 use strobe::map::Region;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
-use strobe_cases::account::{begin, read_now, until, until_rows};
+use strobe_cases::account::{begin, read_now, record, until, until_rows};
+use strobe_cases::machine::command;
 use strobe_cases::monitor::{Monitor, Slot, SLOTS};
-use strobe_cases::{plan, Account, Engine, Kernel};
+use strobe_cases::{plan, raw, Account, Engine, Kernel};
 use strobe_ring::State;
 
 const BOARD: &str = "/boards/edu.toml";
@@ -44,20 +46,25 @@ impl Machine {
         system
             .install(&board, &toml, Policy::Free)
             .expect("to install");
-        let mut monitor = Monitor::open();
-        for slot in SLOTS.iter().filter(|slot| slot.card().is_some()) {
-            slot.unplug(&mut monitor);
-        }
-        Machine {
-            monitor,
+        let mut machine = Machine {
+            monitor: Monitor::open(),
             engine: Kernel::open(),
             board,
+        };
+        machine.empty();
+        SLOTS.iter().for_each(Slot::prepare);
+        machine
+    }
+
+    fn empty(&mut self) {
+        for slot in SLOTS.iter().filter(|slot| slot.card().is_some()) {
+            slot.unplug(&mut self.monitor);
         }
     }
 
     /// Plugs a card in: nothing but its firmware makes a device of it, whose name this is.
     fn plug(&mut self, slot: &Slot) -> String {
-        let card = slot.plug(&mut self.monitor, KERNEL);
+        let card = slot.plug_for(&mut self.monitor, KERNEL);
         let mut name = None;
         until("its device", || {
             name = device_of(&card);
@@ -68,32 +75,50 @@ impl Machine {
 
     /// Plugs a card in, and gives it to the UIO driver.
     fn plug_for_uio(&mut self, slot: &Slot) -> Card {
-        let address = slot.plug(&mut self.monitor, KERNEL);
-        let path = Path::new("/sys/bus/pci/devices").join(&address);
-        fs::write(path.join("driver_override"), UIO).expect("to choose a driver");
-        fs::write(path.join("driver/unbind"), &address).expect("to unbind");
-        fs::write("/sys/bus/pci/drivers_probe", &address).expect("to probe");
-        let driver = fs::read_link(path.join("driver")).expect("a driver");
-        assert!(driver.ends_with(UIO), "{driver:?}");
-        Card::new(path)
+        let address = slot.plug_for(&mut self.monitor, KERNEL);
+        give_to_uio(&address);
+        Card::new(&pci(&address))
     }
 
     fn unplug(&mut self, slot: &Slot) {
         slot.unplug(&mut self.monitor);
         assert_eq!(slot.card(), None, "the kernel lists what has gone");
     }
+
+    fn lists(&self, device: &str) -> bool {
+        let catalogue = self.engine.0.catalogue().expect("the catalogue");
+        catalogue.devices.iter().any(|listed| listed.name == device)
+    }
+
+    /// A run of the user engine on cards of uio_pci_generic.
+    fn user(&self, plan: &Plan) -> user::Run {
+        let board = Board::read(Path::new(INTX)).expect("a good board");
+        let run = User::default().with_board(board).create(plan);
+        run.unwrap_or_else(|why| panic!("a run on {}: {why}", plan.event))
+    }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            for slot in SLOTS.iter().filter(|slot| slot.card().is_some()) {
-                slot.unplug(&mut self.monitor);
-            }
+            self.empty();
         }
         // Another test installs it again.
         let _ = System::default().remove(&self.board.hardware);
     }
+}
+
+fn pci(address: &str) -> PathBuf {
+    Path::new("/sys/bus/pci/devices").join(address)
+}
+
+fn give_to_uio(address: &str) {
+    let path = pci(address);
+    fs::write(path.join("driver_override"), UIO).expect("to choose a driver");
+    fs::write(path.join("driver/unbind"), address).expect("to unbind");
+    fs::write("/sys/bus/pci/drivers_probe", address).expect("to probe");
+    let driver = fs::read_link(path.join("driver")).expect("a driver");
+    assert!(driver.ends_with(UIO), "{driver:?}");
 }
 
 /// The name of the device that strobe has made of the card at this address.
@@ -113,7 +138,7 @@ struct Card {
 }
 
 impl Card {
-    fn new(path: PathBuf) -> Card {
+    fn new(path: &Path) -> Card {
         let entries = fs::read_dir("/sys/bus/pci/devices").expect("a PCI bus");
         let mut cards: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         cards.retain(|card| {
@@ -191,8 +216,8 @@ struct Sum {
     missed: u64,
     /// Of all readers.
     lost: u64,
-    unplugging: std::time::Duration,
-    plugging: std::time::Duration,
+    unplugging: Duration,
+    plugging: Duration,
 }
 
 fn writing(event: &str, output: String, value: u64) -> Plan {
@@ -202,14 +227,22 @@ fn writing(event: &str, output: String, value: u64) -> Plan {
     }
 }
 
-/// Unless a row says that its channel has failed, it is what a card says that is there.
-fn values_are_of_a_card(account: &Account, channel: usize, what: &str) {
-    for row in &account.rows {
-        assert!(
-            row.status.fault().is_some() || row.values[channel] == ID,
-            "{what}: {row:?}"
-        );
+/// What a run has read of a card that has gone: what the card says that is there, but for the last row, which may say
+/// that it is there no more.
+fn rows_are_of_the_card(account: &Account, what: &str) {
+    let Some((last, others)) = account.rows.split_last() else {
+        return;
+    };
+    for row in others {
+        assert_eq!(row.status.fault(), None, "{what}: {row:?}");
+        assert_eq!(row.values[0], ID, "{what}: {row:?}");
     }
+    let value = if last.status.fault() == Some(0) {
+        0
+    } else {
+        ID
+    };
+    assert_eq!(last.values[0], value, "{what}: {last:?}");
 }
 
 /// One round: three runs of the kernel engine on the card in the first slot, one of which reads a card that stays
@@ -228,15 +261,9 @@ fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
     let heard = Watched::new(engine.run(&heard), 1);
     let raising = writing("timer:2kHz", of("raise"), 1);
     let raising = Watched::new(engine.run(&raising), 1);
-
-    let board = || Board::read(Path::new(INTX)).expect("a good board");
     let of = |what: &str| format!("{}.{what}", card.name);
-    let user = |plan: &Plan| {
-        let made = User::default().with_board(board()).create(plan);
-        made.unwrap_or_else(|why| panic!("round {number}: {why}"))
-    };
-    let looking = Watched::new(user(&plan("timer:1kHz", &[&of("id")])), 2);
-    let listening = Watched::new(user(&plan(&of("irq"), &[&of("id")])), 1);
+    let looking = Watched::new(machine.user(&plan("timer:1kHz", &[&of("id")])), 2);
+    let listening = Watched::new(machine.user(&plan(&of("irq"), &[&of("id")])), 1);
     card.raise();
 
     sampling.until_rows(2);
@@ -260,17 +287,10 @@ fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
         (listening, "the interrupt run of the user engine"),
     ] {
         let what = format!("round {number}, {what}");
-        let account = run.settle(&what, sum);
-        if what.contains("kernel engine") {
-            values_are_of_a_card(&account, 0, &what);
-        }
+        rows_are_of_the_card(&run.settle(&what, sum), &what);
     }
     raising.settle("the run that raises", sum);
-    let catalogue = machine.engine.0.catalogue().expect("the catalogue");
-    assert!(
-        !catalogue.devices.iter().any(|device| device.name == name),
-        "round {number}: {name} is still listed"
-    );
+    assert!(!machine.lists(&name), "round {number}: {name} is there");
 }
 
 fn rounds() -> u64 {
@@ -322,4 +342,227 @@ fn held() -> BTreeMap<&'static str, usize> {
         ("cards", entries("/sys/bus/pci/devices")),
         ("UIO devices", entries("/sys/class/uio")),
     ])
+}
+
+/// A card that was pulled by surprise has been recognised: only the last row says so, and holds nothing of it.
+fn only_the_last_row_is_at_fault(account: &Account, of_card: &[usize], what: &str) {
+    let (last, others) = account.rows.split_last().expect("a row");
+    assert!(
+        others.iter().all(|row| row.status.fault().is_none()),
+        "{what}"
+    );
+    let fault = last.status.fault();
+    assert!(
+        fault.is_some_and(|column| of_card.contains(&column)),
+        "{what}: {last:?}"
+    );
+    // What was read before the card had gone stays, and what is of another card.
+    for (column, value) in last.values.iter().enumerate() {
+        let is_gone = of_card.contains(&column) && Some(column) >= fault;
+        let mut before = others.iter().map(|row| row.values[column]);
+        let good = before.next().expect("two rows");
+        if is_gone {
+            assert_eq!(*value, 0, "{what}, column {column}: {last:?}");
+        } else if before.all(|value| value == good) {
+            assert_eq!(*value, good, "{what}, column {column}: {last:?}");
+        }
+    }
+}
+
+#[test]
+fn a_card_that_is_pulled_by_surprise_ends_the_runs_that_read_it_and_the_others_when_the_kernel_knows(
+) {
+    let mut machine = Machine::new();
+    let mut sum = Sum::default();
+    let name = machine.plug(&SLOTS[0]);
+    let uio = machine.plug_for_uio(&SLOTS[1]);
+    let of = |what: &str| format!("{name}.{what}");
+    let of_uio = |what: &str| format!("{}.{what}", uio.name);
+    // Whole registers, fields, 64 bits; alone, beside another card, in a thread.
+    let plans: [(&str, &[&str], &[usize]); 5] = [
+        ("timer:5kHz", &[&of("id")], &[0]),
+        (
+            "timer:1kHz",
+            &["edu.id", &of("id"), "edu2.id", &of("status")],
+            &[1, 3],
+        ),
+        ("timer:1kHz", &[&of("major"), "edu.major"], &[0]),
+        ("timer:1kHz", &[&of("dma_source"), "edu.id"], &[0]),
+        ("timer:100Hz", &["edu.id", &of("id"), "sim.slow"], &[1]),
+    ];
+    let reading = plans.map(|(event, channels, of_card)| {
+        let run = Watched::new(machine.engine.run(&plan(event, channels)), 2);
+        run.until_rows(5);
+        (run, of_card, format!("{event} {channels:?}"))
+    });
+    let heard = Watched::new(machine.engine.run(&plan(&of("irq"), &[&of("id")])), 1);
+    let raising = writing("timer:2kHz", of("raise"), 1);
+    let raising = Watched::new(machine.engine.run(&raising), 1);
+    heard.until_rows(5);
+    let listening = Watched::new(machine.user(&plan(&of_uio("irq"), &[&of_uio("id")])), 1);
+    let looking = Watched::new(
+        machine.user(&plan("timer:1kHz", &[&of_uio("id"), "clock.late"])),
+        2,
+    );
+    looking.until_rows(5);
+
+    let card = SLOTS[0].card().expect("a card");
+    let uio_card = SLOTS[1].card().expect("a card");
+    let pulled = SLOTS.map(|slot| slot.pull());
+    for (run, of_card, what) in reading {
+        only_the_last_row_is_at_fault(&run.settle(&what, &mut sum), of_card, &what);
+    }
+    let account = looking.settle("the timer run of the user engine", &mut sum);
+    let last = account.rows.last().expect("a row");
+    assert_eq!((last.status.fault(), last.values[0]), (Some(0), 0));
+    // Who only writes to it, or waits for it, sees nothing of that.
+    let rows = raising.readers[0].0.snapshot().head;
+    raising.until_rows(rows + 10);
+    assert!(machine.lists(&name), "the kernel does not know yet");
+
+    for card in [card, uio_card] {
+        fs::write(card.join("remove"), "1").expect("to tell the kernel");
+    }
+    assert!(!machine.lists(&name));
+    rows_are_of_the_card(&heard.settle("the interrupt run", &mut sum), "interrupts");
+    raising.settle("the run that raises", &mut sum);
+    listening.settle("the interrupt run of the user engine", &mut sum);
+    drop(pulled);
+    for slot in SLOTS {
+        slot.unplug(&mut machine.monitor);
+    }
+    // Another one in the same place.
+    let name = machine.plug(&SLOTS[0]);
+    let run = machine.engine.run(&Plan {
+        limit: Some(10),
+        ..plan("timer:1kHz", &[&format!("{name}.id")])
+    });
+    let (account, end) = record(&run);
+    assert_eq!(
+        (end.state, end.missed() + end.head),
+        (State::Done, end.triggers)
+    );
+    assert!(account.column(0).all(|id| id == ID));
+}
+
+#[test]
+fn all_ones_that_a_card_says_which_is_there_are_a_value() {
+    let machine = Machine::new();
+    let liveness = |name: &str, event: &str| Plan {
+        // It reads as the inverse of what was written.
+        steps: vec![
+            Step::Write {
+                output: format!("{name}.liveness"),
+                value: 0,
+            },
+            Step::Read(format!("{name}.liveness")),
+            Step::Read(format!("{name}.id")),
+        ],
+        limit: Some(100),
+        ..plan(event, &[])
+    };
+    let of_kernel = record(&machine.engine.run(&liveness("edu", "timer:1kHz")));
+    give_to_uio("0000:00:02.0");
+    let of_user = record(&machine.user(&liveness("edu2", "timer:1kHz")));
+    for (account, end) in [of_kernel, of_user] {
+        assert_eq!((end.state, end.errors), (State::Done, 0));
+        assert_eq!(account.rows.len(), 100);
+        assert!(account.column(0).all(|value| value == 0xffff_ffff));
+        assert!(account.column(1).all(|value| value == ID));
+    }
+    let address = "0000:00:02.0";
+    fs::write(pci(address).join("driver/unbind"), address).expect("to unbind");
+    fs::write(pci(address).join("driver_override"), "\n").expect("to leave it to anybody");
+}
+
+/// Starts the program, lets it wait for what is not there, and answers what it has written in the end.
+fn recorded_after(words: &[&str], missing: &str, plugs: impl FnOnce()) -> serde_json::Value {
+    let said = "/tmp/hotplug.said";
+    let child = Command::new("strobe")
+        .arg("record")
+        .args(words)
+        .args([
+            "--rows",
+            "100",
+            "--wait-for-device",
+            "--json",
+            "-o",
+            "/tmp/hotplug.csv",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(fs::File::create(said).expect(said))
+        .spawn()
+        .expect("strobe");
+    until("it waits", || {
+        fs::read_to_string(said)
+            .is_ok_and(|text| text.contains("waiting: ") && text.contains(missing))
+    });
+    plugs();
+    let done = child.wait_with_output().expect("its end");
+    let said = fs::read_to_string(said).expect("what it said");
+    assert!(done.status.success(), "{said}{done:?}");
+    let csv = fs::read_to_string("/tmp/hotplug.csv").expect("its file");
+    let rows = csv
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
+    assert_eq!(rows.count(), 100, "{csv}");
+    assert!(csv.contains(&format!(",{ID}")), "{csv}");
+    serde_json::from_slice(&done.stdout).expect("JSON")
+}
+
+#[test]
+fn the_program_waits_for_a_card_that_is_plugged_in_later_and_records_it() {
+    let mut machine = Machine::new();
+    let words = [
+        "--engine",
+        "kernel",
+        "--event",
+        "timer:1kHz",
+        "--read",
+        "edu3.id",
+    ];
+    let account = recorded_after(&words, "edu3", || {
+        assert_eq!(machine.plug(&SLOTS[0]), "edu3");
+    });
+    assert_eq!(
+        (&account["rows"], &account["missed"]),
+        (&100.into(), &0.into()),
+        "{account}"
+    );
+    machine.unplug(&SLOTS[0]);
+
+    let words = [
+        "--engine", "user", "--board", INTX, "--event", "edu3.irq", "--read", "edu3.id",
+    ];
+    let account = recorded_after(&words, "edu3", || {
+        let card = machine.plug_for_uio(&SLOTS[0]);
+        let rows = || fs::read_to_string("/tmp/hotplug.csv").map_or(0, |text| text.len());
+        // Until all rows are there; an interrupt that comes before the run is none of its.
+        let begun = Instant::now();
+        while rows() == 0 || begun.elapsed() < Duration::from_millis(500) {
+            card.raise();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    assert_eq!(account["rows"], 100, "{account}");
+    assert_eq!(account["end"], "complete", "{account}");
+}
+
+#[test]
+fn the_driver_of_boards_stays_while_a_run_uses_a_card_and_may_go_when_the_card_has_gone() {
+    let mut machine = Machine::new();
+    let name = machine.plug(&SLOTS[0]);
+    let run = plan("timer:1kHz", &[&format!("{name}.id")]);
+    let run = Watched::new(machine.engine.run(&run), 1);
+    run.until_rows(1);
+    assert_eq!(raw::unload("strobe_board"), Err(libc::EWOULDBLOCK));
+    assert!(raw::references("strobe_board") > 0);
+    machine.unplug(&SLOTS[0]);
+    // The owner has its run still, which holds nothing any more.
+    assert_eq!(raw::unload("strobe_board"), Ok(0));
+    run.settle("a run of a module that has gone", &mut Sum::default());
+    assert!(command("modprobe strobe_board"));
+    assert!(machine.lists("edu"), "found again, by its firmware");
+    let name = machine.plug(&SLOTS[0]);
+    assert!(machine.lists(&name));
 }

@@ -345,6 +345,20 @@ static int board_make_events(struct board *board)
 	return 0;
 }
 
+/**
+ * board_is_there() - does the card still answer?
+ * @device: of a board.
+ *
+ * Context: any. A question to the bus, of a microsecond or more.
+ * Return: false when it was pulled out, or has failed for good.
+ */
+bool board_is_there(const struct strobe_device *device)
+{
+	struct pci_dev *pdev = container_of(device, struct board, device)->pdev;
+
+	return !pci_channel_offline(pdev) && pci_device_is_present(pdev);
+}
+
 /* What strobe is told of the card; nothing is done to it yet. */
 static int board_make(struct board *board)
 {
@@ -353,6 +367,7 @@ static int board_make(struct board *board)
 	board->device.name = header->name;
 	board->device.text = header->text;
 	board->device.parent = &board->pdev->dev;
+	board->device.is_there = board_is_there;
 	return board_make_channels(board) ?:
 	       board_make_outputs(board) ?:
 	       board_make_writes(board) ?:

@@ -99,6 +99,7 @@ struct board {
 
 extern const struct strobe_event_ops board_event_ops;
 
+bool board_is_there(const struct strobe_device *device);
 void board_do_writes(const struct board_list *list, u64 pending);
 int board_irq_check(struct board *board);
 

@@ -49,8 +49,7 @@ static u64 board_pending(const struct board *board, const struct board_event *ev
 		value = readl(reg->io);
 	else
 		value = strobe_register_read(reg);
-	if (value == event->all_ones &&
-	    (pci_channel_offline(board->pdev) || !pci_device_is_present(board->pdev)))
+	if (value == event->all_ones && !board_is_there(&board->device))
 		return 0;
 	return value & event->mask;
 }

@@ -170,6 +170,36 @@ static int compile_step(struct strobe_run *run, struct strobe_create *c, u32 i,
 	}
 }
 
+/* Whether a step after @i reads a register of the same device. */
+static bool is_read_later(const struct strobe_run *run, u32 i, u32 count)
+{
+	const struct strobe_device *device = run->targets[i].channel->device;
+
+	while (--count > i) {
+		const struct strobe_channel *other = run->targets[count].channel;
+
+		if (other && other->device == device &&
+		    run->actions[count].access != STROBE_ACCESS_CALL)
+			return true;
+	}
+	return false;
+}
+
+/* Which registers tell whether their device is still there; see struct strobe_action. */
+static void mark_last(struct strobe_run *run, u32 count)
+{
+	for (u32 i = 0; i < count; i++) {
+		struct strobe_channel *channel = run->targets[i].channel;
+		struct strobe_action *action = &run->actions[i];
+
+		if (!channel || !channel->device->is_there || action->access == STROBE_ACCESS_CALL)
+			continue;
+		action->last = run->is_slow || !is_read_later(run, i, count);
+		if (action->last && action->plain)
+			action->plain = 2;
+	}
+}
+
 static int compile_steps(struct strobe_run *run, struct strobe_create *c,
 			 const struct strobe_step *steps)
 {
@@ -187,6 +217,7 @@ static int compile_steps(struct strobe_run *run, struct strobe_create *c,
 		if (ret)
 			return ret;
 	}
+	mark_last(run, count);
 	run->actions[count].access = STROBE_BUILTIN_END;
 	run->step_count = count;
 	return 0;
@@ -215,6 +246,7 @@ static void lay_out(struct strobe_run *run, struct strobe_create *c,
 	run->mask = capacity - 1;
 	run->stride = c->row_stride / 8;
 	run->limit = c->limit ?: STROBE_NO_LIMIT;
+	run->last = run->limit;
 	run->is_tai = c->clock == CLOCK_TAI;
 }
 

@@ -59,7 +59,12 @@ enum strobe_builtin {
 
 /**
  * struct strobe_action - one step of a run, compiled.
- * @plain: just readl(@io): all there is to do on the common way.
+ * @plain: just readl(@io), which is all there is to do on the common way: 1, or
+ *	2 if the step is also @last; else 0.
+ * @last: the row's last register of a device that may go without a word: if it
+ *	reads as all ones, the device is asked whether it is there. Once gone it
+ *	stays so, and one look a row is enough. In a slow run, whose row takes
+ *	its time, every register of such a device.
  * @access: enum strobe_access or enum strobe_builtin.
  * @write: store @value instead of reading.
  * @field: what was read must be cut to a field.
@@ -67,7 +72,8 @@ enum strobe_builtin {
  * @left: shift that drops what is above the field.
  * @right: shift that then drops what is below.
  * @column: of a channel.
- * @value: what to store; of an async channel: where its value is awaited.
+ * @value: what to store; of an async channel: where its value is awaited; of a
+ *	register that is read: all ones, as it reads when the card is gone.
  * @io: MMIO and IO.
  * @mem: MEM64.
  * @channel: CALL, SLEEP and ASYNC, reads.
@@ -76,7 +82,8 @@ enum strobe_builtin {
  * Written while the run is created, then constant; read by the producer.
  */
 struct strobe_action {
-	bool	plain;
+	u8	plain;
+	bool	last;
 	u8	access;
 	bool	write;
 	bool	field;
@@ -144,11 +151,15 @@ enum strobe_source {
  * @due: when the next trigger of the timer is due, CLOCK_MONOTONIC.
  * @held: grid point until which the budget forbids the timer; 0: none.
  * @status: of the next row.
+ * @last: rows at which the run ends: the limit, or those up to the row that
+ *	found a device gone.
+ * @error: why it ends there; 0: the limit.
  * @booked: the next row is paid for, and due at
  * @slot: on the budget's clock.
  * @row_ticks: what was paid for its steps: what the last such row took.
- * @state: enum strobe_state. RUNNING to DONE by the producer, all other changes
- *	under strobe_registry and @lock with the producer silent.
+ * @state: enum strobe_state. RUNNING to DONE, or to FAILED with @error, by the
+ *	producer, all other changes under strobe_registry and @lock with the
+ *	producer silent.
  *
  * @wake_at: rows at which somebody wants to be woken; written under @wake_lock,
  *	read by the producer; barriers E and F, see reader.c.
@@ -205,6 +216,8 @@ struct strobe_run {
 	u64				due;
 	u64				held;
 	u64				status;
+	u64				last;
+	s32				error;
 	bool				booked;
 	u64				slot;
 	u64				row_ticks;

@@ -61,6 +61,7 @@ void strobe_register_compile(struct strobe_action *action, const struct strobe_r
 	unsigned int bits = reg->bits ?: strobe_register_bits(reg->access);
 
 	action->access = reg->access;
+	action->value = ~0ULL >> (64 - strobe_register_bits(reg->access));
 	action->io = reg->io;
 	action->left = 64 - reg->shift - bits;
 	action->right = 64 - bits;

@@ -7,6 +7,79 @@
 #include "access.h"
 #include "row.h"
 
+/* The first one that fails is named. */
+static void fail_channel(struct strobe_run *run, const struct strobe_action *action)
+{
+	u64 column = action->column;
+
+	u32 fault = STROBE_ROW_FAULT(run->status);
+
+	if (!fault || fault > column + 1)
+		run->status = (u32)run->status | (column + 1) << 32;
+}
+
+static struct strobe_device *device_of(const struct strobe_run *run,
+				       const struct strobe_action *action)
+{
+	return run->targets[action - run->actions].channel->device;
+}
+
+/*
+ * Registers that the row has read before the one by which its device was found
+ * gone may have gone with it. A slow run has asked at each of them.
+ */
+static void fail_before(struct strobe_run *run, const struct strobe_action *last)
+{
+	u64 *row = run->slots + (run->head & run->mask) * run->stride;
+	u64 *values = row + sizeof(struct strobe_row) / sizeof(*row);
+	const struct strobe_action *action;
+
+	for (action = run->actions; action < last; action++) {
+		u64 *value = &values[action->column];
+
+		if (action->write || device_of(run, action) != device_of(run, last) ||
+		    READ_ONCE(*value) != strobe_cut_field(action, action->value))
+			continue;
+		WRITE_ONCE(*value, 0);
+		fail_channel(run, action);
+	}
+}
+
+/*
+ * The last register of a device reads as all ones: that is its value, or what
+ * the bus answers where no card is. Then the row is the run's last, and its owner
+ * learns why.
+ */
+static int check_presence(struct strobe_run *run, const struct strobe_action *last)
+{
+	struct strobe_device *device = device_of(run, last);
+
+	if (device->is_there(device))
+		return 0;
+	if (!run->is_slow)
+		fail_before(run, last);
+	run->last = run->head + 1;
+	run->error = -ENODEV;
+	return -ENODEV;
+}
+
+/**
+ * strobe_last_gone() - the last register of a device, a plain one, has read as
+ * all ones.
+ * @run: the run.
+ * @action: the step.
+ * @value: where that was stored; 0 if the card is gone.
+ *
+ * Context: hard; the caller is the only producer.
+ */
+void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action, u64 *value)
+{
+	if (!check_presence(run, action))
+		return;
+	fail_channel(run, action);
+	WRITE_ONCE(*value, 0);
+}
+
 /**
  * strobe_read_step() - read a channel that is ready at once.
  * @run: the run.
@@ -16,7 +89,7 @@
  * @value: the word.
  *
  * Context: interrupts off.
- * Return: 0 or the provider's errno.
+ * Return: 0 or the provider's errno; -ENODEV if the card of a register is gone.
  */
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		     u64 now, u64 due, u64 *value)
@@ -45,7 +118,11 @@ int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		*value = get_cycles();
 		return 0;
 	default:
-		*value = strobe_cut_field(action, strobe_access_read(action->access, action->io));
+		*value = strobe_access_read(action->access, action->io);
+		if (unlikely(action->last && *value == action->value) &&
+		    check_presence(run, action))
+			return -ENODEV;
+		*value = strobe_cut_field(action, *value);
 		return 0;
 	}
 }
@@ -79,8 +156,7 @@ static u32 other_step(struct strobe_run *run, const struct strobe_action *action
 	}
 	if (unlikely(strobe_read_step(run, action, now, due, &word))) {
 		word = 0;
-		if (!STROBE_ROW_FAULT(run->status))
-			run->status |= (u64)(action->column + 1) << 32;
+		fail_channel(run, action);
 	}
 	WRITE_ONCE(*value, word);
 	return 1;
@@ -101,7 +177,7 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
 			u64 now, u64 due)
 {
 	for (; action->access != STROBE_BUILTIN_END; action++) {
-		if (action->plain)
+		if (action->plain == 1)
 			WRITE_ONCE(*value++, readl(action->io));
 		else
 			value += other_step(run, action, value, now, due);
@@ -109,7 +185,8 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
 }
 
 /**
- * strobe_finish() - the row that reaches the limit ends the run.
+ * strobe_finish() - the row that reaches the limit, or that has found a device
+ * gone, ends the run.
  * @run: the run.
  * @time: of that row.
  *
@@ -117,10 +194,13 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
  */
 void strobe_finish(struct strobe_run *run, u64 time)
 {
-	WRITE_ONCE(run->state, STROBE_DONE);
+	u32 state = run->error ? STROBE_FAILED : STROBE_DONE;
+
+	WRITE_ONCE(run->state, state);
+	WRITE_ONCE(run->header->error, run->error);
 	WRITE_ONCE(run->header->end_time, time);
 	/* G: after the last head. */
-	smp_store_release(&run->header->state, STROBE_DONE);
+	smp_store_release(&run->header->state, state);
 	irq_work_queue(&run->wake);
 }
 

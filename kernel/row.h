@@ -52,6 +52,7 @@
 void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
 			u64 now, u64 due);
 void strobe_finish(struct strobe_run *run, u64 time);
+void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action, u64 *value);
 void strobe_special_row(struct strobe_run *run, u64 now, u64 due);
 u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
@@ -72,8 +73,17 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64
 {
 	const struct strobe_action *action = run->actions;
 
-	for (; likely(action->plain); action++, value++)
+	for (; likely(action->plain == 1); action++, value++)
 		WRITE_ONCE(*value, readl(action->io));
+	if (likely(action->plain == 2)) {
+		u32 word = readl(action->io);
+
+		WRITE_ONCE(*value, word);
+		if (unlikely(word == U32_MAX))
+			strobe_last_gone(run, action, value);
+		action++;
+		value++;
+	}
 	/* Out of line and for the rest: a call within the loop would cost registers. */
 	if (unlikely(action->access != STROBE_BUILTIN_END))
 		strobe_other_steps(run, action, value, now, due);
@@ -132,7 +142,7 @@ static __always_inline void strobe_publish(struct strobe_run *run, u64 *row, u64
 	smp_mb();
 	if (unlikely(i + 1 >= READ_ONCE(run->wake_at)))
 		irq_work_queue(&run->wake);
-	if (unlikely(i + 1 == run->limit))
+	if (unlikely(i + 1 == run->last))
 		strobe_finish(run, time);
 }
 

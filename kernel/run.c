@@ -9,8 +9,9 @@
  *	  |    limit: DONE |              |
  *	  +--- STOP: STOPPED; unplug, close: FAILED
  *
- * The producer makes only the step from RUNNING to DONE. All others are made
- * under strobe_registry and run->lock, after the producer has been silenced.
+ * The producer makes only the step from RUNNING to DONE, or to FAILED when it
+ * finds a device gone. All others are made under strobe_registry and run->lock,
+ * after the producer has been silenced.
  * A run gives its devices back as soon as it has ended; its rows stay for as
  * long as somebody has them open.
  */
@@ -364,7 +365,7 @@ void strobe_run_abort(struct strobe_run *run, int error)
 	end_run(run, STROBE_FAILED, error);
 }
 
-/* The producer has reached the limit. */
+/* The producer has reached the limit, or found a device gone: the state is final. */
 static void run_done(struct work_struct *work)
 {
 	struct strobe_run *run = container_of(work, struct strobe_run, done);

@@ -105,7 +105,7 @@ static void publish(struct strobe_slow *slow)
 	slow->open = false;
 	strobe_publish(run, slow->row, run->head, run->triggers, slow->time, slow->status);
 	/* After the last row's trigger there are no more. */
-	if (run->head != run->limit)
+	if (run->head != run->last)
 		count_missed(slow);
 }
 

@@ -232,6 +232,10 @@ struct strobe_event {
  * @channels: array of @channel_count.
  * @outputs: array of @output_count.
  * @events: array of @event_count.
+ * @is_there: whether the hardware is still there; asked when a register of a
+ *	channel has read as all ones, which may be a value, or what the bus
+ *	answers where nothing is any more: then the run ends. Hard, on several
+ *	CPUs at once. NULL: it cannot go without a word.
  * @channel_count: channels it has.
  * @output_count: outputs it has.
  * @event_count: events it has.
@@ -249,6 +253,7 @@ struct strobe_device {
 	struct strobe_channel	*channels;
 	struct strobe_output	*outputs;
 	struct strobe_event	*events;
+	bool			(*is_there)(const struct strobe_device *device);
 	u32			channel_count;
 	u32			output_count;
 	u32			event_count;

@@ -14,6 +14,9 @@ from .kernel import Kernel
 
 PROGRAM = "qemu-system-x86_64"
 PORTS = ("stdout", "stderr", "status", "out", "symbols")
+# Where cards can be plugged in while the guest runs: ports of PCI Express. Name, address, and the address of its void.
+SLOTS = (("slot1", 0x08, 0x0a), ("slot2", 0x09, 0x0b))
+VOID = 2 << 20  # bytes: what the firmware gives a port for cards
 TICK = 0.02  # seconds between looks at what the guest has written
 CMDLINE = (
     "console=ttyS0 loglevel=7 printk.time=1 log_buf_len=4M"  # the whole log is the evidence
@@ -37,6 +40,7 @@ class Machine:
     accel: str = "tcg"
     icount: int | None = None
     devices: list[str] = field(default_factory=list)
+    monitor: bool = False
     plugins: list[str] = field(default_factory=list)
     append: list[str] = field(default_factory=list)
     qemu: list[str] = field(default_factory=list)
@@ -66,11 +70,29 @@ def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
         # Files, because a pipe may be full, and then the guest would see the speed of the host.
         words += ["-chardev", f"file,id={port},path={work}/{port}",
                   "-device", f"virtserialport,chardev={port},name=lab.{port}"]
+    if machine.monitor:
+        words += monitor(work)
     for device in machine.devices:
         words += ["-device", device]
     for plugin in machine.plugins:
         words += ["-plugin", plugin]
     return words + machine.qemu
+
+
+def monitor(work: Path) -> list[str]:
+    """Gives the guest QEMU's monitor, as the port lab.monitor, and SLOTS: QEMU is at both ends of the socket.
+
+    Where no card is, QEMU answers 0, and a bus all ones. So each slot has a void: a ROM of ones, on a card that does
+    nothing else. lab/cases/src/monitor.rs puts it under the slot.
+    """
+    words = ["-chardev", f"socket,id=qmp,path={work}/monitor,server=on,wait=off", "-mon", "chardev=qmp,mode=control",
+             "-chardev", f"socket,id=monitor,path={work}/monitor",
+             "-device", "virtserialport,chardev=monitor,name=lab.monitor"]
+    (work / "void").write_bytes(b"\xff" * VOID)
+    for chassis, (name, port, void) in enumerate(SLOTS, 1):
+        words += ["-device", f"pcie-root-port,id={name},chassis={chassis},addr={port:#x}",
+                  "-device", f"pci-testdev,addr={void:#x},romfile={work}/void"]
+    return words
 
 
 def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: BinaryIO) -> None:

@@ -7,6 +7,7 @@ pub mod account;
 pub mod engine;
 pub mod hpet;
 pub mod machine;
+pub mod monitor;
 pub mod pci;
 pub mod raw;
 pub mod ringfd;

@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Cards that are pulled and plugged in again while runs of both engines use them and readers read.
+//!
+//! `$STROBE_ROUNDS` says how often; lab/cases/hotplug does it a thousand times.
+// lab: --monitor --module uio_pci_generic
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use strobe::board::{Board, Policy, System};
+use strobe::engine::user::{self, User};
+use strobe::engine::Source;
+use strobe::map::Region;
+use strobe::plan::{Plan, Step};
+use strobe::reader::RunReader;
+use strobe_cases::account::{begin, read_now, record, until, until_rows};
+use strobe_cases::machine::{command, slowness};
+use strobe_cases::monitor::{Monitor, Slot, SLOTS};
+use strobe_cases::{plan, raw, Account, Engine, Kernel};
+use strobe_ring::State;
+
+const BOARD: &str = "/boards/edu.toml";
+/// For uio_pci_generic, which knows no MSI.
+const INTX: &str = "/boards/edu-intx.toml";
+/// Version 1.0 of the card.
+const ID: u64 = 0x0100_00ed;
+const KERNEL: &str = "strobe_board";
+const UIO: &str = "uio_pci_generic";
+
+/// The machine: the board is installed, the slots are empty.
+struct Machine {
+    monitor: Monitor,
+    engine: Kernel,
+    board: Board,
+}
+
+impl Machine {
+    fn new() -> Machine {
+        let toml = fs::read_to_string(BOARD).expect(BOARD);
+        let board = Board::from_toml(BOARD, &toml).expect("a good board");
+        let system = System::default();
+        system
+            .install(&board, &toml, Policy::Free)
+            .expect("to install");
+        let mut machine = Machine {
+            monitor: Monitor::open(),
+            engine: Kernel::open(),
+            board,
+        };
+        machine.empty();
+        SLOTS.iter().for_each(Slot::prepare);
+        machine
+    }
+
+    fn empty(&mut self) {
+        for slot in SLOTS.iter().filter(|slot| slot.card().is_some()) {
+            slot.unplug(&mut self.monitor);
+        }
+    }
+
+    /// Plugs a card in: nothing but its firmware makes a device of it, whose name this is.
+    fn plug(&mut self, slot: &Slot) -> String {
+        let card = slot.plug_for(&mut self.monitor, KERNEL);
+        let mut name = None;
+        until("its device", || {
+            name = device_of(&card);
+            name.is_some()
+        });
+        name.expect("a name")
+    }
+
+    /// Plugs a card in, and gives it to the UIO driver.
+    fn plug_for_uio(&mut self, slot: &Slot) -> Card {
+        let address = slot.plug_for(&mut self.monitor, KERNEL);
+        give_to_uio(&address);
+        Card::new(&pci(&address))
+    }
+
+    fn unplug(&mut self, slot: &Slot) {
+        slot.unplug(&mut self.monitor);
+        assert_eq!(slot.card(), None, "the kernel lists what has gone");
+    }
+
+    fn lists(&self, device: &str) -> bool {
+        let catalogue = self.engine.0.catalogue().expect("the catalogue");
+        catalogue.devices.iter().any(|listed| listed.name == device)
+    }
+
+    /// A run of the user engine on cards of uio_pci_generic.
+    fn user(&self, plan: &Plan) -> user::Run {
+        let board = Board::read(Path::new(INTX)).expect("a good board");
+        let run = User::default().with_board(board).create(plan);
+        run.unwrap_or_else(|why| panic!("a run on {}: {why}", plan.event))
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.empty();
+        }
+        // Another test installs it again.
+        let _ = System::default().remove(&self.board.hardware);
+    }
+}
+
+fn pci(address: &str) -> PathBuf {
+    Path::new("/sys/bus/pci/devices").join(address)
+}
+
+fn give_to_uio(address: &str) {
+    let path = pci(address);
+    fs::write(path.join("driver_override"), UIO).expect("to choose a driver");
+    fs::write(path.join("driver/unbind"), address).expect("to unbind");
+    fs::write("/sys/bus/pci/drivers_probe", address).expect("to probe");
+    let driver = fs::read_link(path.join("driver")).expect("a driver");
+    assert!(driver.ends_with(UIO), "{driver:?}");
+}
+
+/// The name of the device that strobe has made of the card at this address.
+fn device_of(address: &str) -> Option<String> {
+    let devices = fs::read_dir("/sys/class/strobe").expect("sysfs").flatten();
+    let mut names = devices.filter(|entry| {
+        fs::read_link(entry.path().join("device")).is_ok_and(|card| card.ends_with(address))
+    });
+    Some(names.next()?.file_name().to_string_lossy().into_owned())
+}
+
+/// A card of uio_pci_generic.
+struct Card {
+    /// What the user engine calls it: cards of a board are counted in the order of their addresses.
+    name: String,
+    registers: Region,
+}
+
+impl Card {
+    fn new(path: &Path) -> Card {
+        let entries = fs::read_dir("/sys/bus/pci/devices").expect("a PCI bus");
+        let mut cards: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        cards.retain(|card| {
+            fs::read_to_string(card.join("device")).is_ok_and(|id| id.trim() == "0x11e8")
+        });
+        cards.sort();
+        let place = cards.iter().position(|card| *card == path).expect("itself");
+        let mut options = fs::File::options();
+        let file = options.read(true).write(true).open(path.join("resource0"));
+        let registers = Region::map(&file.expect("BAR 0"), 0, 4096, true);
+        Card {
+            name: match place {
+                0 => "edu".to_owned(),
+                place => format!("edu{}", place + 1),
+            },
+            registers: registers.expect("its registers"),
+        }
+    }
+
+    fn raise(&self) {
+        let raise = self.registers.register(0x60, 4).expect("a register");
+        raise.write(1);
+    }
+}
+
+/// A run, and who reads it: each has an account of its own.
+struct Watched {
+    run: Box<dyn Source>,
+    readers: Vec<(RunReader, Account)>,
+}
+
+impl Watched {
+    fn new(run: impl Source + 'static, readers: usize) -> Watched {
+        let readers = (0..readers).map(|_| begin(&run)).collect();
+        run.start().expect("to start");
+        Watched {
+            run: Box::new(run),
+            readers,
+        }
+    }
+
+    fn until_rows(&self, rows: u64) {
+        until_rows(&self.readers[0].0, rows);
+    }
+
+    /// It has failed because its device has gone; all that it made can be read, also after its owner has gone.
+    fn settle(self, what: &str, sum: &mut Sum) -> Account {
+        let Watched { run, mut readers } = self;
+        until(what, || readers[0].0.snapshot().state.is_final());
+        drop(run);
+        for (reader, account) in &mut readers {
+            let end = reader.snapshot();
+            let gone = -Errno::NODEV.raw_os_error();
+            assert_eq!((end.state, end.error), (State::Failed, gone), "{what}");
+            read_now(reader, account);
+            account.settle(&end);
+            assert_eq!(end.triggers, end.head + end.missed(), "{what}");
+            assert_eq!(account.rows.len() as u64 + account.lost, end.head, "{what}");
+            sum.lost += account.lost;
+        }
+        let end = readers[0].0.snapshot();
+        sum.runs += 1;
+        sum.rows += end.head;
+        sum.missed += end.missed();
+        readers.swap_remove(0).1
+    }
+}
+
+/// What all rounds have made.
+#[derive(Default)]
+struct Sum {
+    rounds: u64,
+    runs: u64,
+    rows: u64,
+    missed: u64,
+    /// Of all readers.
+    lost: u64,
+    unplugging: Duration,
+    plugging: Duration,
+}
+
+/// So many times a second; on a slow kernel as many times less, lest nothing is left of its CPUs.
+fn timer(rate: u64) -> String {
+    format!("timer:{}Hz", rate / slowness())
+}
+
+fn writing(event: &str, output: String, value: u64) -> Plan {
+    Plan {
+        steps: vec![Step::Write { output, value }],
+        ..plan(event, &[])
+    }
+}
+
+/// What a run has read of a card that has gone: what the card says that is there, but for the last row, which may say
+/// that it is there no more.
+fn rows_are_of_the_card(account: &Account, what: &str) {
+    let Some((last, others)) = account.rows.split_last() else {
+        return;
+    };
+    for row in others {
+        assert_eq!(row.status.fault(), None, "{what}: {row:?}");
+        assert_eq!(row.values[0], ID, "{what}: {row:?}");
+    }
+    let value = if last.status.fault() == Some(0) {
+        0
+    } else {
+        ID
+    };
+    assert_eq!(last.values[0], value, "{what}: {last:?}");
+}
+
+/// One round: three runs of the kernel engine on the card in the first slot, one of which reads a card that stays
+/// as well, and two of the user engine on that in the second.
+fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
+    let begun = Instant::now();
+    let name = machine.plug(&SLOTS[0]);
+    let card = machine.plug_for_uio(&SLOTS[1]);
+    sum.plugging += begun.elapsed();
+
+    let engine = &machine.engine;
+    let of = |what: &str| format!("{name}.{what}");
+    let sampling = plan(&timer(5000), &[&of("id"), "edu.id"]);
+    let sampling = Watched::new(engine.run(&sampling), 2);
+    let heard = plan(&of("irq"), &[&of("id"), &of("irq_status")]);
+    let heard = Watched::new(engine.run(&heard), 1);
+    let raising = writing(&timer(2000), of("raise"), 1);
+    let raising = Watched::new(engine.run(&raising), 1);
+    let of = |what: &str| format!("{}.{what}", card.name);
+    let looking = Watched::new(machine.user(&plan(&timer(1000), &[&of("id")])), 2);
+    let listening = Watched::new(machine.user(&plan(&of("irq"), &[&of("id")])), 1);
+    card.raise();
+
+    sampling.until_rows(2);
+    looking.until_rows(1);
+    if number % 2 == 0 {
+        // Else it goes while the first interrupt may be on its way.
+        heard.until_rows(1);
+        listening.until_rows(1);
+    }
+    let begun = Instant::now();
+    let (first, second) = if number % 4 < 2 { (0, 1) } else { (1, 0) };
+    machine.unplug(&SLOTS[first]);
+    machine.unplug(&SLOTS[second]);
+    sum.unplugging += begun.elapsed();
+    sum.rounds += 1;
+
+    for (run, what) in [
+        (sampling, "the timer run of the kernel engine"),
+        (heard, "the interrupt run of the kernel engine"),
+        (looking, "the timer run of the user engine"),
+        (listening, "the interrupt run of the user engine"),
+    ] {
+        let what = format!("round {number}, {what}");
+        rows_are_of_the_card(&run.settle(&what, sum), &what);
+    }
+    raising.settle("the run that raises", sum);
+    assert!(!machine.lists(&name), "round {number}: {name} is there");
+}
+
+fn rounds() -> u64 {
+    let text = std::env::var("STROBE_ROUNDS").ok();
+    text.map_or(20, |text| text.parse().expect("a number of rounds"))
+}
+
+#[test]
+fn cards_that_are_pulled_and_plugged_again_end_runs_of_both_engines_and_lose_nothing() {
+    let mut machine = Machine::new();
+    let mut sum = Sum::default();
+    let begun = Instant::now();
+    let before = held();
+    for number in 0..rounds() {
+        round(&mut machine, number, &mut sum);
+    }
+    println!(
+        "{} rounds in {:.1} s ({:.1} s plugging, {:.1} s unplugging): {} runs, {} rows, {} missed, {} lost",
+        sum.rounds,
+        begun.elapsed().as_secs_f64(),
+        sum.plugging.as_secs_f64(),
+        sum.unplugging.as_secs_f64(),
+        sum.runs,
+        sum.rows,
+        sum.missed,
+        sum.lost
+    );
+    assert_eq!(held(), before, "what is left of the rounds");
+}
+
+/// What can be counted: fds and mappings of this process, devices and runs of strobe, mappings of its modules.
+fn held() -> BTreeMap<&'static str, usize> {
+    let lines = |path: &str, word: &str| {
+        let text = fs::read_to_string(path).unwrap_or_else(|why| panic!("{path}: {why}"));
+        text.lines().filter(|line| line.contains(word)).count()
+    };
+    let entries = |path: &str| fs::read_dir(path).expect(path).count();
+    BTreeMap::from([
+        ("fds", entries("/proc/self/fd")),
+        (
+            "mappings of hardware",
+            lines("/proc/self/maps", "/devices/"),
+        ),
+        ("devices and runs", entries("/sys/class/strobe")),
+        (
+            "mappings of the kernel",
+            lines("/proc/vmallocinfo", "[strobe"),
+        ),
+        ("cards", entries("/sys/bus/pci/devices")),
+        ("UIO devices", entries("/sys/class/uio")),
+    ])
+}
+
+/// A card that was pulled by surprise has been recognised: only the last row says so, and holds nothing of it.
+fn only_the_last_row_is_at_fault(account: &Account, of_card: &[usize], what: &str) {
+    let (last, others) = account.rows.split_last().expect("a row");
+    assert!(
+        others.iter().all(|row| row.status.fault().is_none()),
+        "{what}"
+    );
+    let fault = last.status.fault();
+    assert!(
+        fault.is_some_and(|column| of_card.contains(&column)),
+        "{what}: {last:?}"
+    );
+    // What was read before the card had gone stays, and what is of another card.
+    for (column, value) in last.values.iter().enumerate() {
+        let is_gone = of_card.contains(&column) && Some(column) >= fault;
+        let mut before = others.iter().map(|row| row.values[column]);
+        let good = before.next().expect("two rows");
+        if is_gone {
+            assert_eq!(*value, 0, "{what}, column {column}: {last:?}");
+        } else if before.all(|value| value == good) {
+            assert_eq!(*value, good, "{what}, column {column}: {last:?}");
+        }
+    }
+}
+
+#[test]
+fn a_card_that_is_pulled_by_surprise_ends_the_runs_that_read_it_and_the_others_when_the_kernel_knows(
+) {
+    let mut machine = Machine::new();
+    let mut sum = Sum::default();
+    let name = machine.plug(&SLOTS[0]);
+    let uio = machine.plug_for_uio(&SLOTS[1]);
+    let of = |what: &str| format!("{name}.{what}");
+    let of_uio = |what: &str| format!("{}.{what}", uio.name);
+    // Whole registers, fields, 64 bits; alone, beside another card, in a thread.
+    let plans: [(&str, &[&str], &[usize]); 5] = [
+        ("timer:500Hz", &[&of("id")], &[0]),
+        (
+            "timer:100Hz",
+            &["edu.id", &of("id"), "edu2.id", &of("status")],
+            &[1, 3],
+        ),
+        ("timer:100Hz", &[&of("major"), "edu.major"], &[0]),
+        ("timer:100Hz", &[&of("dma_source"), "edu.id"], &[0]),
+        ("timer:100Hz", &["edu.id", &of("id"), "sim.slow"], &[1]),
+    ];
+    let reading = plans.map(|(event, channels, of_card)| {
+        let run = Watched::new(machine.engine.run(&plan(event, channels)), 2);
+        run.until_rows(5);
+        (run, of_card, format!("{event} {channels:?}"))
+    });
+    let heard = Watched::new(machine.engine.run(&plan(&of("irq"), &[&of("id")])), 1);
+    let raising = writing(&timer(2000), of("raise"), 1);
+    let raising = Watched::new(machine.engine.run(&raising), 1);
+    heard.until_rows(5);
+    let listening = Watched::new(machine.user(&plan(&of_uio("irq"), &[&of_uio("id")])), 1);
+    let looking = Watched::new(
+        machine.user(&plan(&timer(1000), &[&of_uio("id"), "clock.late"])),
+        2,
+    );
+    looking.until_rows(5);
+
+    let card = SLOTS[0].card().expect("a card");
+    let uio_card = SLOTS[1].card().expect("a card");
+    let pulled = SLOTS.map(|slot| slot.pull());
+    for (run, of_card, what) in reading {
+        only_the_last_row_is_at_fault(&run.settle(&what, &mut sum), of_card, &what);
+    }
+    let account = looking.settle("the timer run of the user engine", &mut sum);
+    let last = account.rows.last().expect("a row");
+    assert_eq!((last.status.fault(), last.values[0]), (Some(0), 0));
+    // Who only writes to it, or waits for it, sees nothing of that.
+    let rows = raising.readers[0].0.snapshot().head;
+    raising.until_rows(rows + 10);
+    assert!(machine.lists(&name), "the kernel does not know yet");
+
+    for card in [card, uio_card] {
+        fs::write(card.join("remove"), "1").expect("to tell the kernel");
+    }
+    assert!(!machine.lists(&name));
+    rows_are_of_the_card(&heard.settle("the interrupt run", &mut sum), "interrupts");
+    raising.settle("the run that raises", &mut sum);
+    listening.settle("the interrupt run of the user engine", &mut sum);
+    drop(pulled);
+    for slot in SLOTS {
+        slot.unplug(&mut machine.monitor);
+    }
+    // Another one in the same place.
+    let name = machine.plug(&SLOTS[0]);
+    let run = machine.engine.run(&Plan {
+        limit: Some(10),
+        ..plan("timer:1kHz", &[&format!("{name}.id")])
+    });
+    let (account, end) = record(&run);
+    assert_eq!(
+        (end.state, end.missed() + end.head),
+        (State::Done, end.triggers)
+    );
+    assert!(account.column(0).all(|id| id == ID));
+}
+
+#[test]
+fn all_ones_that_a_card_says_which_is_there_are_a_value() {
+    let machine = Machine::new();
+    let liveness = |name: &str, event: &str| Plan {
+        // It reads as the inverse of what was written.
+        steps: vec![
+            Step::Write {
+                output: format!("{name}.liveness"),
+                value: 0,
+            },
+            Step::Read(format!("{name}.liveness")),
+            Step::Read(format!("{name}.id")),
+        ],
+        limit: Some(100),
+        ..plan(event, &[])
+    };
+    let of_kernel = record(&machine.engine.run(&liveness("edu", "timer:1kHz")));
+    give_to_uio("0000:00:02.0");
+    let of_user = record(&machine.user(&liveness("edu2", "timer:1kHz")));
+    for (account, end) in [of_kernel, of_user] {
+        assert_eq!((end.state, end.errors), (State::Done, 0));
+        assert_eq!(account.rows.len(), 100);
+        assert!(account.column(0).all(|value| value == 0xffff_ffff));
+        assert!(account.column(1).all(|value| value == ID));
+    }
+    let address = "0000:00:02.0";
+    fs::write(pci(address).join("driver/unbind"), address).expect("to unbind");
+    fs::write(pci(address).join("driver_override"), "\n").expect("to leave it to anybody");
+}
+
+/// Starts the program, lets it wait for what is not there, and answers what it has written in the end.
+fn recorded_after(words: &[&str], missing: &str, plugs: impl FnOnce()) -> serde_json::Value {
+    let said = "/tmp/hotplug.said";
+    let child = Command::new("strobe")
+        .arg("record")
+        .args(words)
+        .args([
+            "--rows",
+            "100",
+            "--wait-for-device",
+            "--allow-loss",
+            "--json",
+            "-o",
+            "/tmp/hotplug.csv",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(fs::File::create(said).expect(said))
+        .spawn()
+        .expect("strobe");
+    until("it waits", || {
+        fs::read_to_string(said)
+            .is_ok_and(|text| text.contains("waiting: ") && text.contains(missing))
+    });
+    plugs();
+    let done = child.wait_with_output().expect("its end");
+    let said = fs::read_to_string(said).expect("what it said");
+    assert!(done.status.success(), "{said}{done:?}");
+    let csv = fs::read_to_string("/tmp/hotplug.csv").expect("its file");
+    let rows = csv
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
+    assert_eq!(rows.count(), 100, "{csv}");
+    assert!(csv.contains(&format!(",{ID}")), "{csv}");
+    serde_json::from_slice(&done.stdout).expect("JSON")
+}
+
+#[test]
+fn the_program_waits_for_a_card_that_is_plugged_in_later_and_records_it() {
+    let mut machine = Machine::new();
+    let words = [
+        "--engine",
+        "kernel",
+        "--event",
+        "timer:1kHz",
+        "--read",
+        "edu3.id",
+    ];
+    let account = recorded_after(&words, "edu3", || {
+        assert_eq!(machine.plug(&SLOTS[0]), "edu3");
+    });
+    assert_eq!(
+        (&account["rows"], &account["end"]),
+        (&100.into(), &"complete".into()),
+        "{account}"
+    );
+    machine.unplug(&SLOTS[0]);
+
+    let words = [
+        "--engine", "user", "--board", INTX, "--event", "edu3.irq", "--read", "edu3.id",
+    ];
+    let account = recorded_after(&words, "edu3", || {
+        let card = machine.plug_for_uio(&SLOTS[0]);
+        let rows = || fs::read_to_string("/tmp/hotplug.csv").map_or(0, |text| text.len());
+        // Until all rows are there; an interrupt that comes before the run is none of its.
+        let begun = Instant::now();
+        while rows() == 0 || begun.elapsed() < Duration::from_millis(500) {
+            card.raise();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    assert_eq!(account["rows"], 100, "{account}");
+    assert_eq!(account["end"], "complete", "{account}");
+}
+
+#[test]
+fn the_driver_of_boards_stays_while_a_run_uses_a_card_and_may_go_when_the_card_has_gone() {
+    let mut machine = Machine::new();
+    let name = machine.plug(&SLOTS[0]);
+    let run = plan("timer:1kHz", &[&format!("{name}.id")]);
+    let run = Watched::new(machine.engine.run(&run), 1);
+    run.until_rows(1);
+    assert_eq!(raw::unload("strobe_board"), Err(libc::EWOULDBLOCK));
+    assert!(raw::references("strobe_board") > 0);
+    machine.unplug(&SLOTS[0]);
+    // The owner has its run still, which holds nothing any more.
+    assert_eq!(raw::unload("strobe_board"), Ok(0));
+    run.settle("a run of a module that has gone", &mut Sum::default());
+    assert!(command("modprobe strobe_board"));
+    assert!(machine.lists("edu"), "found again, by its firmware");
+    let name = machine.plug(&SLOTS[0]);
+    assert!(machine.lists(&name));
+}

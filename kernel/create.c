@@ -195,8 +195,8 @@ static void mark_last(struct strobe_run *run, u32 count)
 		if (!channel || !channel->device->is_there || action->access == STROBE_ACCESS_CALL)
 			continue;
 		action->last = run->is_slow || !is_read_later(run, i, count);
-		if (action->last && action->plain)
-			action->plain = 2;
+		action->plain_last = action->last && action->plain;
+		action->plain &= !action->last;
 	}
 }
 

@@ -59,12 +59,12 @@ enum strobe_builtin {
 
 /**
  * struct strobe_action - one step of a run, compiled.
- * @plain: just readl(@io), which is all there is to do on the common way: 1, or
- *	2 if the step is also @last; else 0.
+ * @plain: just readl(@io): all there is to do on the common way.
  * @last: the row's last register of a device that may go without a word: if it
  *	reads as all ones, the device is asked whether it is there. Once gone it
  *	stays so, and one look a row is enough. In a slow run, whose row takes
  *	its time, every register of such a device.
+ * @plain_last: what would be @plain, but is @last.
  * @access: enum strobe_access or enum strobe_builtin.
  * @write: store @value instead of reading.
  * @field: what was read must be cut to a field.
@@ -82,8 +82,9 @@ enum strobe_builtin {
  * Written while the run is created, then constant; read by the producer.
  */
 struct strobe_action {
-	u8	plain;
+	bool	plain;
 	bool	last;
+	bool	plain_last;
 	u8	access;
 	bool	write;
 	bool	field;

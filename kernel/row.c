@@ -177,7 +177,7 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
 			u64 now, u64 due)
 {
 	for (; action->access != STROBE_BUILTIN_END; action++) {
-		if (action->plain == 1)
+		if (action->plain)
 			WRITE_ONCE(*value++, readl(action->io));
 		else
 			value += other_step(run, action, value, now, due);

@@ -73,9 +73,9 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64
 {
 	const struct strobe_action *action = run->actions;
 
-	for (; likely(action->plain == 1); action++, value++)
+	for (; likely(action->plain); action++, value++)
 		WRITE_ONCE(*value, readl(action->io));
-	if (likely(action->plain == 2)) {
+	if (likely(action->plain_last)) {
 		u32 word = readl(action->io);
 
 		WRITE_ONCE(*value, word);

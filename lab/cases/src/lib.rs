@@ -10,6 +10,7 @@ pub mod machine;
 pub mod pci;
 pub mod raw;
 pub mod ringfd;
+pub mod slow;
 pub mod uio;
 pub mod wave;
 

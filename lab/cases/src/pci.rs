@@ -88,7 +88,12 @@ pub fn kernel(boards: &[&str]) -> Fitted<Kernel> {
 
 /// The user engine, with these boards.
 pub fn user(boards: &[&str]) -> Fitted<crate::User> {
-    let mut engine = Some(User::new(Settings::default()));
+    user_of(User::new(Settings::default()), boards)
+}
+
+/// This user engine, with these boards.
+pub fn user_of(engine: User, boards: &[&str]) -> Fitted<crate::User> {
+    let mut engine = Some(engine);
     let cards = fitted("uio_pci_generic", boards, |board, _| {
         engine = engine.take().map(|engine| engine.with_board(board));
     });

@@ -3,20 +3,17 @@
 //! whose time is made of instructions: there nothing may be missed but what is made to be.
 // lab: --module lab_gpio --module uio_dummy
 
-use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use strobe::catalogue::Catalogue;
-use strobe::channel::{Channel, Class, Type};
-use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::user::{Run, Settings, User, WaitMode};
-use strobe::engine::{Error, Source};
+use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::hpet::interrupts;
 use strobe_cases::plan;
+use strobe_cases::slow::Slowness;
 use strobe_cases::uio::Dummy;
 use strobe_cases::wave::Wave;
 use strobe_ring::{Missed, Snapshot, State};
@@ -115,48 +112,17 @@ fn every_interrupt_of_the_hpet_is_a_row() {
     }
 }
 
-/// A channel that takes five periods of uio_dummy, every hundredth time.
-struct Slow(u64);
-
-impl ReadChannel for Slow {
-    fn read(&mut self, _: &Row) -> io::Result<u64> {
-        self.0 += 1;
-        if self.0 % 100 == 0 {
-            thread::sleep(Duration::from_millis(1));
-        }
-        Ok(self.0)
-    }
-}
-
-struct Slowness;
-
-impl Provider for Slowness {
-    fn list(&self, _: &mut Catalogue) {}
-
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
-        let about = Channel {
-            name: name.to_owned(),
-            description: String::new(),
-            unit: String::new(),
-            kind: Type::U64,
-            class: Class::Sleep,
-            scale: 1.0,
-            offset: 0.0,
-            bits: 64,
-            cost_ns: 100,
-            in_use: false,
-        };
-        let reader = Box::new(Slow(0));
-        (name == "slow.count").then(|| Ok(FoundChannel { about, reader }))
-    }
-}
-
 #[test]
 fn interrupts_that_come_while_a_row_takes_long_are_missed_and_counted() {
     let dummy = Dummy::silent(200_000);
     dummy.device().enable().expect("to enable");
     let before = dummy.page().events;
-    let engine = User::default().with(Arc::new(Slowness));
+    // Five periods, every hundredth time.
+    let slowness = Slowness {
+        every: 100,
+        sleep: Duration::from_millis(1),
+    };
+    let engine = User::default().with(Arc::new(slowness));
     let run = engine
         .create(&plan("uio:uio_dummy", &["event.count", "slow.count"]))
         .expect("a run");

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A card that counts its own interrupts: what it has raised are the rows, what strobe has missed, and what the card
+//! itself has merged because nobody had answered the one before. Exactly, at any rate and under any load.
+// lab: --device lab-counter --module uio_pci_generic
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use strobe::engine::user;
+use strobe::engine::Source;
+use strobe::plan::Plan;
+use strobe_cases::account::{begin, read_now, until};
+use strobe_cases::machine::{Counting, Sim};
+use strobe_cases::pci::{self, get, once, put};
+use strobe_cases::slow::Slowness;
+use strobe_cases::{plan, Engine};
+
+const BOARD: [&str; 1] = ["lab-counter"];
+const PERIODS: [u64; 3] = [10_000_000, 1_000_000, 200_000];
+/// How long the timer runs, in ns. A program that is always busy costs an instruction for each.
+const IDLE: u64 = 1_000_000_000;
+const BUSY: u64 = 300_000_000;
+
+/// Who has seen what of the card's interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Counts {
+    rows: u64,
+    missed: u64,
+    merged: u64,
+}
+
+/// Ends of count for so long, and what has become of them. Nothing may be left over.
+fn settled(what: &str, engine: &impl Engine, ns: u64, period: u64, more: &[&str]) -> Counts {
+    let ends = ns / period;
+    let outputs = [("clear", 1), ("period", period), ("limit", ends)];
+    for (output, value) in outputs {
+        put(engine, &[(&format!("counter.{output}"), value)]);
+    }
+    let channels = [&["counter.index", "counter.latched"], more].concat();
+    let run = engine.run(&Plan {
+        ring: Some(2 * ends),
+        ..plan("counter.eoc", &channels)
+    });
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    put(engine, &[("counter.run", 1)]);
+    thread::sleep(Duration::from_nanos(ns));
+    until("the last end of count", || get(engine, "counter.run") == 0);
+    until("its row", || get(engine, "counter.irq_status") == 0);
+    run.stop().expect("to stop");
+    read_now(&mut reader, &mut account);
+    let end = reader.snapshot();
+    account.settle(&end);
+    assert_eq!(account.lost, 0, "{end:?}");
+    let names = [
+        "counter.eoc_raised",
+        "counter.eoc_coalesced",
+        "counter.start",
+    ];
+    let [raised, merged, start] = once(engine, &[], &names)[..] else {
+        panic!("three channels");
+    };
+    let counts = Counts {
+        rows: end.head,
+        missed: end.missed(),
+        merged,
+    };
+    println!("{what}, {period} ns: {raised} raised, {counts:?}");
+    assert_eq!(raised, ends, "the card's own count");
+    assert_eq!(
+        counts.rows + counts.missed + counts.merged,
+        raised,
+        "{end:?}"
+    );
+    for row in &account.rows {
+        let late = (row.values[1] - start) % period;
+        assert_eq!(late, 0, "an end of count lies on the grid: {row:?}");
+    }
+    let indexes: Vec<u64> = account.column(0).collect();
+    assert!(indexes.windows(2).all(|pair| pair[0] < pair[1]));
+    let shown = indexes.windows(2).map(|pair| pair[1] - pair[0] - 1);
+    assert!(
+        shown.sum::<u64>() <= counts.missed + counts.merged,
+        "as the rows show it"
+    );
+    counts
+}
+
+fn all(rows: u64) -> Counts {
+    Counts {
+        rows,
+        missed: 0,
+        merged: 0,
+    }
+}
+
+#[test]
+fn in_the_kernel_every_interrupt_is_a_row_beside_a_busy_program_too() {
+    let _sim = Sim::well();
+    let fitted = pci::kernel(&BOARD);
+    for period in PERIODS {
+        let counts = settled("kernel, idle", &fitted.engine, IDLE, period, &[]);
+        assert_eq!(counts, all(IDLE / period));
+        let _hog = Counting::on(0);
+        let counts = settled("kernel, busy", &fitted.engine, BUSY, period, &[]);
+        assert_eq!(counts, all(BUSY / period));
+    }
+}
+
+#[test]
+fn interrupts_during_a_row_that_takes_long_are_merged_by_the_card_and_counted() {
+    let sim = Sim::well();
+    let fitted = pci::kernel(&BOARD);
+    for period in PERIODS {
+        // Every tenth row, in the handler, which the simulator bounds to 10 ms.
+        sim.set("sim_every", 10)
+            .set("sim_slow_ns", 5 * period + period / 2);
+        let counts = settled("kernel, slow", &fitted.engine, IDLE, period, &["sim.ramp"]);
+        assert!(counts.merged > 0, "{counts:?}");
+    }
+}
+
+#[test]
+fn interrupts_that_find_a_row_unfinished_are_missed_and_counted() {
+    let sim = Sim::well();
+    let fitted = pci::kernel(&BOARD);
+    for period in PERIODS {
+        sim.set("sim_sleep_us", 3 * period / 2000);
+        let counts = settled(
+            "kernel, asleep",
+            &fitted.engine,
+            IDLE,
+            period,
+            &["sim.slow"],
+        );
+        assert!(counts.missed > 0, "{counts:?}");
+        // And now with a busy program, and another run that keeps the CPU from interrupts: at most for 10 ms, so that
+        // of the longest period none is merged.
+        let _hog = Counting::on(0);
+        sim.set("sim_every", 1).set("sim_slow_ns", 3 * period);
+        let stall = plan(&format!("timer:{}us", period / 50), &["sim.ramp"]);
+        let stall = fitted.engine.run(&stall);
+        stall.start().expect("to start");
+        let counts = settled(
+            "kernel, all of it",
+            &fitted.engine,
+            BUSY,
+            period,
+            &["sim.slow"],
+        );
+        assert!(counts.missed > 0, "{counts:?}");
+        assert!(counts.merged > 0 || period == PERIODS[0], "{counts:?}");
+        drop(stall);
+        sim.set("sim_slow_ns", 0);
+    }
+}
+
+#[test]
+fn what_comes_through_uio_is_a_row_or_merged_by_the_card() {
+    for period in PERIODS {
+        let slowness = Slowness {
+            every: 10,
+            sleep: Duration::from_nanos(5 * period + period / 2),
+        };
+        let engine = user::User::default().with(Arc::new(slowness));
+        let fitted = pci::user_of(engine, &BOARD);
+        let engine = &fitted.engine;
+        let counts = settled("user, idle", engine, IDLE, period, &[]);
+        assert_eq!(counts, all(IDLE / period));
+        let counts = settled("user, slow", engine, IDLE, period, &["slow.count"]);
+        assert!(counts.merged > 0, "{counts:?}");
+        let _hog = Counting::on(0);
+        settled("user, busy", engine, BUSY, period, &[]);
+        settled("user, busy and slow", engine, BUSY, period, &["slow.count"]);
+    }
+}

@@ -5,7 +5,7 @@
 //! file, whose digest it prints before it deletes it. A row that is not what it must be ends the program, with status 1.
 //!
 //! ```text
-//! sim.ramp piece 1 rows 3600000 late 1243 sha256 9f86d081...
+//! sim.ramp piece 1 rows 3600000 missed 0 lost 0 late 1243 sha256 9f86d081...
 //! sim.ramp end rows 86400000 triggers 86400000 missed 0 read 86400000 lost 0 errors 0
 //! ```
 
@@ -110,8 +110,8 @@ fn read_all(mut reader: RunReader, mut account: Account, piece: u64) -> Result<(
         let digest = sha256(&path)?;
         remove_file(&path)?;
         println!(
-            "{name} piece {number} rows {} late {} sha256 {digest}",
-            account.read, account.late
+            "{name} piece {number} rows {} missed {} lost {} late {} sha256 {digest}",
+            account.read, account.missed, account.lost, account.late
         );
     }
     account.settle(&reader.snapshot())
@@ -166,9 +166,9 @@ impl Account {
         let late = row.time.wrapping_sub(due);
         let is_right = row.row == self.next()
             && missed >= self.missed
-            && row.status.0 == 0
-            && row.values == [value(row.row), late]
-            && late < self.period_ns;
+            && (row.status.fault(), row.status.resumed()) == (None, false)
+            && row.status.late() == (late >= self.period_ns)
+            && row.values == [value(row.row), late];
         if !is_right {
             return Err(format!("{name}: row {}, due at {due}, is {row:?}", self.next()).into());
         }

@@ -9,6 +9,7 @@ pub mod hpet;
 pub mod machine;
 pub mod raw;
 pub mod ringfd;
+pub mod thermometer;
 pub mod uio;
 pub mod wave;
 

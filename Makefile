@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 KDIR ?= /lib/modules/$(shell uname -r)/build
+HOURS ?= 24
 export PREFIX DESTDIR KDIR
 
 .PHONY: help setup build build-kernel build-host build-guest run test check lab litmus bench sanitize soak install uninstall docs clean
@@ -47,8 +48,8 @@ sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemle
 	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/suite --guest --kernel debug --kernel kcsan
 
-soak:            ## later: 24 hours of acquisition in a deterministic guest
-	@echo "make soak: not built yet" >&2; exit 1
+soak: build-kernel build-guest ## HOURS (24) of acquisition in a deterministic guest, every trigger accounted for
+	@lab/cases/soak --hours $(HOURS)
 
 install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, DESTDIR=)
 	@dist/install

@@ -12,6 +12,7 @@ pub mod pci;
 pub mod raw;
 pub mod ringfd;
 pub mod slow;
+pub mod thermometer;
 pub mod uio;
 pub mod wave;
 

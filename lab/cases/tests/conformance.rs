@@ -78,7 +78,11 @@ macro_rules! engine {
                 the_simulated_ramp_and_sine_are_what_they_say,
                 the_simulated_noise_is_the_same_each_time,
                 an_output_is_written_before_the_channel_after_it_is_read,
+                a_channel_that_sleeps_has_its_value_in_its_own_row,
+                a_value_that_arrives_later_is_in_its_own_row,
+                a_value_that_is_fetched_before_the_next_row_is_in_its_own_row,
                 channels_of_all_classes_make_whole_rows,
+                a_run_that_is_stopped_with_a_row_unfinished_has_counted_its_trigger,
                 a_row_that_takes_longer_than_its_period_makes_others_missed,
             ;
         }

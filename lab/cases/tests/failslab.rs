@@ -2,7 +2,7 @@
 //! Every allocation of every call fails in turn: the call says ENOMEM, has changed nothing, and the next one works. What
 //! is lost nevertheless, kmemleak finds when the guest ends.
 // kernels: debug
-// lab: --module strobe_sample
+// lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
 
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 
 use libc::{ENOMEM, EPOLLIN, MAP_SHARED, PROT_READ};
 use strobe_cases::raw::*;
+use strobe_cases::thermometer::Thermometer;
 
 /// More allocations than any call makes: a call that needs them all goes on for ever.
 const MANY: usize = 2000;
@@ -94,13 +95,38 @@ fn directories() -> usize {
     fs::read_dir("/sys/class/strobe").expect("sysfs").count()
 }
 
-/// Steps of every kind.
-fn steps() -> [Step; 4] {
-    [
+/// Steps of every kind that is ready at once.
+fn steps() -> Vec<Step> {
+    vec![
         step(READ, "sim.counter", 0),
         step(WRITE, "sample.step", 1),
         step(READ, "sample.level", 0),
         step(READ, "clock.time", 0),
+    ]
+}
+
+/// Channels of all classes, of three providers.
+fn slow_steps() -> Vec<Step> {
+    let slow = [
+        "sim.slow",
+        "sim.async",
+        "sim.next",
+        "thermometer.temperature",
+        "clock.waited",
+    ];
+    let slow = slow.map(|name| step(READ, name, 0));
+    [steps(), slow.to_vec()].concat()
+}
+
+/// What a run may be made of: an event, its period, steps, the priority of the thread that they need.
+fn runs() -> [(&'static str, u64, Vec<Step>, u32); 6] {
+    [
+        ("timer", 50_000_000, steps(), 0),
+        ("soft", 0, steps(), 0),
+        ("sim.pulse", 0, steps(), 0),
+        ("timer", 50_000_000, slow_steps(), 0),
+        ("soft", 0, slow_steps(), 70),
+        ("soft", 0, vec![step(READ, "sim.async", 0)], 0),
     ]
 }
 
@@ -117,18 +143,17 @@ fn the_knob_makes_the_allocation_fail_that_it_is_told() {
 fn creating_a_run_fails_whole_whichever_allocation_fails() {
     let allocations = Allocations::of_this_thread();
     let control = control();
-    let steps = steps();
-    for (event, period, least) in [
-        ("timer", 1_000_000, 10),
-        ("soft", 0, 10),
-        ("sim.pulse", 0, 10),
-    ] {
-        let (count, owner) = allocations.each(&format!("CREATE {event}"), &control, || {
-            create(&control, &mut request(event, period, 64, &steps))
+    let _thermometer = Thermometer::new();
+    for (event, period, steps, priority) in runs() {
+        let what = format!("CREATE {event}, {} steps", steps.len());
+        let (count, owner) = allocations.each(&what, &control, || {
+            let mut c = request(event, period, 64, &steps);
+            c.priority = priority;
+            create(&control, &mut c)
         });
         // The run, its steps four times, the ring, its pages, its mapping, sysfs, the file.
-        assert!(count >= least, "{event}: only {count} allocations failed");
-        println!("CREATE {event}: {count} allocations");
+        assert!(count >= 10, "{what}: only {count} allocations failed");
+        println!("{what}: {count} allocations");
         order(&owner, START, 0).expect("the run works");
         order(&owner, STOP, 0).expect("and ends");
     }
@@ -138,14 +163,17 @@ fn creating_a_run_fails_whole_whichever_allocation_fails() {
 fn a_dry_run_fails_whole_whichever_allocation_fails() {
     let allocations = Allocations::of_this_thread();
     let control = control();
-    let steps = steps();
-    let (count, ()) = allocations.each("DRY_RUN", &control, || {
-        let mut c = request("timer", 1_000_000, 64, &steps);
-        c.flags = DRY_RUN;
-        ioctl(&control, CREATE, &mut c).map(drop)
-    });
-    println!("CREATE, dry: {count} allocations");
-    assert!(count >= 4, "only {count} allocations failed");
+    let _thermometer = Thermometer::new();
+    for (event, period, steps, priority) in runs() {
+        let what = format!("DRY_RUN {event}, {} steps", steps.len());
+        let (count, ()) = allocations.each(&what, &control, || {
+            let mut c = request(event, period, 64, &steps);
+            (c.flags, c.priority) = (DRY_RUN, priority);
+            ioctl(&control, CREATE, &mut c).map(drop)
+        });
+        println!("{what}: {count} allocations");
+        assert!(count >= 4, "{what}: only {count} allocations failed");
+    }
 }
 
 #[test]
@@ -198,8 +226,8 @@ fn the_catalogue_is_whole_or_refused_whichever_allocation_fails() {
 fn orders_of_the_owner_are_followed_or_refused_whichever_allocation_fails() {
     let allocations = Allocations::of_this_thread();
     let control = control();
-    let steps = steps();
-    for (event, period) in [("timer", 50_000_000), ("soft", 0), ("sim.pulse", 0)] {
+    let _thermometer = Thermometer::new();
+    for (event, period, steps, priority) in runs() {
         // A new run for each allocation that fails: an order that has worked cannot be repeated.
         for op in [STATUS, START, PAUSE, RESUME, STOP, TRIGGER] {
             if op == TRIGGER && event != "soft" {
@@ -207,8 +235,9 @@ fn orders_of_the_owner_are_followed_or_refused_whichever_allocation_fails() {
             }
             let count = u32::from(op == TRIGGER) * 5;
             for nth in 1..MANY {
-                let owner =
-                    create(&control, &mut request(event, period, 64, &steps)).expect("a run");
+                let mut c = request(event, period, 64, &steps);
+                c.priority = priority;
+                let owner = create(&control, &mut c).expect("a run");
                 let ring = reader(&owner, 0, 0, NONBLOCK).expect("a reader");
                 if op != START {
                     order(&owner, START, 0).expect("started");

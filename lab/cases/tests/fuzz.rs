@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random sequences of everything that can be called, by three threads at once, while the simulator comes and goes. The
+//! Random sequences of everything that can be called, by three threads at once, while devices come and go. The
 //! arguments have the structure of right ones; each part is wrong now and then. Every answer must be one that the header
 //! knows, every account must be whole, and at the end nothing is left.
 //!
 //! `lab/run --kernel debug --append 'FUZZ_CALLS=1000000 FUZZ_SEED=7' --timeout 3000 -- case-fuzz --nocapture`
-// lab: --module strobe_sample
+// lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
 
 use std::collections::BTreeMap;
 use std::env;
@@ -21,6 +21,7 @@ use libc::{
 };
 use strobe_cases::machine::Sim;
 use strobe_cases::raw::*;
+use strobe_cases::thermometer::Thermometer;
 
 const THREADS: u64 = 3;
 /// Things of a kind that one thread holds at most.
@@ -168,7 +169,7 @@ impl Caller<'_> {
     }
 
     fn steps(&mut self) -> Vec<Step> {
-        const CHANNELS: [&str; 7] = [
+        const CHANNELS: [&str; 12] = [
             "sim.counter",
             "sim.ramp",
             "sample.level",
@@ -176,6 +177,11 @@ impl Caller<'_> {
             "clock.late",
             "cpu.id",
             "sim.latch",
+            "sim.slow",
+            "sim.async",
+            "sim.next",
+            "thermometer.temperature",
+            "clock.waited",
         ];
         const OUTPUTS: [&str; 3] = ["sim.latch", "sample.step", "sim.counter"];
         let count = if self.dice.one_in(50) {
@@ -203,9 +209,9 @@ impl Caller<'_> {
     }
 
     fn create(&mut self) {
-        const MAY: [i32; 13] = [
-            EINVAL, ENOENT, EOPNOTSUPP, ERANGE, EBUSY, ENOSPC, ENOMEM, E2BIG, EFAULT, ENODEV,
-            EMFILE, ENOTTY, EAGAIN,
+        const MAY: [i32; 14] = [
+            EINVAL, EUSERS, ENOENT, EOPNOTSUPP, ERANGE, EBUSY, ENOSPC, ENOMEM, E2BIG, EFAULT,
+            ENODEV, EMFILE, ENOTTY, EAGAIN,
         ];
         let steps = self.steps();
         let event = self.dice.name(&["timer", "soft", "sim.pulse"]);
@@ -214,6 +220,7 @@ impl Caller<'_> {
         let flags = self.dice.of(&[0, SHARED, SHARED, SHARED | DRY_RUN]);
         let capacity = self.dice.of(&[0, 2, 16, 64, 1024]);
         let limit = self.dice.of(&[0, 1, 5, 100, 2000]);
+        let priority = self.dice.of(&[0, 0, 1, 60, 99]);
         let mut c = Create {
             size: self.dice.spoil32(size_of::<Create>() as u32),
             flags: self.dice.spoil32(flags),
@@ -225,7 +232,7 @@ impl Caller<'_> {
             step_count: steps.len() as u32,
             step_size: size_of::<Step>() as u32,
             clock: self.dice.of(&[0, 0, 1, 11, 5]),
-            priority: 100 * u32::from(self.dice.one_in(100)),
+            priority: self.dice.spoil32(priority),
             ..Create::zero()
         };
         // As long as the structure is, nothing beyond it is the kernel's to look at.
@@ -470,14 +477,15 @@ impl Caller<'_> {
     }
 }
 
-/// Plugs the simulator out and in, and gives it faults; all is well again at the end.
+/// Plugs devices out and in, and gives the simulator faults; all is well again at the end.
 fn trouble(seed: u64, is_over: impl Fn() -> bool) -> u64 {
     let mut dice = Dice(seed);
     let sim = Sim::well();
     let mut unplugs = 0;
+    let mut thermometer = None;
     while !is_over() {
         thread::sleep(std::time::Duration::from_millis(20));
-        match dice.below(8) {
+        match dice.below(12) {
             0 | 1 => {
                 sim.plug(false);
                 unplugs += 1;
@@ -489,6 +497,16 @@ fn trouble(seed: u64, is_over: impl Fn() -> bool) -> u64 {
             4 => drop(sim.set("sim_fail", dice.word() & 1)),
             5 => drop(sim.set("sim_late_ns", dice.of(&[0, 0, 5000]))),
             6 => drop(sim.set("sim_drop", dice.word() & 1)),
+            7 => drop(sim.set("sim_async_fault", dice.word() % 7)),
+            8 => drop(sim.set("sim_async_ns", dice.of(&[0, 20_000, 3_000_000]))),
+            9 => drop(sim.set("sim_sleep_us", dice.of(&[0, 50, 1000]))),
+            10 => {
+                thermometer = if thermometer.is_none() {
+                    Some(Thermometer::new())
+                } else {
+                    None
+                }
+            }
             _ => drop(sim.set("sim_burst", dice.of(&[0, 0, 3]))),
         }
     }

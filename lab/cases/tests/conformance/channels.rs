@@ -2,13 +2,15 @@
 //! The channels that every engine has.
 
 use std::f64::consts::TAU;
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
+use std::time::Duration;
 
+use strobe::channel::Class;
 use strobe::engine::Source;
 use strobe::info::Clock;
 use strobe::plan::{Plan, Step};
-use strobe_cases::account::{begin, read_now, record};
-use strobe_cases::{plan, Account, Engine};
+use strobe_cases::account::{begin, read_now, read_to_end, record, until_rows};
+use strobe_cases::{plan, Account, Engine, Pace};
 use strobe_ring::Snapshot;
 
 /// A short recording.
@@ -182,6 +184,48 @@ pub fn an_output_is_written_before_the_channel_after_it_is_read<E: Engine>(engin
     read_now(&mut reader, &mut account);
     for row in &account.rows {
         assert_eq!(row.values, [7, u64::MAX, u64::MAX], "{row:?}");
+    }
+}
+
+/// Between two channels of class `hard`, the value of each row is that row's.
+fn in_its_own_row<E: Engine>(engine: &E, channel: &str, class: Class) {
+    let run = engine.run(&limited("timer:5ms", &["sim.counter", channel, "sim.ramp"]));
+    assert_eq!(run.info().channels[1].class, class, "{channel}");
+    let (account, end) = record(&run);
+    assert_eq!((account.rows.len(), end.errors), (50, 0));
+    for row in &account.rows {
+        assert_eq!(row.values, [row.row; 3], "{row:?}");
+    }
+}
+
+pub fn a_channel_that_sleeps_has_its_value_in_its_own_row<E: Engine>(engine: &E) {
+    in_its_own_row(engine, "sim.slow", Class::Sleep);
+}
+
+pub fn a_value_that_arrives_later_is_in_its_own_row<E: Engine>(engine: &E) {
+    in_its_own_row(engine, "sim.async", Class::Async);
+}
+
+pub fn a_value_that_is_fetched_before_the_next_row_is_in_its_own_row<E: Engine>(engine: &E) {
+    in_its_own_row(engine, "sim.next", Class::Async);
+}
+
+pub fn a_run_that_is_stopped_with_a_row_unfinished_has_counted_its_trigger<E: Engine>(engine: &E) {
+    for channel in ["sim.slow", "sim.async", "sim.next"] {
+        for pause in [0, 130, 470, 1010] {
+            let run = engine.run(&plan("timer:100us", &[channel]));
+            let mut reader = run.reader().expect("a reader");
+            run.start().expect("to start");
+            until_rows(&reader, 3);
+            thread::sleep(Duration::from_micros(pause));
+            run.stop().expect("to stop");
+            let account = read_to_end(&mut reader, Pace::FAST);
+            assert!(account.rows.len() >= 3, "{channel}");
+            assert!(
+                account.rows.iter().all(|row| row.values == [row.row]),
+                "{channel}"
+            );
+        }
     }
 }
 

@@ -52,10 +52,7 @@ def cmdline(kernel: Kernel) -> str:
 
 def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
     """QEMU's command line. The guest's initramfs is work/initramfs; its ports are files in work."""
-    # With --icount QEMU's threads take turns, thousands of times a second. Who is woken shall wait for who wakes, else the
-    # host switches between them twice as often as they need it.
-    words = [] if machine.icount is None else ["chrt", "--batch", "0"]
-    words += [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none",
+    words = [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none",
              "-machine", "q35", "-accel", ACCELERATORS[machine.accel], "-cpu", "host" if machine.accel == "kvm" else kernel.needs.cpu,
              "-smp", str(machine.cpus), "-m", str(machine.memory or kernel.needs.memory),
              "-kernel", str(kernel.image), "-initrd", str(work / "initramfs"),
@@ -79,7 +76,15 @@ def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
         words += ["-device", device]
     for plugin in machine.plugins:
         words += ["-plugin", plugin]
-    return words + machine.qemu
+    words += machine.qemu
+    if cards.wanted(words):
+        # By env into QEMU, and into nothing else.
+        words = ["env", f"LD_PRELOAD={cards.library()}", *words]
+    if machine.icount is not None:
+        # QEMU's threads take turns, thousands of times a second. Who is woken shall wait for who wakes, else the host
+        # switches between them twice as often as they need it.
+        words = ["chrt", "--batch", "0", *words]
+    return words
 
 
 def monitor(work: Path) -> list[str]:
@@ -110,7 +115,7 @@ def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: 
     end = time.monotonic() + timeout
     with open(work / "qemu", "wb") as messages, open(work / "stdout", "rb") as out, open(work / "stderr", "rb") as err:
         # The guest dies with this program, also when that is killed and can do nothing about it.
-        guest = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *preload(words), *words], stdin=subprocess.DEVNULL,
+        guest = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words], stdin=subprocess.DEVNULL,
                                  stdout=messages, stderr=messages, start_new_session=True)
         try:
             while guest.poll() is None:
@@ -127,11 +132,6 @@ def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: 
     if guest.returncode:
         said = (work / "qemu").read_text(errors="replace").strip()
         raise LabError(f"QEMU failed with status {guest.returncode}: {said}", 71)
-
-
-def preload(words: list[str]) -> list[str]:
-    """What has QEMU know the lab's own cards, if they are asked for: they are loaded by env into QEMU, and nothing else."""
-    return ["env", f"LD_PRELOAD={cards.library()}"] if cards.wanted(words) else []
 
 
 def pass_on(source: BinaryIO, target: BinaryIO) -> None:

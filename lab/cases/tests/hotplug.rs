@@ -216,8 +216,17 @@ struct Sum {
     missed: u64,
     /// Of all readers.
     lost: u64,
-    unplugging: Duration,
-    plugging: Duration,
+    /// How long it took to plug, to start the runs, ...
+    phases: BTreeMap<&'static str, Duration>,
+}
+
+impl Sum {
+    fn phase<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let done = work();
+        *self.phases.entry(name).or_default() += begun.elapsed();
+        done
+    }
 }
 
 /// So many times a second; on a slow kernel as many times less, lest nothing is left of its CPUs.
@@ -253,38 +262,44 @@ fn rows_are_of_the_card(account: &Account, what: &str) {
 /// One round: three runs of the kernel engine on the card in the first slot, one of which reads a card that stays
 /// as well, and two of the user engine on that in the second.
 fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
-    let begun = Instant::now();
-    let name = machine.plug(&SLOTS[0]);
-    let card = machine.plug_for_uio(&SLOTS[1]);
-    sum.plugging += begun.elapsed();
+    let name = sum.phase("plug", || machine.plug(&SLOTS[0]));
+    let card = sum.phase("plug for uio", || machine.plug_for_uio(&SLOTS[1]));
 
-    let engine = &machine.engine;
     let of = |what: &str| format!("{name}.{what}");
-    let sampling = plan(&timer(5000), &[&of("id"), "edu.id"]);
-    let sampling = Watched::new(engine.run(&sampling), 2);
-    let heard = plan(&of("irq"), &[&of("id"), &of("irq_status")]);
-    let heard = Watched::new(engine.run(&heard), 1);
-    let raising = writing(&timer(2000), of("raise"), 1);
-    let raising = Watched::new(engine.run(&raising), 1);
+    let (sampling, heard, raising) = sum.phase("start in the kernel", || {
+        let run = |plan: &Plan, readers| Watched::new(machine.engine.run(plan), readers);
+        (
+            run(&plan(&timer(5000), &[&of("id"), "edu.id"]), 2),
+            run(&plan(&of("irq"), &[&of("id"), &of("irq_status")]), 1),
+            run(&writing(&timer(2000), of("raise"), 1), 1),
+        )
+    });
     let of = |what: &str| format!("{}.{what}", card.name);
-    let looking = Watched::new(machine.user(&plan(&timer(1000), &[&of("id")])), 2);
-    let listening = Watched::new(machine.user(&plan(&of("irq"), &[&of("id")])), 1);
+    let (looking, listening) = sum.phase("start in user space", || {
+        let run = |plan: &Plan, readers| Watched::new(machine.user(plan), readers);
+        (
+            run(&plan(&timer(1000), &[&of("id")]), 2),
+            run(&plan(&of("irq"), &[&of("id")]), 1),
+        )
+    });
     card.raise();
-
-    sampling.until_rows(2);
-    looking.until_rows(1);
-    if number % 2 == 0 {
-        // Else it goes while the first interrupt may be on its way.
-        heard.until_rows(1);
-        listening.until_rows(1);
-    }
-    let begun = Instant::now();
-    let (first, second) = if number % 4 < 2 { (0, 1) } else { (1, 0) };
-    machine.unplug(&SLOTS[first]);
-    machine.unplug(&SLOTS[second]);
-    sum.unplugging += begun.elapsed();
+    sum.phase("first rows", || {
+        sampling.until_rows(2);
+        looking.until_rows(1);
+        if number % 2 == 0 {
+            // Else it goes while the first interrupt may be on its way.
+            heard.until_rows(1);
+            listening.until_rows(1);
+        }
+    });
+    sum.phase("unplug", || {
+        let (first, second) = if number % 4 < 2 { (0, 1) } else { (1, 0) };
+        machine.unplug(&SLOTS[first]);
+        machine.unplug(&SLOTS[second]);
+    });
     sum.rounds += 1;
 
+    let begun = Instant::now();
     for (run, what) in [
         (sampling, "the timer run of the kernel engine"),
         (heard, "the interrupt run of the kernel engine"),
@@ -296,6 +311,7 @@ fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
     }
     raising.settle("the run that raises", sum);
     assert!(!machine.lists(&name), "round {number}: {name} is there");
+    *sum.phases.entry("read to the end").or_default() += begun.elapsed();
 }
 
 fn rounds() -> u64 {
@@ -313,11 +329,10 @@ fn cards_that_are_pulled_and_plugged_again_end_runs_of_both_engines_and_lose_not
         round(&mut machine, number, &mut sum);
     }
     println!(
-        "{} rounds in {:.1} s ({:.1} s plugging, {:.1} s unplugging): {} runs, {} rows, {} missed, {} lost",
+        "{} rounds in {:.1?} {:.1?}: {} runs, {} rows, {} missed, {} lost",
         sum.rounds,
-        begun.elapsed().as_secs_f64(),
-        sum.plugging.as_secs_f64(),
-        sum.unplugging.as_secs_f64(),
+        begun.elapsed(),
+        sum.phases,
         sum.runs,
         sum.rows,
         sum.missed,

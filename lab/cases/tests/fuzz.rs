@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random sequences of everything that can be called, by three threads at once, while devices come and go. The
 //! arguments have the structure of right ones; each part is wrong now and then. Every answer must be one that the header
-//! knows, every account must be whole, and at the end nothing is left.
+//! knows, nothing may work that the header forbids, every account must be whole, and at the end nothing is left.
 //!
 //! `lab/run --kernel debug --append 'FUZZ_CALLS=1000000 FUZZ_SEED=7' --timeout 3000 -- case-fuzz --nocapture`
 // lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
@@ -240,7 +240,16 @@ impl Caller<'_> {
         let fd = self.fd(2);
         let address = self.dice.address(std::ptr::from_mut(&mut c) as u64) as usize;
         let answer = ioctl_at(fd, CREATE, address);
-        if self.note("CREATE", answer, &MAY).is_some() && c.flags & DRY_RUN == 0 {
+        if self.note("CREATE", answer, &MAY).is_none() {
+            return;
+        }
+        let is_ring = c.capacity == 0 || c.capacity.is_power_of_two() && c.capacity > 1;
+        let is_time = [0, 1, 11].contains(&c.clock);
+        assert!(
+            is_ring && is_time && c.priority < 100 && c.flags & !(SHARED | DRY_RUN) == 0,
+            "{c:?}"
+        );
+        if c.flags & DRY_RUN == 0 {
             self.known.store(c.run, Ordering::Relaxed);
             Self::keep(&mut self.dice, &mut self.owners, adopt(c.fd));
         }
@@ -266,10 +275,16 @@ impl Caller<'_> {
             count: self.dice.spoil32(count) & 0xfff,
             ..Control::zero()
         };
+        let asked = c;
         let fd = self.fd(0);
         let address = self.dice.address(std::ptr::from_mut(&mut c) as u64) as usize;
         let answer = ioctl_at(fd, CONTROL, address);
         if self.note("CONTROL", answer, &MAY).is_some() {
+            let is_order = asked.op <= TRIGGER && asked.flags == 0;
+            assert!(
+                is_order && (asked.op == TRIGGER) == (asked.count > 0),
+                "{asked:?}"
+            );
             assert!(c.triggers >= c.head, "{c:?}");
             assert!(c.state <= FAILED, "{c:?}");
         }
@@ -300,6 +315,10 @@ impl Caller<'_> {
         let address = self.dice.address(std::ptr::from_mut(&mut arg) as u64) as usize;
         let answer = ioctl_at(fd, READER, address);
         if self.note("READER", answer, &MAY).is_some() {
+            assert!(
+                arg.flags == NONBLOCK && (arg.run == 0 || fd == self.control.as_raw_fd()),
+                "{arg:?}"
+            );
             Self::keep(&mut self.dice, &mut self.rings, adopt(arg.fd));
         }
     }
@@ -315,7 +334,12 @@ impl Caller<'_> {
         let fd = self.fd(1);
         let address = self.dice.address(std::ptr::from_mut(&mut arg) as u64) as usize;
         let answer = ioctl_at(fd, ARM, address);
-        self.note("ARM", answer, &[EINVAL, EFAULT, ENOTTY]);
+        if self
+            .note("ARM", answer, &[EINVAL, EFAULT, ENOTTY])
+            .is_some()
+        {
+            assert_eq!(arg.flags, 0, "{arg:?}");
+        }
     }
 
     fn read(&mut self) {
@@ -360,6 +384,7 @@ impl Caller<'_> {
         let fd = self.fd(1);
         let answer = Map::new(fd, pages * 4096, prot, flags, offset);
         if let Some(map) = self.note("mmap", answer, &MAY) {
+            assert!(prot & (PROT_WRITE | PROT_EXEC) == 0, "a ring is to be read");
             if prot & PROT_READ != 0 {
                 let state: u32 = map.get(STATE);
                 let (head, limit): (u64, u64) = (map.get(HEAD), map.get(LIMIT));

@@ -51,6 +51,8 @@ pub struct Delays {
     board: Option<Account>,
     last: Option<(u64, u64)>,
     interrupt: Stats,
+    /// Rows that were overtaken by the next event: the counter was latched again before it was read.
+    overtaken: u64,
     channel: Stats,
     clock: Stats,
 }
@@ -60,6 +62,8 @@ pub struct Delays {
 pub struct Report {
     /// From the event, as the board saw it, to the first value of the row.
     pub interrupt_ns: Option<Figures>,
+    /// Rows of which that is not known: the next event came before the latched counter was read.
+    pub overtaken: u64,
     /// From one value of the board to the next.
     pub channel_ns: Option<Figures>,
     /// From one value of strobe's own to the next.
@@ -149,6 +153,7 @@ impl Delays {
             board: None,
             last: None,
             interrupt: Stats::around(0),
+            overtaken: 0,
             channel: Stats::around(0),
             clock: Stats::around(0),
         })
@@ -164,7 +169,10 @@ impl Delays {
             let running = self.places.running.clone();
             let latched = self.places.latched.and_then(value);
             if let Some((latched, first)) = latched.zip(value(running.start)) {
-                self.interrupt.add(count.ns(latched, first));
+                match count.ns(latched, first) {
+                    ns @ 0.. => self.interrupt.add(ns),
+                    _ => self.overtaken += 1,
+                }
             }
             let values = row.values.get(running).unwrap_or_default();
             for (from, to) in values.iter().zip(values.iter().skip(1)) {
@@ -190,6 +198,7 @@ impl Delays {
     pub fn report(&self) -> Report {
         Report {
             interrupt_ns: self.interrupt.figures(),
+            overtaken: self.overtaken,
             channel_ns: self.channel.figures(),
             clock_ns: self.clock.figures(),
             board: self.board,
@@ -254,6 +263,16 @@ mod tests {
         add(&mut delays, [0, 0, 0, 0, 2, 5, 0xfffe, 0, 0, 0]);
         let report = delays.report();
         assert_eq!(report.interrupt_ns.map(|f| f.max), Some(40));
+        assert_eq!(report.channel_ns.map(|f| f.max), Some(30));
+    }
+
+    #[test]
+    fn a_row_whose_counter_was_latched_again_has_no_latency() {
+        let mut delays = delays();
+        add(&mut delays, [0, 0, 0, 0, 1000, 1003, 1001, 0, 0, 0]);
+        let report = delays.report();
+        assert!(report.interrupt_ns.is_none());
+        assert_eq!(report.overtaken, 1);
         assert_eq!(report.channel_ns.map(|f| f.max), Some(30));
     }
 

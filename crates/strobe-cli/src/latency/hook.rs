@@ -345,7 +345,11 @@ fn text(outcome: &Outcome) -> String {
             account.merged()
         )
     });
-    report::account(summary) + &board + &term::table("", &table)
+    let overtaken = match delays.overtaken {
+        0 => String::new(),
+        rows => format!("in {rows} rows the counter was latched by the next event before it was read: no latency\n"),
+    };
+    report::account(summary) + &board + &overtaken + &term::table("", &table)
 }
 
 fn cells(what: &str, of: &Figures) -> [String; 8] {

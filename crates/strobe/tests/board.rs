@@ -348,6 +348,7 @@ impl Machine {
         let system = System {
             firmware: at("firmware/strobe"),
             pci: at("bus"),
+            platform: at("platform"),
             autoload: at("modules-load.d"),
             modprobe: "false".into(),
         };

@@ -59,7 +59,7 @@ static int board_platform_load(struct board *board, struct platform_device *pdev
 	}
 	ret = board_platform_try(board, pdev->name, strcspn(pdev->name, ":"));
 	if (ret == -ENOENT)
-		return dev_err_probe(board->dev, -ENODEV, "no board is installed for it: strobe board install\n");
+		return dev_err_probe(board->dev, -ENODEV, "no board is installed for it\n");
 	return ret;
 }
 

@@ -321,7 +321,7 @@ impl Board {
 
     /// Whether it is of no use to the kernel engine.
     pub fn is_for_user_engine_only(&self) -> bool {
-        !self.files.is_empty() || !matches!(self.hardware, Hardware::Pci { .. })
+        !self.files.is_empty() || matches!(self.hardware, Hardware::Files | Hardware::Uio { .. })
     }
 
     /// The blob that strobe_board.ko takes; see include/uapi/strobe_board.h.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Boards: PCI cards that become devices of strobe by a text file.
+ * Boards: PCI cards that become devices of strobe by a text file; and platform
+ * devices, of which board_platform.c has what is different.
  *
  * "strobe board install" compiles the text and puts the result beside the
  * firmware; this driver asks for it whenever a card appears that has no driver.
@@ -20,6 +21,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/platform_device.h>
 #include <linux/slab.h>
 
 #include "board.h"
@@ -28,9 +30,17 @@
 #define READ_NS		900
 #define WRITE_NS	100
 
-static int board_refuse(const struct board *board, const char *why)
+/**
+ * board_refuse() - says in the log why a board is not used.
+ * @board: the board.
+ * @why: what is wrong with its file.
+ *
+ * Context: process.
+ * Return: -EINVAL.
+ */
+int board_refuse(const struct board *board, const char *why)
 {
-	return dev_err_probe(&board->pdev->dev, -EINVAL, "%s: %s\n", board->file, why);
+	return dev_err_probe(board->dev, -EINVAL, "%s: %s\n", board->file, why);
 }
 
 static void board_free_copy(void *copy)
@@ -65,23 +75,23 @@ static bool board_is_for(const struct strobe_board_header *header, const struct 
 	       header->subdevice == pdev->subsystem_device;
 }
 
-/*
- * Finds and checks the blob, and keeps a copy: names stay in it, and nobody
- * else can change it between check and use.
+/**
+ * board_take() - checks a blob, and keeps a copy.
+ * @board: the board.
+ * @firmware: the blob.
+ *
+ * A copy, as names stay in it, and nobody else can change it between check and
+ * use.
+ *
+ * Context: process.
+ * Return: 0 or a negative errno; the log says why.
  */
-static int board_load(struct board *board)
+int board_take(struct board *board, const struct firmware *firmware)
 {
-	const struct firmware *firmware __free(firmware) = NULL;
-	struct device *dev = &board->pdev->dev;
 	char why[96];
 	void *copy;
 	int ret;
 
-	ret = board_request(board, &firmware);
-	if (ret == -ENOENT)
-		return -ENODEV;
-	if (ret)
-		return dev_err_probe(dev, ret, "%s: cannot be read\n", board->file);
 	if (IS_ENABLED(CONFIG_CPU_BIG_ENDIAN))
 		return board_refuse(board, "boards need a little-endian machine");
 	if (!firmware->size || firmware->size > STROBE_BOARD_SIZE_MAX)
@@ -90,11 +100,27 @@ static int board_load(struct board *board)
 	copy = kvmemdup(firmware->data, firmware->size, GFP_KERNEL);
 	if (!copy)
 		return -ENOMEM;
-	ret = devm_add_action_or_reset(dev, board_free_copy, copy);
+	ret = devm_add_action_or_reset(board->dev, board_free_copy, copy);
 	if (ret)
 		return ret;
 	if (board_blob_parse(&board->blob, copy, firmware->size, why, sizeof(why)))
 		return board_refuse(board, why);
+	return 0;
+}
+
+static int board_load(struct board *board)
+{
+	const struct firmware *firmware __free(firmware) = NULL;
+	int ret;
+
+	ret = board_request(board, &firmware);
+	if (ret == -ENOENT)
+		return -ENODEV;
+	if (ret)
+		return dev_err_probe(board->dev, ret, "%s: cannot be read\n", board->file);
+	ret = board_take(board, firmware);
+	if (ret)
+		return ret;
 	if (!board_is_for(board->blob.header, board->pdev))
 		return board_refuse(board, "for another card than its name says");
 	return 0;
@@ -171,7 +197,8 @@ static enum strobe_access board_access(const struct board *board,
 
 	if (raw->width == 8 && !IS_ENABLED(CONFIG_64BIT))
 		return STROBE_ACCESS_CALL;
-	if (pci_resource_flags(board->pdev, board->blob.bars[raw->bar].number) & IORESOURCE_IO)
+	if (board->pdev &&
+	    pci_resource_flags(board->pdev, board->blob.bars[raw->bar].number) & IORESOURCE_IO)
 		return is_big ? STROBE_ACCESS_CALL : io[width];
 	return is_big ? big[width] : little[width];
 }
@@ -186,7 +213,7 @@ static int board_register(const struct board *board, const struct strobe_board_r
 	reg->is_signed = raw->flags & STROBE_BOARD_SIGNED;
 	reg->io = board->bars[raw->bar] + raw->offset;
 	if (reg->access == STROBE_ACCESS_CALL)
-		return dev_err_probe(&board->pdev->dev, -EINVAL,
+		return dev_err_probe(board->dev, -EINVAL,
 				     "%s: BAR %u, 0x%x: %u bits %s-endian are not possible here\n",
 				     board->file, board->blob.bars[raw->bar].number, raw->offset,
 				     8 * raw->width,
@@ -208,7 +235,7 @@ static int board_make_channels(struct board *board)
 	struct strobe_channel *channels;
 	int ret;
 
-	channels = devm_kcalloc(&board->pdev->dev, count, sizeof(*channels), GFP_KERNEL);
+	channels = devm_kcalloc(board->dev, count, sizeof(*channels), GFP_KERNEL);
 	if (!channels)
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
@@ -241,7 +268,7 @@ static int board_make_outputs(struct board *board)
 	struct strobe_output *outputs;
 	int ret;
 
-	outputs = devm_kcalloc(&board->pdev->dev, count, sizeof(*outputs), GFP_KERNEL);
+	outputs = devm_kcalloc(board->dev, count, sizeof(*outputs), GFP_KERNEL);
 	if (!outputs)
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
@@ -271,7 +298,7 @@ static int board_make_writes(struct board *board)
 	unsigned int count = blob->header->writes, i;
 	int ret;
 
-	board->writes = devm_kcalloc(&board->pdev->dev, count, sizeof(*board->writes), GFP_KERNEL);
+	board->writes = devm_kcalloc(board->dev, count, sizeof(*board->writes), GFP_KERNEL);
 	if (!board->writes)
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
@@ -320,7 +347,7 @@ static int board_make_events(struct board *board)
 {
 	const struct board_blob *blob = &board->blob;
 	unsigned int count = blob->header->events, i;
-	struct device *dev = &board->pdev->dev;
+	struct device *dev = board->dev;
 	struct strobe_event *events;
 	int ret;
 
@@ -328,7 +355,7 @@ static int board_make_events(struct board *board)
 	board->events = devm_kcalloc(dev, count, sizeof(*board->events), GFP_KERNEL);
 	board->vectors = devm_kcalloc(dev, blob->header->vectors, sizeof(*board->vectors),
 				      GFP_KERNEL);
-	board->irq_name = devm_kasprintf(dev, GFP_KERNEL, "strobe:%s", pci_name(board->pdev));
+	board->irq_name = devm_kasprintf(dev, GFP_KERNEL, "strobe:%s", dev_name(board->dev));
 	if (!events || !board->events || !board->vectors || !board->irq_name)
 		return -ENOMEM;
 	for (i = 0; i < blob->header->vectors; i++)
@@ -346,32 +373,43 @@ static int board_make_events(struct board *board)
 }
 
 /**
- * board_is_there() - does the card still answer?
- * @device: of a board.
+ * board_make() - what strobe is told of the card; nothing is done to it yet.
+ * @board: the board, with its registers mapped.
  *
- * Context: any. A question to the bus, of a microsecond or more.
- * Return: false when it was pulled out, or has failed for good.
+ * Context: process.
+ * Return: 0 or a negative errno.
  */
-bool board_is_there(const struct strobe_device *device)
-{
-	struct pci_dev *pdev = container_of(device, struct board, device)->pdev;
-
-	return !pci_channel_offline(pdev) && pci_device_is_present(pdev);
-}
-
-/* What strobe is told of the card; nothing is done to it yet. */
-static int board_make(struct board *board)
+int board_make(struct board *board)
 {
 	const struct strobe_board_header *header = board->blob.header;
 
 	board->device.name = header->name;
 	board->device.text = header->text;
-	board->device.parent = &board->pdev->dev;
-	board->device.is_there = board_is_there;
+	board->device.parent = board->dev;
 	return board_make_channels(board) ?:
 	       board_make_outputs(board) ?:
 	       board_make_writes(board) ?:
 	       board_make_events(board);
+}
+
+/**
+ * board_register_device() - sets the card up, and tells strobe of it.
+ * @board: the board, which is complete.
+ *
+ * Context: process.
+ * Return: 0 or a negative errno; the log says why.
+ */
+int board_register_device(struct board *board)
+{
+	const struct strobe_board_header *header = board->blob.header;
+	struct board_list setup = board_list(board, header->setup_first, header->setup_count);
+	int ret;
+
+	board_do_writes(&setup, 0);
+	ret = strobe_device_register(&board->device);
+	if (ret)
+		return dev_err_probe(board->dev, ret, "%s: strobe refuses it\n", board->file);
+	return 0;
 }
 
 /*
@@ -386,9 +424,16 @@ static bool board_is_bridge(const struct pci_dev *pdev)
 	       pdev->class >> 8 == PCI_CLASS_BRIDGE_ISA;
 }
 
+/* Does the card still answer? Any context; a question to the bus, of a microsecond or more. */
+static bool board_is_there(const struct strobe_device *device)
+{
+	struct pci_dev *pdev = container_of(device, struct board, device)->pdev;
+
+	return !pci_channel_offline(pdev) && pci_device_is_present(pdev);
+}
+
 static int board_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	struct board_list setup;
 	struct board *board;
 	int ret;
 
@@ -397,18 +442,14 @@ static int board_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	board = devm_kzalloc(&pdev->dev, sizeof(*board), GFP_KERNEL);
 	if (!board)
 		return -ENOMEM;
+	board->dev = &pdev->dev;
 	board->pdev = pdev;
+	board->device.is_there = board_is_there;
 	ret = board_load(board) ?: board_enable(board) ?: board_map(board) ?: board_make(board);
 	if (ret)
 		return ret;
-
-	setup = board_list(board, board->blob.header->setup_first, board->blob.header->setup_count);
-	board_do_writes(&setup, 0);
 	pci_set_drvdata(pdev, board);
-	ret = strobe_device_register(&board->device);
-	if (ret)
-		return dev_err_probe(&pdev->dev, ret, "%s: strobe refuses it\n", board->file);
-	return 0;
+	return board_register_device(board);
 }
 
 /*
@@ -435,7 +476,27 @@ static struct pci_driver board_driver = {
 	.probe		= board_probe,
 	.remove		= board_remove,
 };
-module_pci_driver(board_driver);
 
-MODULE_DESCRIPTION("PCI cards described by board files, for strobe");
+static int __init board_init(void)
+{
+	int ret;
+
+	ret = pci_register_driver(&board_driver);
+	if (ret)
+		return ret;
+	ret = platform_driver_register(&board_platform_driver);
+	if (ret)
+		pci_unregister_driver(&board_driver);
+	return ret;
+}
+module_init(board_init);
+
+static void __exit board_exit(void)
+{
+	platform_driver_unregister(&board_platform_driver);
+	pci_unregister_driver(&board_driver);
+}
+module_exit(board_exit);
+
+MODULE_DESCRIPTION("Cards and platform devices described by board files, for strobe");
 MODULE_LICENSE("GPL");

@@ -6,7 +6,9 @@
 #include "board_blob.h"
 #include "strobe.h"
 
+struct firmware;
 struct pci_dev;
+struct platform_driver;
 
 /**
  * struct board_write - a store into a register.
@@ -72,8 +74,9 @@ struct board_vector {
 };
 
 /**
- * struct board - a card that a compiled board was found for.
- * @pdev: the card.
+ * struct board - a card, or platform device, that a compiled board was found for.
+ * @dev: the card.
+ * @pdev: the same; NULL for a platform device.
  * @file: name of the firmware file.
  * @blob: what is in it.
  * @bars: where the blob's BARs are mapped.
@@ -85,8 +88,9 @@ struct board_vector {
  * @device: what strobe is told.
  */
 struct board {
+	struct device		*dev;
 	struct pci_dev		*pdev;
-	char			file[48];
+	char			file[80];
 	struct board_blob	blob;
 	void __iomem		*bars[BOARD_BARS_MAX];
 	struct board_write	*writes;
@@ -98,8 +102,13 @@ struct board {
 };
 
 extern const struct strobe_event_ops board_event_ops;
+extern struct platform_driver board_platform_driver;
 
-bool board_is_there(const struct strobe_device *device);
+int board_refuse(const struct board *board, const char *why);
+int board_take(struct board *board, const struct firmware *firmware);
+int board_make(struct board *board);
+int board_register_device(struct board *board);
+
 void board_do_writes(const struct board_list *list, u64 pending);
 int board_irq_check(struct board *board);
 

@@ -373,10 +373,24 @@ static bool good_vectors(const struct strobe_board_header *header)
 		return header->vectors == 1;
 	case STROBE_BOARD_IRQ_MSI:
 	case STROBE_BOARD_IRQ_MSIX:
+	case STROBE_BOARD_IRQ_LINE:
 		return header->vectors && header->vectors <= STROBE_BOARD_VECTORS_MAX;
 	default:
 		return false;
 	}
+}
+
+/* A platform device has no ids, and neither of PCI's interrupts; a card no line. */
+static bool good_match(const struct strobe_board_header *header)
+{
+	if (!header->platform)
+		return header->vendor != STROBE_BOARD_ANY_ID &&
+		       header->device != STROBE_BOARD_ANY_ID &&
+		       header->irq != STROBE_BOARD_IRQ_LINE;
+	return !header->vendor && !header->device &&
+	       header->subvendor == STROBE_BOARD_ANY_ID &&
+	       header->subdevice == STROBE_BOARD_ANY_ID &&
+	       (header->irq == STROBE_BOARD_IRQ_NONE || header->irq == STROBE_BOARD_IRQ_LINE);
 }
 
 static int check_header(const struct place *place, const struct board_blob *blob, size_t size)
@@ -397,8 +411,8 @@ static int check_header(const struct place *place, const struct board_blob *blob
 		return refuse(place, "not as long as it says");
 	if ((crc32_le(~0U, bytes + covered, size - covered) ^ ~0U) != header->crc32)
 		return refuse(place, "damaged: wrong checksum");
-	if (header->vendor == STROBE_BOARD_ANY_ID || header->device == STROBE_BOARD_ANY_ID)
-		return refuse(place, "vendor or device");
+	if (!good_match(header))
+		return refuse(place, "vendor, device or platform");
 	if (header->bars > BOARD_BARS_MAX ||
 	    header->channels > STROBE_BOARD_VALUES_MAX ||
 	    header->outputs > STROBE_BOARD_VALUES_MAX ||

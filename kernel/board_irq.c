@@ -49,7 +49,8 @@ static u64 board_pending(const struct board *board, const struct board_event *ev
 		value = readl(reg->io);
 	else
 		value = strobe_register_read(reg);
-	if (value == event->all_ones && !board_is_there(&board->device))
+	if (value == event->all_ones && board->device.is_there &&
+	    !board->device.is_there(&board->device))
 		return 0;
 	return value & event->mask;
 }
@@ -78,7 +79,8 @@ static irqreturn_t board_interrupt(int irq, void *data)
 		 * The writes are posted. If they had not arrived when a line's
 		 * handler is done, it would be called again, for nothing.
 		 */
-		if (board->blob.header->irq == STROBE_BOARD_IRQ_INTX)
+		if (event->has_pending && board->blob.header->irq != STROBE_BOARD_IRQ_MSI &&
+		    board->blob.header->irq != STROBE_BOARD_IRQ_MSIX)
 			strobe_register_read(&event->pending);
 		result = IRQ_HANDLED;
 	}
@@ -98,6 +100,10 @@ static void board_irqs_off(struct board *board)
 	const struct strobe_board_header *header = board->blob.header;
 	struct pci_dev *pdev = board->pdev;
 
+	if (header->irq == STROBE_BOARD_IRQ_LINE) {
+		board_irqs_free(board, header->vectors);
+		return;
+	}
 	if (header->irq == STROBE_BOARD_IRQ_INTX) {
 		pci_intx(pdev, false);
 		board_irqs_free(board, 1);
@@ -123,7 +129,9 @@ static int board_irqs_request(struct board *board)
 
 		if (!vector->events)
 			continue;
-		vector->irq = intx ? board->pdev->irq : pci_irq_vector(board->pdev, i);
+		/* board_platform.c has asked for a platform device's own. */
+		if (header->irq != STROBE_BOARD_IRQ_LINE)
+			vector->irq = intx ? board->pdev->irq : pci_irq_vector(board->pdev, i);
 		ret = request_irq(vector->irq, board_interrupt,
 				  IRQF_NO_THREAD | (intx ? IRQF_SHARED : 0),
 				  board->irq_name, vector);
@@ -142,6 +150,8 @@ static int board_irqs_on(struct board *board)
 	unsigned int kind;
 	int ret;
 
+	if (header->irq == STROBE_BOARD_IRQ_LINE)
+		return board_irqs_request(board);
 	if (header->irq == STROBE_BOARD_IRQ_INTX) {
 		ret = board_irqs_request(board);
 		if (!ret)

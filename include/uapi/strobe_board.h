@@ -5,6 +5,7 @@
  *
  *   strobe/pci-VVVV-DDDD-SSSS-UUUU.board	with subsystem ids, tried first
  *   strobe/pci-VVVV-DDDD.board			without
+ *   strobe/platform-NAME.board			of a platform device
  *
  * (ids in four lower-case hexadecimal digits.) A blob is
  *
@@ -41,6 +42,7 @@ enum strobe_board_irq {
 	STROBE_BOARD_IRQ_INTX	= 1,	/* level, possibly shared */
 	STROBE_BOARD_IRQ_MSI	= 2,
 	STROBE_BOARD_IRQ_MSIX	= 3,
+	STROBE_BOARD_IRQ_LINE	= 4,	/* of a platform device, its own */
 };
 
 /**
@@ -50,8 +52,8 @@ enum strobe_board_irq {
  * @size: bytes of the whole blob.
  * @crc32: CRC-32 (as in zlib) of all bytes after this field.
  * @irq: enum strobe_board_irq.
- * @vendor: PCI vendor.
- * @device: PCI device.
+ * @vendor: PCI vendor; 0 for a platform device.
+ * @device: PCI device; 0 for a platform device.
  * @subvendor: PCI subsystem vendor, or STROBE_BOARD_ANY_ID.
  * @subdevice: PCI subsystem id, or STROBE_BOARD_ANY_ID.
  * @bars: entries of bars[].
@@ -59,9 +61,11 @@ enum strobe_board_irq {
  * @outputs: entries of outputs[].
  * @events: entries of events[].
  * @writes: entries of writes[].
- * @vectors: MSI or MSI-X vectors to ask for; 1 for INTx, 0 without interrupt.
+ * @vectors: MSI or MSI-X vectors to ask for, or lines; 1 for INTx, 0 without
+ *	interrupt.
  * @setup_first: first entry of writes[] that is done when the board is probed.
  * @setup_count: how many.
+ * @platform: CRC-32 (as in zlib) of the NAME of a platform device; 0 for PCI.
  * @reserved: 0.
  * @name: of the device; letters, digits, '_' and '-', begins with a letter.
  * @text: description for people.
@@ -84,14 +88,15 @@ struct strobe_board_header {
 	__u16		vectors;
 	__u16		setup_first;
 	__u16		setup_count;
-	__aligned_u64	reserved;
+	__u32		platform;
+	__u32		reserved;
 	char		name[STROBE_BOARD_NAME_SIZE];
 	char		text[STROBE_BOARD_TEXT_SIZE];
 };
 
 /**
  * struct strobe_board_bar - a BAR that is mapped.
- * @number: 0..5.
+ * @number: 0..5; of a platform device, which of its memory resources.
  * @reserved: 0.
  * @size: bytes the board file says it has; the hardware's may be larger, not
  *	smaller.

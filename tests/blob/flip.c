@@ -78,7 +78,11 @@ static void must_be_harmless(const struct board_blob *blob, const char *end)
 	const struct strobe_board_header *h = blob->header;
 
 	must((const char *)&blob->writes[h->writes] == end);
-	must(h->bars <= 6 && h->vectors <= 32 && h->irq <= 3);
+	must(h->bars <= 6 && h->vectors <= 32);
+	if (h->platform)
+		must(h->irq == STROBE_BOARD_IRQ_NONE || h->irq == STROBE_BOARD_IRQ_LINE);
+	else
+		must(h->irq <= STROBE_BOARD_IRQ_MSIX);
 	must_be_name(h->name);
 	must_be_text(h->text, sizeof(h->text));
 	for (unsigned int i = 0; i < h->bars; i++)

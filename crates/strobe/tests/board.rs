@@ -348,6 +348,7 @@ impl Machine {
         let system = System {
             firmware: at("firmware/strobe"),
             pci: at("bus"),
+            platform: at("platform"),
             autoload: at("modules-load.d"),
             modprobe: "false".into(),
         };
@@ -591,6 +592,57 @@ fn a_board_of_a_uio_device_is_for_the_user_engine_and_is_not_installed() {
 }
 
 #[test]
+fn a_board_of_a_platform_device_has_lines_and_gives_the_device_to_the_driver() {
+    let path = tree().join("tests/blob/platform.toml");
+    let text = fs::read_to_string(&path).expect("a board file");
+    let board = board(&text);
+    assert_eq!(board.hardware.stem(), "platform-vendor,core");
+    assert_eq!(board.hardware.to_string(), "platform vendor,core");
+    assert!(!board.is_for_user_engine_only());
+    let dump = dumped(&board.compile());
+    assert!(dump.contains(" irq=4\nids=0000:0000:ffff:ffff "), "{dump}");
+    for (right, wrong, fault) in [
+        ("kind = \"line\"", "kind = \"msix\"", "\"line\""),
+        (
+            "platform = \"vendor,core\"",
+            "pci = \"1234:5678\"",
+            "\"intx\"",
+        ),
+        (
+            "vendor,core",
+            "vendor/core",
+            "`platform` is \"vendor/core\"",
+        ),
+        ("[match]", "[match]\nuio = \"x\"", "`platform`"),
+    ] {
+        let faults = Board::from_toml("test.toml", &text.replace(right, wrong));
+        let faults = faults.expect_err(wrong).to_string();
+        assert!(faults.contains(fault), "{wrong}: {faults}");
+    }
+
+    let machine = Machine::new();
+    fs::create_dir_all(machine.system.pci.join("drivers/strobe_board")).expect("a directory");
+    let device = |name: &str, alias: &str| {
+        let device = machine.system.platform.join("devices").join(name);
+        fs::create_dir_all(device.join("of_node")).expect("a directory");
+        fs::write(device.join("modalias"), alias).expect("a file");
+        fs::write(device.join("of_node/compatible"), "a,b\0vendor,core\0").expect("a file");
+        device
+    };
+    let tree = device("fe00.core", "of:NcoreT(null)Ca,bCvendor,core\n");
+    let named = device("vendor,core", "platform:vendor,core\n");
+    let other = device("VEND0001:00", "acpi:VEND0001:PNP0C02:\n");
+    let installed = machine.system.install(&board, &text, Policy::Free);
+    let bindings = installed.expect("to install").bindings;
+    let addresses: Vec<&str> = bindings.iter().map(|b| b.address.as_str()).collect();
+    assert_eq!(addresses, ["fe00.core", "vendor,core"]);
+    let chosen = |device: &Path| fs::read_to_string(device.join("driver_override")).ok();
+    assert_eq!(chosen(&tree).as_deref(), Some("strobe_board"));
+    assert_eq!(chosen(&named).as_deref(), Some("strobe_board"));
+    assert_eq!(chosen(&other), None);
+}
+
+#[test]
 fn a_map_is_named_by_its_number_or_its_name_and_is_the_first_unless_said() {
     let text = "[board]\nname = \"b\"\n[match]\nuio = \"a device\"\nversion = \"2\"\n[channel.x]\n[register]\n\
                 x = { offset = 8 }\ny = { offset = 0, map = 3 }\nz = { offset = 0, map = \"regs\" }\n";
@@ -623,5 +675,5 @@ fn every_whole_board_in_the_documents_is_right() {
             found += 1;
         }
     }
-    assert_eq!(found, 5);
+    assert_eq!(found, 6);
 }

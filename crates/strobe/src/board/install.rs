@@ -23,6 +23,8 @@ pub struct System {
     pub firmware: PathBuf,
     /// The PCI bus in sysfs.
     pub pci: PathBuf,
+    /// The platform bus in sysfs.
+    pub platform: PathBuf,
     /// Where it is written which modules are loaded at boot.
     pub autoload: PathBuf,
     /// The program that loads modules.
@@ -34,6 +36,7 @@ impl Default for System {
         System {
             firmware: "/lib/firmware/strobe".into(),
             pci: "/sys/bus/pci".into(),
+            platform: "/sys/bus/platform".into(),
             autoload: "/etc/modules-load.d".into(),
             modprobe: "modprobe".into(),
         }
@@ -197,10 +200,17 @@ impl System {
             let driver = device.driver();
             match driver.as_deref() {
                 Some(DRIVER) if fresh || !changed => {}
-                Some(DRIVER) | None => self.probe(&device)?,
+                Some(DRIVER) => probe(&device)?,
+                None => {
+                    // The platform bus gives the driver only what was meant for it.
+                    if matches!(board.hardware, Hardware::Platform { .. }) {
+                        device.set_override(DRIVER)?;
+                    }
+                    probe(&device)?;
+                }
                 Some(_) if policy == Policy::Force => {
                     device.set_override(DRIVER)?;
-                    self.probe(&device)?;
+                    probe(&device)?;
                 }
                 Some(_) => {}
             }
@@ -233,7 +243,7 @@ impl System {
         for device in self.devices(hardware)? {
             if device.driver().as_deref() == Some(DRIVER) {
                 device.clear_override()?;
-                self.probe(&device)?;
+                probe(&device)?;
                 bindings.push(device.binding());
             }
         }
@@ -305,52 +315,81 @@ impl System {
     }
 
     fn devices(&self, hardware: &Hardware) -> Result<Vec<Device>> {
-        let directory = self.pci.join("devices");
+        let bus = match hardware {
+            Hardware::Platform { .. } => &self.platform,
+            _ => &self.pci,
+        };
+        let directory = bus.join("devices");
         let mut list = Vec::new();
-        for entry in fs::read_dir(&directory).doing("list PCI devices", &directory)? {
-            let device = Device(entry.doing("list PCI devices", &directory)?.path());
+        for entry in fs::read_dir(&directory).doing("list devices", &directory)? {
+            let path = entry.doing("list devices", &directory)?.path();
+            let bus = bus.clone();
+            let device = Device { path, bus };
             if device.is(hardware) {
                 list.push(device);
             }
         }
-        list.sort_by(|one, other| one.0.cmp(&other.0));
+        list.sort_by(|one, other| one.path.cmp(&other.path));
         Ok(list)
-    }
-
-    /// Takes a device from its driver, if it has one, and lets the kernel look for one anew.
-    fn probe(&self, device: &Device) -> Result<()> {
-        if device.driver().is_some() {
-            let path = device.0.join("driver/unbind");
-            fs::write(&path, device.address()).doing("unbind the device", &path)?;
-        }
-        let path = self.pci.join("drivers_probe");
-        match fs::write(&path, device.address()) {
-            // How it ended is seen by the driver that the device then has.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(error).doing("bind the device", &path)
-            }
-            _ => Ok(()),
-        }
     }
 }
 
-/// A PCI device, by its directory in sysfs.
-struct Device(PathBuf);
+/// Takes a device from its driver, if it has one, and lets the kernel look for one anew.
+fn probe(device: &Device) -> Result<()> {
+    if device.driver().is_some() {
+        let path = device.path.join("driver/unbind");
+        fs::write(&path, device.address()).doing("unbind the device", &path)?;
+    }
+    let path = device.bus.join("drivers_probe");
+    match fs::write(&path, device.address()) {
+        // How it ended is seen by the driver that the device then has.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(error).doing("bind the device", &path)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A device.
+struct Device {
+    /// Its directory in sysfs.
+    path: PathBuf,
+    /// That of its bus.
+    bus: PathBuf,
+}
 
 impl Device {
     fn address(&self) -> &str {
-        self.0
+        self.path
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or_default()
     }
 
     fn id(&self, file: &str) -> Option<u16> {
-        let text = fs::read_to_string(self.0.join(file)).ok()?;
+        let text = fs::read_to_string(self.path.join(file)).ok()?;
         u16::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
     }
 
+    /// Whether the driver would ask for a board of that name: see kernel/board_platform.c.
+    fn is_called(&self, name: &str) -> bool {
+        let alias = fs::read_to_string(self.path.join("modalias")).unwrap_or_default();
+        match alias.trim().split_once(':') {
+            Some(("platform", found)) => found == name,
+            Some(("acpi", ids)) => ids.split(':').next() == Some(name),
+            Some(("of", _)) => {
+                let list = fs::read(self.path.join("of_node/compatible")).unwrap_or_default();
+                list.split(|byte| *byte == 0)
+                    .any(|word| word == name.as_bytes())
+            }
+            _ => false,
+        }
+    }
+
     fn is(&self, hardware: &Hardware) -> bool {
+        if let Hardware::Platform { name } = hardware {
+            return self.is_called(name);
+        }
         let Hardware::Pci {
             vendor,
             device,
@@ -367,19 +406,19 @@ impl Device {
     }
 
     fn driver(&self) -> Option<String> {
-        let link = fs::read_link(self.0.join("driver")).ok()?;
+        let link = fs::read_link(self.path.join("driver")).ok()?;
         Some(link.file_name()?.to_str()?.to_owned())
     }
 
     /// From now on only this driver may have the device.
     fn set_override(&self, driver: &str) -> Result<()> {
-        let path = self.0.join("driver_override");
+        let path = self.path.join("driver_override");
         fs::write(&path, driver).doing("choose the driver", &path)
     }
 
     /// Takes back what `set_override` has done.
     fn clear_override(&self) -> Result<()> {
-        let path = self.0.join("driver_override");
+        let path = self.path.join("driver_override");
         match fs::read_to_string(&path) {
             Ok(chosen) if chosen.trim() == DRIVER => {
                 fs::write(&path, "\n").doing("free the device for other drivers", &path)
@@ -402,7 +441,7 @@ impl Device {
 
     /// The device below it in the class strobe.
     fn catalogue_name(&self) -> Option<String> {
-        let entry = fs::read_dir(self.0.join("strobe")).ok()?.next()?.ok()?;
+        let entry = fs::read_dir(self.path.join("strobe")).ok()?.next()?.ok()?;
         entry.file_name().into_string().ok()
     }
 }

@@ -68,6 +68,11 @@ pub enum Hardware {
         /// Subsystem vendor and subsystem id, if only such cards are meant.
         subsystem: Option<(u16, u16)>,
     },
+    /// A platform device: described by a device tree, by ACPI, or by code of the kernel.
+    Platform {
+        /// A `compatible` of the device tree, a hardware id of ACPI, or the name that the code gives it.
+        name: String,
+    },
     /// A device that a UIO driver has, and whose memory it lets programs map.
     Uio {
         /// The name that the driver gives it.
@@ -95,12 +100,14 @@ pub enum InterruptKind {
     Msi,
     /// Message signalled, with a table.
     Msix,
+    /// The interrupts of a platform device, which its description has.
+    Line,
 }
 
 /// A block of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// Number of the PCI BAR, 0 to 5.
+    /// Number of the PCI BAR, 0 to 5; of a platform device, which of its blocks of memory.
     pub number: u8,
     /// Bytes it has at least.
     pub size: u64,
@@ -314,7 +321,7 @@ impl Board {
 
     /// Whether it is of no use to the kernel engine.
     pub fn is_for_user_engine_only(&self) -> bool {
-        !self.files.is_empty() || !matches!(self.hardware, Hardware::Pci { .. })
+        !self.files.is_empty() || matches!(self.hardware, Hardware::Files | Hardware::Uio { .. })
     }
 
     /// The blob that strobe_board.ko takes; see include/uapi/strobe_board.h.
@@ -341,6 +348,7 @@ impl Hardware {
     pub fn stem(&self) -> String {
         match *self {
             Hardware::Files => "files".to_owned(),
+            Hardware::Platform { ref name } => format!("platform-{name}"),
             Hardware::Uio { ref name, .. } => format!("uio-{name}"),
             Hardware::Pci {
                 vendor,
@@ -362,6 +370,7 @@ impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Hardware::Files => f.write_str("files"),
+            Hardware::Platform { ref name } => write!(f, "platform {name}"),
             Hardware::Uio {
                 ref name,
                 ref version,
@@ -393,6 +402,7 @@ impl fmt::Display for InterruptKind {
             InterruptKind::Intx => "intx",
             InterruptKind::Msi => "msi",
             InterruptKind::Msix => "msix",
+            InterruptKind::Line => "line",
         })
     }
 }

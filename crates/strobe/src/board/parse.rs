@@ -21,6 +21,8 @@ const TEXT_MAX: usize = 79;
 pub(super) const UNIT_MAX: usize = 15;
 /// Longest name of a UIO device or of one of its maps, in bytes.
 const UIO_NAME_MAX: usize = 79;
+/// The driver puts it into a path.
+const PLATFORM_NAME_MAX: usize = 48;
 /// Channels, and outputs, each.
 const VALUES_MAX: usize = 1024;
 const EVENTS_MAX: usize = 32;
@@ -69,11 +71,14 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         }
     };
 
-    let mut is_uio = false;
+    let (mut is_uio, mut is_platform) = (false, false);
     let matched = root.table("match").map(|table| {
         is_uio = table.has("uio") && !table.has("pci");
+        is_platform = table.has("platform") && !table.has("pci") && !is_uio;
         if is_uio {
             uio(table)
+        } else if is_platform {
+            platform(table)
         } else {
             hardware(table)
         }
@@ -82,7 +87,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         if is_uio {
             table.fault("a UIO device has one interrupt, which its driver has set up; leave [interrupt] out");
         }
-        interrupt(table)
+        interrupt(table, is_platform)
     });
     let blocks = if is_uio {
         no_bars(&mut root);
@@ -198,6 +203,24 @@ fn uio(mut table: Table<'_>) -> Option<Hardware> {
     })
 }
 
+/// A platform device by its name, which becomes a part of a file's name.
+fn platform(mut table: Table<'_>) -> Option<Hardware> {
+    let named = table.string("platform").and_then(|(name, at)| {
+        let fits = (1..=PLATFORM_NAME_MAX).contains(&name.len());
+        let fit = |c: char| c.is_ascii_alphanumeric() || ",._-".contains(c);
+        if !fits || !name.chars().all(fit) {
+            table.fault_at(&at, format!(
+                "`platform` is \"{}\"; write a compatible, an ACPI hardware id or a device's name, of 1 to \
+                 {PLATFORM_NAME_MAX} letters, digits, `,`, `.`, `_` and `-`",
+                name.escape_debug()));
+            return None;
+        }
+        Some(name.to_owned())
+    });
+    table.finish();
+    Some(Hardware::Platform { name: named? })
+}
+
 /// A word that can stand in one line of sysfs, as its reader sees it; anything else is noted.
 fn line(table: &Table<'_>, key: &str, word: &str, at: &Range<usize>) -> Option<String> {
     let fits = (1..=UIO_NAME_MAX).contains(&word.len());
@@ -210,6 +233,12 @@ fn line(table: &Table<'_>, key: &str, word: &str, at: &Range<usize>) -> Option<S
 }
 
 fn hardware(mut table: Table<'_>) -> Option<Hardware> {
+    if table.has("platform") {
+        table.string("platform");
+        table.fault(
+            "`platform` and another key name two devices; keep one of `pci`, `platform` and `uio`",
+        );
+    }
     if table.has("uio") {
         for key in ["uio", "version"] {
             table.string(key);
@@ -258,14 +287,19 @@ fn hardware(mut table: Table<'_>) -> Option<Hardware> {
     }
 }
 
-fn interrupt(mut table: Table<'_>) -> Interrupt {
-    let kinds = [
+fn interrupt(mut table: Table<'_>, is_platform: bool) -> Interrupt {
+    let of_pci = [
         ("intx", InterruptKind::Intx),
         ("msi", InterruptKind::Msi),
         ("msix", InterruptKind::Msix),
     ];
-    let kind = table.choice("kind", &kinds);
-    table.missing("kind", "kind = \"intx\", \"msi\" or \"msix\"");
+    let of_platform = [("line", InterruptKind::Line)];
+    let (kinds, remedy) = match is_platform {
+        true => (&of_platform[..], "kind = \"line\""),
+        false => (&of_pci[..], "kind = \"intx\", \"msi\" or \"msix\""),
+    };
+    let kind = table.choice("kind", kinds);
+    table.missing("kind", remedy);
     let vectors = table.integer("vectors", 1..=VECTORS_MAX);
     if let (Some(InterruptKind::Intx), Some((vectors @ 2.., at))) = (kind, &vectors) {
         table.fault_at(at, format!("intx has one vector, not {vectors}; leave `vectors` out, or use \"msi\" or \"msix\""));

@@ -80,7 +80,8 @@ impl Cards {
     /// their numbers.
     fn cards(&self) -> Vec<Card<'_>> {
         let places = match &self.board.hardware {
-            Hardware::Files => Vec::new(),
+            // A platform device's memory is its driver's: the kernel engine has it, or UIO under another name.
+            Hardware::Files | Hardware::Platform { .. } => Vec::new(),
             Hardware::Pci {
                 vendor,
                 device,

@@ -31,17 +31,17 @@ static void fail_channel(struct strobe_run *run, const struct strobe_action *act
 /**
  * strobe_all_ones() - a plain register has read as all ones.
  * @run: the run.
- * @action: the step.
- * @value: where that was stored; 0 if the card is gone.
+ * @next: the step after it: all that the common way still has.
+ * @value: place of the next word; that of the step becomes 0 if the card is gone.
  *
  * Context: hard; the caller is the only producer.
  */
-void strobe_all_ones(struct strobe_run *run, const struct strobe_action *action, u64 *value)
+void strobe_all_ones(struct strobe_run *run, const struct strobe_action *next, u64 *value)
 {
-	if (!check_presence(run, action))
+	if (!check_presence(run, next - 1))
 		return;
-	fail_channel(run, action);
-	WRITE_ONCE(*value, 0);
+	fail_channel(run, next - 1);
+	WRITE_ONCE(value[-1], 0);
 }
 
 /**
@@ -143,7 +143,7 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
 		if (!action->plain)
 			value += other_step(run, action, value, now, due);
 		else if (unlikely(strobe_plain_step(action, value++)))
-			strobe_all_ones(run, action, value - 1);
+			strobe_all_ones(run, action + 1, value);
 	}
 }
 

@@ -52,7 +52,7 @@
 void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
 			u64 now, u64 due);
 void strobe_finish(struct strobe_run *run, u64 time);
-void strobe_all_ones(struct strobe_run *run, const struct strobe_action *action, u64 *value);
+void strobe_all_ones(struct strobe_run *run, const struct strobe_action *next, u64 *value);
 void strobe_special_row(struct strobe_run *run, u64 now, u64 due);
 u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
@@ -82,9 +82,9 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64
 {
 	const struct strobe_action *action = run->actions;
 
-	for (; likely(action->plain); action++, value++) {
-		if (unlikely(strobe_plain_step(action, value))) {
-			strobe_all_ones(run, action++, value++);
+	while (likely(action->plain)) {
+		if (unlikely(strobe_plain_step(action++, value++))) {
+			strobe_all_ones(run, action, value);
 			break;
 		}
 	}

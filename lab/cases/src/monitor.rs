@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use serde_json::{json, Value};
@@ -184,6 +185,8 @@ impl Slot {
         self.plug(monitor);
         let mut address = None;
         until("the card to come", || {
+            // On a slow kernel looking takes longer than what is looked for.
+            thread::sleep(Duration::from_millis(10));
             let Some(card) = self.card() else {
                 return false;
             };

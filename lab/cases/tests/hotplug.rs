@@ -269,16 +269,16 @@ fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
     let (sampling, heard, raising) = sum.phase("start in the kernel", || {
         let run = |plan: &Plan, readers| Watched::new(machine.engine.run(plan), readers);
         (
-            run(&plan(&timer(5000), &[&of("id"), "edu.id"]), 2),
+            run(&plan(&timer(1000), &[&of("id"), "edu.id"]), 2),
             run(&plan(&of("irq"), &[&of("id"), &of("irq_status")]), 1),
-            run(&writing(&timer(2000), of("raise"), 1), 1),
+            run(&writing(&timer(500), of("raise"), 1), 1),
         )
     });
     let of = |what: &str| format!("{}.{what}", card.name);
     let (looking, listening) = sum.phase("start in user space", || {
         let run = |plan: &Plan, readers| Watched::new(machine.user(plan), readers);
         (
-            run(&plan(&timer(1000), &[&of("id")]), 2),
+            run(&plan(&timer(500), &[&of("id")]), 2),
             run(&plan(&of("irq"), &[&of("id")]), 1),
         )
     });
@@ -416,7 +416,7 @@ fn a_card_that_is_pulled_by_surprise_ends_the_runs_that_read_it_and_the_others_w
         (run, of_card, format!("{event} {channels:?}"))
     });
     let heard = Watched::new(machine.engine.run(&plan(&of("irq"), &[&of("id")])), 1);
-    let raising = writing(&timer(2000), of("raise"), 1);
+    let raising = writing(&timer(500), of("raise"), 1);
     let raising = Watched::new(machine.engine.run(&raising), 1);
     heard.until_rows(5);
     let listening = Watched::new(machine.user(&plan(&of_uio("irq"), &[&of_uio("id")])), 1);

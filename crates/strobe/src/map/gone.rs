@@ -6,7 +6,7 @@
 
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::sync::Once;
 
 /// Regions of this process at once.
@@ -14,21 +14,38 @@ const REGIONS_MAX: usize = 256;
 
 /// A place for the bounds of a region. The handler looks through all of them.
 struct Slot {
-    /// Address of the first byte; 0: free, 1: being filled. Written by who maps and unmaps.
-    start: AtomicUsize,
-    /// Address behind the last byte. Written while `start` is 1.
-    end: AtomicUsize,
-    /// Set by the handler.
+    /// The bounds, in one word: while the handler looks, other threads map and unmap, and it must not take the begin
+    /// of one region with the end of another. 0: free. Written by who maps and unmaps.
+    bounds: AtomicU64,
+    /// Set by the handler, on behalf of who accesses the region; cleared by who unmaps it.
     gone: AtomicBool,
 }
 
 static SLOTS: [Slot; REGIONS_MAX] = [const {
     Slot {
-        start: AtomicUsize::new(0),
-        end: AtomicUsize::new(0),
+        bounds: AtomicU64::new(0),
         gone: AtomicBool::new(false),
     }
 }; REGIONS_MAX];
+
+/// Mappings begin and end at multiples of it, whatever the size of a page.
+const UNIT: usize = 4096;
+/// Bits of the word that say how many units a region has; the others say where it begins.
+const LENGTH_BITS: u32 = 28;
+
+/// The word for a region; `None` if it is too large.
+fn bounds(start: usize, bytes: usize) -> Option<u64> {
+    let (first, units) = (start / UNIT, bytes.div_ceil(UNIT));
+    let fits = units >> LENGTH_BITS == 0 && first >> (64 - LENGTH_BITS) == 0;
+    fits.then(|| (first as u64) << LENGTH_BITS | units as u64)
+}
+
+/// Whether the address lies in a region.
+fn holds(bounds: u64, address: usize) -> bool {
+    let first = bounds >> LENGTH_BITS;
+    let units = bounds & ((1 << LENGTH_BITS) - 1);
+    (first..first + units).contains(&((address / UNIT) as u64))
+}
 
 /// What was done about SIGBUS before us; a leaked box, set once before the handler is.
 static BEFORE: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
@@ -42,17 +59,14 @@ impl Watch {
     pub(super) fn new(start: usize, bytes: usize) -> Option<Watch> {
         static HANDLER: Once = Once::new();
         HANDLER.call_once(install);
-        let free = |slot: &Slot| {
+        let bounds = bounds(start, bytes)?;
+        // Acquire, with the Release of who had the place before: `gone` is cleared.
+        let take = |slot: &Slot| {
             let (order, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
-            slot.start.compare_exchange(0, 1, order, relaxed).is_ok()
+            let free = slot.bounds.compare_exchange(0, bounds, order, relaxed);
+            free.is_ok()
         };
-        let index = SLOTS.iter().position(free)?;
-        let slot = &SLOTS[index];
-        slot.gone.store(false, Ordering::Relaxed);
-        slot.end.store(start + bytes, Ordering::Relaxed);
-        // Release, with the handler's Acquire: who sees the start sees the end.
-        slot.start.store(start, Ordering::Release);
-        Some(Watch(index))
+        SLOTS.iter().position(take).map(Watch)
     }
 
     /// Whether an access found nothing there.
@@ -64,7 +78,9 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        SLOTS[self.0].start.store(0, Ordering::Release);
+        let slot = &SLOTS[self.0];
+        slot.gone.store(false, Ordering::Relaxed);
+        slot.bounds.store(0, Ordering::Release);
     }
 }
 
@@ -126,10 +142,7 @@ type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_voi
 
 /// Puts a page of all ones where nothing is any more; false if this is no address of ours.
 fn replace(address: usize) -> bool {
-    let of = |slot: &&Slot| {
-        let start = slot.start.load(Ordering::Acquire);
-        start > 1 && start <= address && address < slot.end.load(Ordering::Relaxed)
-    };
+    let of = |slot: &&Slot| holds(slot.bounds.load(Ordering::Relaxed), address);
     let Some(slot) = SLOTS.iter().find(of) else {
         return false;
     };
@@ -179,6 +192,36 @@ mod tests {
         assert_eq!((there.read(), region.is_gone()), (0xffff_ffff, true));
         there.write(1);
         assert_eq!((here.read(), other.is_gone()), (0x0707_0707, false));
+    }
+
+    #[test]
+    fn a_region_is_where_it_begins_and_ends_and_nowhere_else() {
+        use super::{bounds, holds};
+        let start = 0x7fff_1234_5000;
+        let region = bounds(start, 0x1001).expect("a region");
+        for (address, inside) in [
+            (start - 1, false),
+            (start, true),
+            (start + 0x1fff, true),
+            (start + 0x2000, false),
+            (0, false),
+        ] {
+            assert_eq!(holds(region, address), inside, "0x{address:x}");
+        }
+        assert!(!holds(0, 0), "a free place holds nothing");
+        assert_eq!(bounds(start, 1 << 40), None, "too large");
+        assert!(bounds(start, (1 << 40) - super::UNIT).is_some());
+    }
+
+    #[test]
+    fn a_region_that_has_gone_leaves_nothing_to_the_next_in_its_place() {
+        for _ in 0..2 * super::REGIONS_MAX {
+            let (file, region) = watched();
+            let register = region.register(4096, 4).expect("a register");
+            assert_eq!((register.read(), region.is_gone()), (0x0707_0707, false));
+            file.set_len(4096).expect("to cut");
+            assert_eq!((register.read(), region.is_gone()), (0xffff_ffff, true));
+        }
     }
 
     /// Whether this is the child of that test; else how the child has ended.

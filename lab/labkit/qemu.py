@@ -105,8 +105,14 @@ def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: 
 
 
 def preload(words: list[str]) -> list[str]:
-    """What has QEMU know the lab's own cards, if they are asked for: they are loaded by env into QEMU, and nothing else."""
-    return ["env", f"LD_PRELOAD={cards.library()}"] if cards.wanted(words) else []
+    """What has QEMU know the lab's own cards, if they are asked for: env loads them into QEMU, and into nothing else."""
+    named, monitor = cards.wanted(words)
+    try:
+        return ["env", f"LD_PRELOAD={cards.library()}"] if named or monitor else []
+    except LabError:
+        if named:
+            raise
+        return []
 
 
 def pass_on(source: BinaryIO, target: BinaryIO) -> None:

@@ -77,9 +77,7 @@ def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
     for plugin in machine.plugins:
         words += ["-plugin", plugin]
     words += machine.qemu
-    if cards.wanted(words):
-        # By env into QEMU, and into nothing else.
-        words = ["env", f"LD_PRELOAD={cards.library()}", *words]
+    words = [*preload(words), *words]
     if machine.icount is not None:
         # QEMU's threads take turns, thousands of times a second. Who is woken shall wait for who wakes, else the host
         # switches between them twice as often as they need it.
@@ -132,6 +130,17 @@ def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: 
     if guest.returncode:
         said = (work / "qemu").read_text(errors="replace").strip()
         raise LabError(f"QEMU failed with status {guest.returncode}: {said}", 71)
+
+
+def preload(words: list[str]) -> list[str]:
+    """What has QEMU know the lab's own cards, if they are asked for: env loads them into QEMU, and into nothing else."""
+    named, monitor = cards.wanted(words)
+    try:
+        return ["env", f"LD_PRELOAD={cards.library()}"] if named or monitor else []
+    except LabError:
+        if named:
+            raise
+        return []
 
 
 def pass_on(source: BinaryIO, target: BinaryIO) -> None:

@@ -61,6 +61,7 @@ fn a_scan_has_what_was_there_at_the_end_of_count(engine: &impl Engine) {
         ("encoder.resolution", 0),
         ("encoder.speed", SPEED as u32 as u64),
         ("encoder.position", 1000),
+        ("encoder.clear", 3),
         ("adc.clear", 3),
         ("adc.delay", 2000),
     ];

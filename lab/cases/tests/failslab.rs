@@ -60,11 +60,10 @@ impl Allocations {
         mut call: impl FnMut() -> Result<T, i32>,
     ) -> (usize, T) {
         let mut before = (census(control), directories());
-        let mut failed = 0;
         for nth in 1..MANY {
             let (answer, has_failed) = self.fail(nth, &mut call);
             match answer {
-                Ok(good) if !has_failed => return (failed, good),
+                Ok(good) if !has_failed => return (nth - 1, good),
                 // What the kernel can do without, or finds elsewhere.
                 Ok(good) => {
                     drop(good);
@@ -75,7 +74,6 @@ impl Allocations {
                     assert_eq!(errno, ENOMEM, "{what}: allocation {nth}");
                 }
             }
-            failed += 1;
             let now = (census(control), directories());
             assert_eq!(now, before, "{what}: allocation {nth} has left something");
         }

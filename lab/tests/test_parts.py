@@ -104,6 +104,13 @@ class Kernels(InTemporaryDirectory):
         self.assertIn("-cpu max,la57=off -smp 2 -m 2048 ", words("debug"))
         self.assertIn("hung_task_timeout_secs=480 ", words("kcsan"))
 
+    def test_only_a_deterministic_guest_is_a_batch_job_of_the_host(self) -> None:
+        (self.path / "lib/modules/6.12").mkdir(parents=True)
+        stock = kernel.Kernel("amd64", self.path)
+        timed = qemu.command(qemu.Machine(cpus=1, icount=0), stock, self.path)
+        self.assertEqual(timed[:4], ["chrt", "--batch", "0", qemu.PROGRAM])
+        self.assertEqual(qemu.command(qemu.Machine(), stock, self.path)[0], qemu.PROGRAM)
+
     def test_versions_compare_as_numbers(self) -> None:
         self.assertGreater(kernel.version("6.12.117-1~deb12u1"), kernel.version("6.1.170-3"))
 

@@ -3,7 +3,8 @@
 //! arguments have the structure of right ones; each part is wrong now and then. Every answer must be one that the header
 //! knows, nothing may work that the header forbids, every account must be whole, and at the end nothing is left.
 //!
-//! `lab/run --kernel debug --append 'FUZZ_CALLS=1000000 FUZZ_SEED=7' --timeout 3000 -- case-fuzz --nocapture`
+//! More of it, with a seed: the modules below, and
+//! `lab/run --kernel debug --append 'FUZZ_CALLS=1000000 FUZZ_SEED=7' --timeout 3000 ... -- case-fuzz --nocapture`
 // lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
 
 use std::collections::BTreeMap;
@@ -24,6 +25,9 @@ use strobe_cases::raw::*;
 use strobe_cases::thermometer::Thermometer;
 
 const THREADS: u64 = 3;
+/// Seeds, one a line; the file says why each is there.
+const KEPT: &str = include_str!("fuzz/seeds");
+const CALLS_OF_KEPT: u64 = 2000;
 /// Things of a kind that one thread holds at most.
 const HELD: usize = 12;
 
@@ -542,13 +546,11 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-#[test]
-fn whatever_is_called_the_answer_is_in_the_contract_and_nothing_is_left() {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("after 1970");
-    let seed = number("FUZZ_SEED").unwrap_or(now.as_nanos() as u64);
-    let calls = number("FUZZ_CALLS").unwrap_or(20_000);
+/// How often each call has given each answer, and how often the simulator was unplugged.
+type Met = (BTreeMap<(&'static str, i32), u64>, u64);
+
+/// So many calls, and nothing is left of them.
+fn fuzz(seed: u64, calls: u64) -> Met {
     println!("FUZZ_SEED={seed} FUZZ_CALLS={calls}");
     let control = control();
     let before = census(&control);
@@ -584,11 +586,6 @@ fn whatever_is_called_the_answer_is_in_the_contract_and_nothing_is_left() {
         unplugs = trouble.join().expect("the simulator obeys");
     });
     println!("{unplugs} unplugs; answers: {met:?}");
-    // The fuzzer reaches what it is about.
-    for call in ["CREATE", "CONTROL", "READER", "ARM", "read", "mmap", "LIST"] {
-        assert!(met.contains_key(&(call, 0)), "{call} has never worked");
-    }
-    assert!(unplugs > 0, "the simulator has never gone");
     until("all is as it was", || {
         let now = Census {
             generation: before.generation,
@@ -602,4 +599,32 @@ fn whatever_is_called_the_answer_is_in_the_contract_and_nothing_is_left() {
         };
         now == want && entries.len() == before.entries.len()
     });
+    (met, unplugs)
+}
+
+/// The fuzzer reaches what it is about.
+fn has_reached_all(met: &Met) {
+    for call in ["CREATE", "CONTROL", "READER", "ARM", "read", "mmap", "LIST"] {
+        assert!(met.0.contains_key(&(call, 0)), "{call} has never worked");
+    }
+}
+
+#[test]
+fn whatever_is_called_the_answer_is_in_the_contract_and_nothing_is_left() {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970");
+    let seed = number("FUZZ_SEED").unwrap_or(now.as_nanos() as u64);
+    let met = fuzz(seed, number("FUZZ_CALLS").unwrap_or(20_000));
+    has_reached_all(&met);
+    assert!(met.1 > 0, "the simulator has never gone");
+}
+
+#[test]
+fn the_seeds_that_are_kept_find_nothing() {
+    let lines = KEPT.lines().filter(|line| !line.starts_with('#'));
+    for line in lines {
+        let seed = line.parse().expect("a number");
+        has_reached_all(&fuzz(seed, CALLS_OF_KEPT));
+    }
 }

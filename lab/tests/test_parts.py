@@ -111,6 +111,17 @@ class Kernels(InTemporaryDirectory):
         self.assertEqual(timed[:4], ["chrt", "--batch", "0", qemu.PROGRAM])
         self.assertEqual(qemu.command(qemu.Machine(), stock, self.path)[0], qemu.PROGRAM)
 
+    def test_only_a_guest_with_the_monitor_can_reach_it_and_has_slots(self) -> None:
+        (self.path / "rt/lib/modules/6.12").mkdir(parents=True)
+
+        def words(machine: qemu.Machine) -> str:
+            return " ".join(qemu.command(machine, kernel.Kernel("rt", self.path / "rt"), self.path))
+        self.assertNotIn("mode=control", words(qemu.Machine()))
+        self.assertNotIn("pcie-root-port", words(qemu.Machine()))
+        self.assertIn("virtserialport,chardev=monitor,name=lab.monitor", words(qemu.Machine(monitor=True)))
+        self.assertEqual(words(qemu.Machine(monitor=True)).count("pcie-root-port"), len(qemu.SLOTS))
+        self.assertEqual((self.path / "void").read_bytes(), b"\xff" * qemu.VOID)
+
     def test_versions_compare_as_numbers(self) -> None:
         self.assertGreater(kernel.version("6.12.117-1~deb12u1"), kernel.version("6.1.170-3"))
 

@@ -37,7 +37,7 @@ const LENGTH_BITS: u32 = 28;
 fn bounds(start: usize, bytes: usize) -> Option<u64> {
     let (first, units) = (start / UNIT, bytes.div_ceil(UNIT));
     let fits = units >> LENGTH_BITS == 0 && first >> (64 - LENGTH_BITS) == 0;
-    fits.then(|| (first as u64) << LENGTH_BITS | units as u64)
+    fits.then_some((first as u64) << LENGTH_BITS | units as u64)
 }
 
 /// Whether the address lies in a region.

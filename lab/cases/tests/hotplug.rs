@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -502,9 +502,13 @@ fn all_ones_that_a_card_says_which_is_there_are_a_value() {
 }
 
 /// Starts the program, lets it wait for what is not there, and answers what it has written in the end.
-fn recorded_after(words: &[&str], missing: &str, plugs: impl FnOnce()) -> serde_json::Value {
+fn recorded_after(
+    words: &[&str],
+    missing: &str,
+    plugs: impl FnOnce(&mut Child),
+) -> serde_json::Value {
     let said = "/tmp/hotplug.said";
-    let child = Command::new("strobe")
+    let mut child = Command::new("strobe")
         .arg("record")
         .args(words)
         .args([
@@ -524,7 +528,7 @@ fn recorded_after(words: &[&str], missing: &str, plugs: impl FnOnce()) -> serde_
         fs::read_to_string(said)
             .is_ok_and(|text| text.contains("waiting: ") && text.contains(missing))
     });
-    plugs();
+    plugs(&mut child);
     let done = child.wait_with_output().expect("its end");
     let said = fs::read_to_string(said).expect("what it said");
     assert!(done.status.success(), "{said}{done:?}");
@@ -548,7 +552,7 @@ fn the_program_waits_for_a_card_that_is_plugged_in_later_and_records_it() {
         "--read",
         "edu3.id",
     ];
-    let account = recorded_after(&words, "edu3", || {
+    let account = recorded_after(&words, "edu3", |_| {
         assert_eq!(machine.plug(&SLOTS[0]), "edu3");
     });
     assert_eq!(
@@ -561,15 +565,13 @@ fn the_program_waits_for_a_card_that_is_plugged_in_later_and_records_it() {
     let words = [
         "--engine", "user", "--board", INTX, "--event", "edu3.irq", "--read", "edu3.id",
     ];
-    let account = recorded_after(&words, "edu3", || {
+    let account = recorded_after(&words, "edu3", |program| {
         let card = machine.plug_for_uio(&SLOTS[0]);
-        let rows = || fs::read_to_string("/tmp/hotplug.csv").map_or(0, |text| text.len());
-        // Until all rows are there; an interrupt that comes before the run is none of its.
-        let begun = Instant::now();
-        while rows() == 0 || begun.elapsed() < Duration::from_millis(500) {
+        // An interrupt that comes before the run is none of its.
+        until("100 rows", || {
             card.raise();
-            std::thread::sleep(Duration::from_millis(2));
-        }
+            program.try_wait().expect("to look").is_some()
+        });
     });
     assert_eq!(account["rows"], 100, "{account}");
     assert_eq!(account["end"], "complete", "{account}");

@@ -11,7 +11,7 @@ use strobe::engine::kernel::Run;
 use strobe::engine::{Error, Source};
 use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
-use strobe_cases::machine::Sim;
+use strobe_cases::machine::{slowness, Sim};
 use strobe_cases::{plan, Engine, Kernel, Pace};
 use strobe_ring::{Missed, Snapshot, State};
 
@@ -93,7 +93,7 @@ fn each_software_trigger_waits_for_the_thread() {
 #[test]
 fn a_row_is_there_when_its_last_value_has_arrived_and_not_before() {
     let sim = Sim::well();
-    sim.set("sim_async_ns", 300_000_000);
+    sim.set("sim_async_ns", 300_000_000 * slowness());
     let run = create("soft", None, &["sim.counter", "sim.async", "sim.latch"]);
     let (mut reader, mut account) = begin(&run);
     run.start().expect("to start");
@@ -432,7 +432,8 @@ fn nothing_is_missed_after_the_last_row() {
 #[test]
 fn a_value_that_comes_after_its_row_was_given_up_is_refused() {
     let sim = Sim::well();
-    sim.set("sim_async_ns", 100_000_000);
+    // So long that the pause comes first on a slow machine, too.
+    sim.set("sim_async_ns", 300_000_000 * slowness());
     let run = create("soft", None, &["sim.counter", "sim.async"]);
     let (mut reader, mut account) = begin(&run);
     run.start().expect("to start");

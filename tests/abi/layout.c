@@ -166,7 +166,8 @@ AT(strobe_board_header, writes, 0x28);
 AT(strobe_board_header, vectors, 0x2a);
 AT(strobe_board_header, setup_first, 0x2c);
 AT(strobe_board_header, setup_count, 0x2e);
-AT(strobe_board_header, reserved, 0x30);
+AT(strobe_board_header, platform, 0x30);
+AT(strobe_board_header, reserved, 0x34);
 AT(strobe_board_header, name, 0x38);
 AT(strobe_board_header, text, 0x58);
 

@@ -8,6 +8,12 @@
 
 #include "internal.h"
 
+/* A register on a bus: where no card is, it reads as all ones. */
+static inline bool strobe_is_on_bus(u8 access)
+{
+	return access >= STROBE_ACCESS_MMIO8 && access <= STROBE_ACCESS_IO32;
+}
+
 static __always_inline u64 strobe_cut_field(const struct strobe_action *action, u64 raw)
 {
 	if (!action->field)

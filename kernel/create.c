@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "access.h"
 #include "budget.h"
 #include "internal.h"
 #include "trace.h"
@@ -90,7 +91,10 @@ static int fail_step(struct strobe_create *c, u32 step, enum strobe_why why, int
 	return error;
 }
 
-/* Whether one of the first @count steps reads @channel: a run uses it but once. */
+/*
+ * Whether one of the first @count steps reads @channel: a run uses it but once.
+ * Of class ASYNC each step does, for all of a row may be under way at once.
+ */
 static bool is_used(const struct strobe_run *run, u32 count, const struct strobe_channel *channel)
 {
 	while (count--)
@@ -123,7 +127,8 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 	}
 	action->plain = action->access == STROBE_ACCESS_MMIO32 && !action->field;
 	action->column = run->channels;
-	run->targets[i].is_used = is_used(run, i, channel);
+	run->targets[i].is_used = channel->cost_class != STROBE_CLASS_ASYNC &&
+				  is_used(run, i, channel);
 	run->targets[i].channel = channel;
 	strobe_describe_channel(&run->steps[i], channel);
 	run->steps[i].flags = 0;
@@ -179,7 +184,7 @@ static bool is_read_later(const struct strobe_run *run, u32 i, u32 count)
 		const struct strobe_channel *other = run->targets[count].channel;
 
 		if (other && other->device == device &&
-		    run->actions[count].access != STROBE_ACCESS_CALL)
+		    strobe_is_on_bus(run->actions[count].access))
 			return true;
 	}
 	return false;
@@ -192,7 +197,7 @@ static void mark_last(struct strobe_run *run, u32 count)
 		struct strobe_channel *channel = run->targets[i].channel;
 		struct strobe_action *action = &run->actions[i];
 
-		if (!channel || !channel->device->is_there || action->access == STROBE_ACCESS_CALL)
+		if (!channel || !channel->device->is_there || !strobe_is_on_bus(action->access))
 			continue;
 		action->last = run->is_slow || !is_read_later(run, i, count);
 		action->plain_last = action->last && action->plain;

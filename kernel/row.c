@@ -37,7 +37,8 @@ static void fail_before(struct strobe_run *run, const struct strobe_action *last
 	for (action = run->actions; action < last; action++) {
 		u64 *value = &values[action->column];
 
-		if (action->write || device_of(run, action) != device_of(run, last) ||
+		if (action->write || !strobe_is_on_bus(action->access) ||
+		    device_of(run, action) != device_of(run, last) ||
 		    READ_ONCE(*value) != strobe_cut_field(action, action->value))
 			continue;
 		WRITE_ONCE(*value, 0);

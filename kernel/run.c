@@ -375,6 +375,15 @@ static void run_done(struct work_struct *work)
 	end_run(run, STROBE_DONE, 0);
 }
 
+/* The last row may have come while the producer was being silenced. */
+static bool end_if_final(struct strobe_run *run)
+{
+	if (run->state == STROBE_RUNNING)
+		return false;
+	end_run(run, STROBE_DONE, 0);
+	return true;
+}
+
 static int start_run(struct strobe_run *run)
 {
 	struct strobe_ring_header *header = run->header;
@@ -398,6 +407,8 @@ static int start_run(struct strobe_run *run)
 	smp_store_release(&header->state, STROBE_RUNNING);
 	trace_strobe_start(run->id, run->start_time);
 	ret = attach(run, false);
+	if (ret && end_if_final(run))
+		return -ESHUTDOWN;
 	if (ret) {
 		WRITE_ONCE(run->state, STROBE_READY);
 		run->started = 0;
@@ -414,11 +425,8 @@ static int pause_run(struct strobe_run *run)
 		return run->state == STROBE_PAUSED ? -EALREADY : -EBUSY;
 	}
 	detach(run);
-	if (run->state != STROBE_RUNNING) {
-		/* The last row came while the producer was being silenced. */
-		end_run(run, STROBE_DONE, 0);
+	if (end_if_final(run))
 		return -ESHUTDOWN;
-	}
 	WRITE_ONCE(run->state, STROBE_PAUSED);
 	/* G: after the last head so far. */
 	smp_store_release(&run->header->state, STROBE_PAUSED);
@@ -438,6 +446,8 @@ static int resume_run(struct strobe_run *run)
 	WRITE_ONCE(run->state, STROBE_RUNNING);
 	WRITE_ONCE(run->header->state, STROBE_RUNNING);
 	ret = attach(run, true);
+	if (ret && end_if_final(run))
+		return -ESHUTDOWN;
 	if (ret) {
 		WRITE_ONCE(run->state, STROBE_PAUSED);
 		WRITE_ONCE(run->header->state, STROBE_PAUSED);

@@ -121,9 +121,10 @@ static enum hrtimer_restart tick(struct hrtimer *t)
 {
 	u64 now = ktime_get_ns();	/* the stamp: first thing in the handler */
 	u64 due = ktime_to_ns(hrtimer_get_expires(t));
+	u64 growth = READ_ONCE(step);
 
-	WRITE_ONCE(total, total + step);
-	atomic64_add(step, &since);
+	WRITE_ONCE(total, total + growth);
+	atomic64_add(growth, &since);
 	strobe_event_trigger(&events[0], now, due, lost);
 	/* Points that have passed after this one are lost; the next tick says so. */
 	lost = hrtimer_forward(t, ns_to_ktime(now), TICK_NS) - 1;

@@ -422,6 +422,9 @@ void strobe_slow_settle(struct strobe_run *run)
 			slow->open = false;
 			slow->missed[STROBE_MISSED_BUSY]++;
 			count_missed(slow);
+			/* What it found of a device goes with it. */
+			run->last = run->limit;
+			run->error = 0;
 		}
 	}
 }

@@ -87,8 +87,9 @@ struct strobe_register {
 /**
  * struct strobe_channel_ops - what a channel can do. All but @read optional; of
  * class ASYNC all but @begin.
- * @prepare: a run wants to use the channel, once, however often it is in a row:
- *	set the hardware up, or refuse with an errno (-EBUSY if another run
+ * @prepare: a run wants to use the channel, once, however often it is in a row
+ *	(of class ASYNC: for each time, for all may be under way at once): set the
+ *	hardware up, or refuse with an errno (-EBUSY if another run
  *	excludes it). Process.
  * @lock: the channel is in use from now on: once for each @prepare. An errno
  *	refuses, too. Process.

@@ -269,6 +269,18 @@ fn an_asynchronous_channel_is_for_one_run_at_a_time() {
 }
 
 #[test]
+fn a_row_cannot_await_two_values_of_a_channel_that_has_one_under_way_at_a_time() {
+    let twice = plan("timer:1kHz", &["sim.async", "sim.async"]);
+    let refused = Kernel::open().0.create(&twice);
+    assert!(matches!(refused, Err(Error::Busy { .. })));
+    // Those that are read one after the other may be in a row twice.
+    let run = create("timer:200Hz", Some(5), &["sim.slow", "sim.slow"]);
+    let (account, end) = record(&run);
+    assert_eq!((end.head, end.errors), (5, 0));
+    assert!(account.column(0).lt(account.column(1)));
+}
+
+#[test]
 fn a_value_that_is_fetched_before_the_next_row_completes_the_one_before() {
     let _sim = Sim::well();
     let run = create("soft", None, &["sim.next", "sim.counter"]);

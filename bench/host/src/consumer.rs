@@ -38,7 +38,7 @@ pub fn ring(ring: i32, progress: i32, cpu: usize, step: u64) -> Result<(), Box<d
     let mut reader = RingFile::from_fd(inherited(ring, false)?.into())?.attach()?;
     let region = Region::map(&inherited(progress, true)?, 0, 4096, true)?;
     let progress = region.register(0, 8).ok_or("no progress")?;
-    let mut buffer = vec![0; BATCH * ROW_WORDS];
+    let mut buffer = vec![0; BATCH * reader.row_words()];
     rt::set_up_thread(Some(cpu), 50);
     println!("{READY}");
     let mut received = Received::default();

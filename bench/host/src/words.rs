@@ -12,6 +12,8 @@ use strobe::ring::layout::ROW_HEADER_WORDS;
 
 /// Values of a row.
 pub const CHANNELS: usize = 10;
+/// Values of a narrow one.
+pub const NARROW_CHANNELS: usize = 6;
 /// Words of a row, as they lie in the ring and go through the pipe.
 pub const ROW_WORDS: usize = ROW_HEADER_WORDS + CHANNELS;
 /// Rows of the ring.
@@ -29,11 +31,20 @@ pub fn values(row: u64) -> [u64; CHANNELS] {
     std::array::from_fn(|channel| value(row, channel))
 }
 
-/// Whether these are the values of this row.
+/// Whether these are the values of this row, or of a narrow one.
 #[inline]
 pub fn are_of(row: u64, values: &[u64]) -> bool {
+    // Of a known length the compiler makes one long step of it.
+    match values.len() {
+        CHANNELS => all_are_of::<CHANNELS>(row, values),
+        _ => all_are_of::<NARROW_CHANNELS>(row, values),
+    }
+}
+
+#[inline]
+fn all_are_of<const VALUES: usize>(row: u64, values: &[u64]) -> bool {
     let first = row.wrapping_mul(CHANNELS as u64 + 1);
-    values.len() == CHANNELS
+    values.len() == VALUES
         && values
             .iter()
             .zip(first..)

@@ -86,6 +86,27 @@ impl Memory {
         unsafe { AtomicU32::from_ptr(self.start.as_ptr().cast::<u32>().add(offset / 4)) }
     }
 
+    /// A hint that the two cache lines from this word on will be written soon: they are fetched meanwhile, from
+    /// the reader who had them last.
+    #[inline]
+    pub(crate) fn will_be_written(&self, word: usize) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if let Some(first) = self.words().get(word) {
+            // SAFETY: changes nothing that a program can see, whatever the address; a processor that does not
+            // know it takes it for a no-op.
+            unsafe {
+                std::arch::asm!(
+                    "prefetchw [{first}]",
+                    "prefetchw [{first} + 64]",
+                    first = in(reg) first,
+                    options(nostack, preserves_flags, readonly)
+                );
+            }
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let _ = word;
+    }
+
     /// Address of a 32-bit word, for a futex.
     pub(crate) fn half_address(&self, offset: usize) -> *const u32 {
         self.half(offset).as_ptr()

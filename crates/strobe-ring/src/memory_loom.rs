@@ -27,6 +27,9 @@ impl Memory {
         &self.0.words
     }
 
+    /// Nothing that the model knows of.
+    pub(crate) fn will_be_written(&self, _word: usize) {}
+
     pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
         &self.0.words[offset / 8]
     }

@@ -15,6 +15,9 @@ use std::mem::offset_of;
 
 /// Errno of a run whose producer went away without a word.
 const EPIPE: i32 = 32;
+/// So many rows ahead the place of a row is fetched: far enough that it is there in time, at the rate of a CPU that
+/// does nothing else, and near enough that it is not driven out again.
+const AHEAD: u64 = 12;
 
 /// How a run ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +142,10 @@ impl Writer {
         let start = self.geometry.slot(self.live.head);
         let (row, values) =
             words[start..start + self.geometry.row_words()].split_at(ROW_HEADER_WORDS);
+        let ahead = self.live.head.wrapping_add(AHEAD);
+        self.memory
+            .memory()
+            .will_be_written(self.geometry.slot(ahead));
         barrier::before_row(); // A
         row[ROW].store(self.live.head, Ordering::Relaxed);
         row[TRIGGER].store(self.live.triggers, Ordering::Relaxed);

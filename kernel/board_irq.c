@@ -55,6 +55,14 @@ static u64 board_pending(const struct board *board, const struct board_event *ev
 	return value & event->mask;
 }
 
+/* No messages, but levels or edges. */
+static bool board_has_lines(const struct board *board)
+{
+	u32 irq = board->blob.header->irq;
+
+	return irq == STROBE_BOARD_IRQ_INTX || irq == STROBE_BOARD_IRQ_LINE;
+}
+
 /* Hard interrupt context, on PREEMPT_RT too. */
 static irqreturn_t board_interrupt(int irq, void *data)
 {
@@ -79,8 +87,7 @@ static irqreturn_t board_interrupt(int irq, void *data)
 		 * The writes are posted. If they had not arrived when a line's
 		 * handler is done, it would be called again, for nothing.
 		 */
-		if (event->has_pending && board->blob.header->irq != STROBE_BOARD_IRQ_MSI &&
-		    board->blob.header->irq != STROBE_BOARD_IRQ_MSIX)
+		if (event->has_pending && board_has_lines(board))
 			strobe_register_read(&event->pending);
 		result = IRQ_HANDLED;
 	}

@@ -26,7 +26,6 @@
 static int board_platform_try(struct board *board, const char *name, size_t length)
 {
 	const struct firmware *firmware __free(firmware) = NULL;
-	u32 crc = crc32_le(~0U, name, length) ^ ~0U;
 	int ret;
 
 	/* It becomes a part of a path. */
@@ -41,7 +40,7 @@ static int board_platform_try(struct board *board, const char *name, size_t leng
 	ret = board_take(board, firmware);
 	if (ret)
 		return ret;
-	if (board->blob.header->platform != crc)
+	if (board->blob.header->platform != (crc32_le(~0U, name, length) ^ ~0U))
 		return board_refuse(board, "for another device than its name says");
 	return 0;
 }

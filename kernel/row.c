@@ -7,17 +7,6 @@
 #include "access.h"
 #include "row.h"
 
-/* The first one that fails is named. */
-static void fail_channel(struct strobe_run *run, const struct strobe_action *action)
-{
-	u64 column = action->column;
-
-	u32 fault = STROBE_ROW_FAULT(run->status);
-
-	if (!fault || fault > column + 1)
-		run->status = (u32)run->status | (column + 1) << 32;
-}
-
 static struct strobe_device *device_of(const struct strobe_run *run,
 				       const struct strobe_action *action)
 {
@@ -31,18 +20,17 @@ static struct strobe_device *device_of(const struct strobe_run *run,
 static void fail_before(struct strobe_run *run, const struct strobe_action *last)
 {
 	u64 *row = run->slots + (run->head & run->mask) * run->stride;
-	u64 *values = row + sizeof(struct strobe_row) / sizeof(*row);
 	const struct strobe_action *action;
 
 	for (action = run->actions; action < last; action++) {
-		u64 *value = &values[action->column];
+		u64 *value = &row[4 + action->column];
 
 		if (action->write || !strobe_is_on_bus(action->access) ||
 		    device_of(run, action) != device_of(run, last) ||
 		    READ_ONCE(*value) != strobe_cut_field(action, action->value))
 			continue;
 		WRITE_ONCE(*value, 0);
-		fail_channel(run, action);
+		run->status = strobe_with_fault(run->status, action->column);
 	}
 }
 
@@ -77,7 +65,7 @@ void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action
 {
 	if (!check_presence(run, action))
 		return;
-	fail_channel(run, action);
+	run->status = strobe_with_fault(run->status, action->column);
 	WRITE_ONCE(*value, 0);
 }
 
@@ -157,7 +145,7 @@ static u32 other_step(struct strobe_run *run, const struct strobe_action *action
 	}
 	if (unlikely(strobe_read_step(run, action, now, due, &word))) {
 		word = 0;
-		fail_channel(run, action);
+		run->status = strobe_with_fault(run->status, action->column);
 	}
 	WRITE_ONCE(*value, word);
 	return 1;

@@ -60,6 +60,14 @@ int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 void strobe_write_step(const struct strobe_action *action);
 void strobe_count_missed(struct strobe_run *run, enum strobe_missed cause, u64 count);
 
+/* The status of a row of which this channel failed, too: the first one in the row is named. */
+static inline u64 strobe_with_fault(u64 status, u16 column)
+{
+	u32 fault = STROBE_ROW_FAULT(status);
+
+	return fault && fault <= column ? status : (u32)status | (u64)(column + 1) << 32;
+}
+
 /* slow.c: runs whose channels are not ready at once. */
 void strobe_slow_row(struct strobe_run *run, u64 now, u64 due);
 void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);

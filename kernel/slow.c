@@ -74,18 +74,10 @@ struct strobe_slow {
 
 /* ---- the open row; under slow->lock ---- */
 
-static void fail(struct strobe_slow *slow, u16 column)
-{
-	u32 fault = STROBE_ROW_FAULT(slow->status);
-
-	if (!fault || column + 1 < fault)
-		slow->status = (u32)slow->status | (u64)(column + 1) << 32;
-}
-
 static void store(struct strobe_slow *slow, u16 column, u64 value, int error)
 {
 	if (error)
-		fail(slow, column);
+		slow->status = strobe_with_fault(slow->status, column);
 	WRITE_ONCE(slow->row[4 + column], error ? 0 : value);
 }
 

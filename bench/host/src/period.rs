@@ -147,12 +147,12 @@ fn bare(rate: u64, points: u64, cpu: usize) -> Result<Turn, Box<dyn Error>> {
 fn engine(rate: u64, points: u64, cpu: usize, wait: WaitMode) -> Result<Turn, Box<dyn Error>> {
     let settings = Settings {
         wait,
-        priority: Some(PRIORITY),
         cpu: Some(cpu),
     };
     let event: EventSpec = format!("timer:{rate}Hz").parse()?;
     let mut plan = Plan::new(event);
     (plan.ring, plan.limit) = (Some(points), Some(points));
+    plan.priority = Some(PRIORITY);
     let run = User::new(settings).create(&plan)?;
     let mut reader = run.reader()?;
     run.start()?;

@@ -52,9 +52,9 @@ impl Measurement {
             .map(|word| Step::Read(format!("bench.word{word}")))
             .collect();
         (plan.ring, plan.limit) = (Some(RING_ROWS), Some(rows));
+        plan.priority = Some(50);
         let settings = Settings {
             wait: WaitMode::Spin,
-            priority: Some(50),
             cpu: Some(from),
         };
         let engine = User::new(settings).with(Arc::new(Words(memory)));

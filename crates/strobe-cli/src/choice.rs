@@ -33,6 +33,22 @@ pub enum WaitChoice {
     Spin,
 }
 
+/// The options that choose an engine.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Who makes the rows
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    engine: EngineChoice,
+
+    /// How the user engine waits for the event
+    #[arg(long, value_name = "HOW")]
+    wait: Option<WaitChoice>,
+
+    /// Board file for the user engine
+    #[arg(long, value_name = "FILE")]
+    board: Option<PathBuf>,
+}
+
 /// Why there is no engine for a run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -73,15 +89,11 @@ pub enum Chosen {
     User(User),
 }
 
-impl Chosen {
+impl Args {
     /// The engine that was asked for, or the one that can do this.
-    pub fn new(
-        engine: EngineChoice,
-        wait: Option<WaitChoice>,
-        board: Option<&Path>,
-        plan: &Plan,
-    ) -> Result<Chosen, Error> {
-        match engine {
+    pub fn choose(&self, plan: &Plan) -> Result<Chosen, Error> {
+        let (wait, board) = (self.wait, self.board.as_deref());
+        match self.engine {
             EngineChoice::Kernel if wait.is_some() => Err(Error::Wait),
             EngineChoice::Kernel => {
                 if let Some(path) = board {
@@ -99,7 +111,9 @@ impl Chosen {
             EngineChoice::Auto | EngineChoice::User => user(wait, board),
         }
     }
+}
 
+impl Chosen {
     /// Makes the run.
     pub fn create(&self, plan: &Plan) -> Result<Arc<dyn Source>, Error> {
         Ok(match self {

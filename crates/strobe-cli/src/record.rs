@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 use std::io::{self, BufRead};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use strobe::record::{record, Options, Progress, Stop};
 use strobe::summary::Summary;
 use strobe::{output, record};
 
-use crate::choice::{self, Chosen, EngineChoice, WaitChoice};
+use crate::choice;
 use crate::progress::Line;
 use crate::report;
 use crate::term::{self, answer, fail, say};
@@ -46,13 +45,8 @@ pub struct Args {
     #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = setting)]
     set: Vec<Step>,
 
-    /// Who makes the rows
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
-    engine: EngineChoice,
-
-    /// How the user engine waits for the event
-    #[arg(long, value_name = "HOW")]
-    wait: Option<WaitChoice>,
+    #[command(flatten)]
+    choice: choice::Args,
 
     /// SCHED_FIFO priority of the thread that makes the rows, where one does
     #[arg(long, value_name = "1..99", value_parser = clap::value_parser!(u8).range(1..=99))]
@@ -84,10 +78,6 @@ pub struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Board file for the user engine
-    #[arg(long, value_name = "FILE")]
-    board: Option<PathBuf>,
-
     /// If a device, channel or event is not there yet, wait for it
     #[arg(long, conflicts_with = "dry_run")]
     wait_for_device: bool,
@@ -118,15 +108,11 @@ pub fn run(args: &Args) -> ExitCode {
         true => Ok(show_dry_run(
             args,
             &plan,
-            &choose(args, &plan)?.dry_run(&plan)?,
+            &args.choice.choose(&plan)?.dry_run(&plan)?,
         )),
         false => record_run(args, &plan),
     });
     result.unwrap_or_else(fail)
-}
-
-fn choose(args: &Args, plan: &Plan) -> Result<Chosen, choice::Error> {
-    Chosen::new(args.engine, args.wait, args.board.as_deref(), plan)
 }
 
 /// What is wrong with the arguments together, before anything is done.
@@ -249,7 +235,10 @@ const LOOK: Duration = Duration::from_millis(100);
 fn create(args: &Args, plan: &Plan, stop: &Stop) -> Result<Option<Arc<dyn Source>>, Error> {
     let mut said = String::new();
     loop {
-        let run = choose(args, plan).and_then(|chosen| chosen.create(plan));
+        let run = args
+            .choice
+            .choose(plan)
+            .and_then(|chosen| chosen.create(plan));
         let missing = match run {
             Err(error) if args.wait_for_device && error.may_pass() => error.to_string(),
             run => return Ok(Some(run?)),

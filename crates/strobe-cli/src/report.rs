@@ -96,18 +96,26 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
     Ok(())
 }
 
-fn figures(f: &Figures) -> String {
+/// What [`cells`] are.
+pub const HEAD: [&str; 7] = ["min", "mean", "max", "sd", "p50", "p99", "p99.9"];
+
+/// The figures, in the order of [`HEAD`].
+pub fn cells(f: &Figures) -> [String; 7] {
     let quantile = |ns: Option<i64>| ns.map_or("-".to_owned(), |ns| show_ns(ns as f64));
-    format!(
-        "min {}, mean {}, max {}, sd {}, p50 {}, p99 {}, p99.9 {}",
+    [
         show_ns(f.min as f64),
         show_ns(f.mean),
         show_ns(f.max as f64),
         show_ns(f.sd),
         quantile(f.p50),
         quantile(f.p99),
-        quantile(f.p999)
-    )
+        quantile(f.p999),
+    ]
+}
+
+fn figures(f: &Figures) -> String {
+    let named = std::iter::zip(HEAD, cells(f)).map(|(name, cell)| format!("{name} {cell}"));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 fn histogram(to: &mut String, what: &str, stats: &Stats) -> std::fmt::Result {

@@ -13,7 +13,7 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use serde_json::{json, Value};
 
 use crate::account::until;
-use crate::machine::patience;
+use crate::machine::{patience, slowness};
 
 const PORT: &str = "/run/lab/monitor";
 
@@ -186,7 +186,7 @@ impl Slot {
         let mut address = None;
         until("the card to come", || {
             // On a slow kernel looking takes longer than what is looked for.
-            thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(10 * slowness()));
             let Some(card) = self.card() else {
                 return false;
             };

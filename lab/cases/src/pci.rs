@@ -113,7 +113,11 @@ pub fn set(output: &str, value: u64) -> Step {
 
 /// Does these steps, and answers the one row that they make.
 pub fn once(engine: &impl Engine, writes: &[(&str, u64)], channels: &[&str]) -> Vec<u64> {
-    let run = engine.run(&steps("soft", None, writes, channels));
+    row(&engine.run(&steps("soft", None, writes, channels)))
+}
+
+/// Triggers a run on `soft` once, and answers the row.
+pub fn row(run: &dyn Source) -> Vec<u64> {
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
     run.trigger(1).expect("to trigger");

@@ -15,7 +15,7 @@ use strobe::engine::Source;
 use strobe::map::Region;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
-use strobe_cases::pci::{self, set, Bound};
+use strobe_cases::pci::{self, row, set, Bound};
 use strobe_cases::{plan, Pace};
 use strobe_ring::{Missed, State};
 
@@ -33,18 +33,6 @@ fn cards() -> Vec<PathBuf> {
     let paths = pci::cards(0x11e8);
     assert_eq!(paths.len(), 2);
     paths
-}
-
-/// One row of a run on `soft`.
-fn row(run: &dyn Source) -> Vec<u64> {
-    let mut reader = run.reader().expect("a reader");
-    run.start().expect("to start");
-    run.trigger(1).expect("to trigger");
-    let mut buffer = vec![0; reader.ring().row_words()];
-    let batch = reader.read(&mut buffer);
-    let row = batch.rows().next().expect("a row");
-    assert_eq!(row.status.fault(), None);
-    row.values.to_vec()
 }
 
 /// What both engines tell of a channel.

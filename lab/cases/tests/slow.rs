@@ -162,31 +162,19 @@ fn a_value_that_comes_when_another_is_awaited_is_not_taken_for_it() {
 }
 
 #[test]
-fn a_value_that_fails_is_named_in_its_row() {
-    let sim = Sim::well();
-    sim.set("sim_every", 10).set("sim_async_fault", FAILS);
-    let run = create("timer:1ms", Some(100), &["sim.counter", "sim.async"]);
-    let (account, end) = record(&run);
-    for row in &account.rows {
-        let hit = row.row > 0 && row.row % 10 == 0;
-        assert_eq!(row.status.fault(), hit.then_some(1), "{row:?}");
-        assert_eq!(row.values[1], if hit { 0 } else { row.row }, "{row:?}");
+fn a_value_that_fails_or_is_refused_at_once_is_named_in_its_row() {
+    for fault in [FAILS, REFUSED] {
+        let sim = Sim::well();
+        sim.set("sim_every", 10).set("sim_async_fault", fault);
+        let run = create("timer:1ms", Some(100), &["sim.counter", "sim.async"]);
+        let (account, end) = record(&run);
+        for row in &account.rows {
+            let hit = row.row > 0 && row.row % 10 == 0;
+            assert_eq!(row.status.fault(), hit.then_some(1), "{fault}: {row:?}");
+            assert_eq!(row.values[1], if hit { 0 } else { row.row }, "{row:?}");
+        }
+        assert_eq!(end.errors, 9);
     }
-    assert_eq!(end.errors, 9);
-}
-
-#[test]
-fn a_value_that_is_refused_at_once_is_named_in_its_row() {
-    let sim = Sim::well();
-    sim.set("sim_every", 10).set("sim_async_fault", REFUSED);
-    let run = create("timer:1ms", Some(100), &["sim.counter", "sim.async"]);
-    let (account, end) = record(&run);
-    for row in &account.rows {
-        let hit = row.row > 0 && row.row % 10 == 0;
-        assert_eq!(row.status.fault(), hit.then_some(1), "{row:?}");
-        assert_eq!(row.values[1], if hit { 0 } else { row.row }, "{row:?}");
-    }
-    assert_eq!(end.errors, 9);
 }
 
 #[test]

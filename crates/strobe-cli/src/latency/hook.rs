@@ -5,7 +5,6 @@
 //! reads a running counter several times, its value latched at the event, the
 //! index of the event and the time, and prints tables of the differences.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +13,13 @@ use serde::Serialize;
 use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
 use strobe::plan::{Plan, Step};
-use strobe::quantity::{duration_ns, show_ns};
+use strobe::quantity::duration_ns;
 use strobe::record::{self as recording, record, Observer, Options, Progress, Stop};
 use strobe::ring::Row;
-use strobe::stats::Figures;
 use strobe::summary::Summary;
 
 use super::delays::{self, Delays, Places, Report};
-use crate::choice::{self, Chosen, EngineChoice, WaitChoice};
+use crate::choice;
 use crate::progress::Line;
 use crate::record::{exit_status, handle_signals, setting};
 use crate::report;
@@ -67,17 +65,8 @@ pub struct Args {
     #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = setting)]
     set: Vec<Step>,
 
-    /// Who makes the rows
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
-    engine: EngineChoice,
-
-    /// How the user engine waits for the event
-    #[arg(long, value_name = "HOW")]
-    wait: Option<WaitChoice>,
-
-    /// Board file for the user engine
-    #[arg(long, value_name = "FILE")]
-    board: Option<PathBuf>,
+    #[command(flatten)]
+    choice: choice::Args,
 
     /// End after so many rows of each event
     #[arg(long, value_name = "N", conflicts_with = "duration",
@@ -200,11 +189,6 @@ fn measure(args: &Args) -> Result<Outcomes, Error> {
     runs.map(|runs| Outcomes { runs })
 }
 
-fn choose(args: &Args, plan: &Plan) -> Result<Chosen, Error> {
-    let board = args.board.as_deref();
-    Ok(Chosen::new(args.engine, args.wait, board, plan)?)
-}
-
 /// One row of the event `soft` writes what was to be written.
 fn set_once(args: &Args) -> Result<(), Error> {
     let soft = |_| Error::Set("there is no event soft".to_owned());
@@ -214,7 +198,7 @@ fn set_once(args: &Args) -> Result<(), Error> {
         limit: Some(1),
         ..Plan::new("soft".parse().map_err(soft)?)
     };
-    let run = choose(args, &plan)?.create(&plan)?;
+    let run = args.choice.choose(&plan)?.create(&plan)?;
     let reader = run.reader()?;
     run.start()?;
     run.trigger(1)?;
@@ -268,7 +252,7 @@ fn prepare(args: &Args, nth: usize, event: &EventSpec) -> Result<Measured, Error
         limit: args.rows.or(by_time.map(|rows| rows.max(1))),
         ..Plan::new(event.clone())
     };
-    let run = choose(args, &plan)?.create(&plan)?;
+    let run = args.choice.choose(&plan)?.create(&plan)?;
     let delays = Delays::new(&run.info().channels, places)?;
     Ok(Measured { run, delays })
 }
@@ -278,7 +262,7 @@ fn is_here(args: &Args, event: &EventSpec, channel: &str) -> Result<bool, Error>
         steps: vec![Step::Read(channel.to_owned())],
         ..Plan::new(event.clone())
     };
-    match choose(args, &plan)?.dry_run(&plan) {
+    match args.choice.choose(&plan)?.dry_run(&plan) {
         Ok(_) => Ok(true),
         Err(choice::Error::Engine(engine::Error::NotHere {
             what: "channel", ..
@@ -325,7 +309,6 @@ impl Observer for View {
 
 fn text(outcome: &Outcome) -> String {
     let Outcome { summary, delays } = outcome;
-    let head = ["", "min", "mean", "max", "sd", "p50", "p99", "p99.9"].map(str::to_owned);
     let lines = [
         ("interrupt latency", &delays.interrupt_ns),
         ("late", &summary.late_ns),
@@ -335,7 +318,8 @@ fn text(outcome: &Outcome) -> String {
     ];
     let lines = lines
         .iter()
-        .filter_map(|(what, figures)| Some(cells(what, figures.as_ref()?)));
+        .filter_map(|(what, figures)| Some(line(what, report::cells(figures.as_ref()?))));
+    let head = line("", report::HEAD.map(str::to_owned));
     let table: Vec<[String; 8]> = std::iter::once(head).chain(lines).collect();
     let board = delays.board.map_or(String::new(), |account| {
         format!(
@@ -352,16 +336,6 @@ fn text(outcome: &Outcome) -> String {
     report::account(summary) + &board + &overtaken + &term::table("", &table)
 }
 
-fn cells(what: &str, of: &Figures) -> [String; 8] {
-    let quantile = |ns: Option<i64>| ns.map_or("-".to_owned(), |ns| show_ns(ns as f64));
-    [
-        what.to_owned(),
-        show_ns(of.min as f64),
-        show_ns(of.mean),
-        show_ns(of.max as f64),
-        show_ns(of.sd),
-        quantile(of.p50),
-        quantile(of.p99),
-        quantile(of.p999),
-    ]
+fn line(what: &str, [a, b, c, d, e, f, g]: [String; 7]) -> [String; 8] {
+    [what.to_owned(), a, b, c, d, e, f, g]
 }

@@ -81,8 +81,6 @@ impl fmt::Display for WaitMode {
 pub struct Settings {
     /// How it waits.
     pub wait: WaitMode,
-    /// SCHED_FIFO priority to ask for; `None`: the engine's choice.
-    pub priority: Option<u8>,
     /// The only CPU it is to run on; `None`: any.
     pub cpu: Option<usize>,
 }
@@ -235,7 +233,7 @@ impl User {
         let run = Run::new(
             info,
             Arc::new(ring),
-            &self.settings,
+            self.settings.cpu,
             plan.priority,
             set_up,
             rope,

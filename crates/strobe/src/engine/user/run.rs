@@ -12,7 +12,6 @@ use super::bell::Rope;
 use super::memfd::{ReaderError, RingFile};
 use super::registry::{self, About, Claim, Post};
 use super::service::{Order, Request, Service};
-use super::Settings;
 use crate::engine::{Error, Source};
 use crate::info::RunInfo;
 use crate::reader::RunReader;
@@ -41,7 +40,7 @@ impl Run {
     pub(super) fn new(
         mut info: RunInfo,
         ring: Arc<RingFile>,
-        settings: &Settings,
+        cpu: Option<usize>,
         priority: Option<u8>,
         mut set_up: Vec<Step>,
         rope: Rope,
@@ -50,10 +49,7 @@ impl Run {
         let (requests, received) = channel();
         let usage = Arc::new(Mutex::new(Usage::default()));
         let service = service(received, Arc::clone(&usage));
-        let (cpu, priority) = (
-            settings.cpu,
-            priority.or(settings.priority).unwrap_or(PRIORITY),
-        );
+        let priority = priority.unwrap_or(PRIORITY);
         let (report, reported) = sync_channel(1);
         let name = "strobe-run".to_owned();
         let thread = Builder::new().name(name).stack_size(STACK).spawn(move || {

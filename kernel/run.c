@@ -384,6 +384,20 @@ static bool end_if_final(struct strobe_run *run)
 	return true;
 }
 
+static void stamp_start(struct strobe_run *run)
+{
+	struct strobe_ring_header *header = run->header;
+
+	run->started = ktime_get_ns();
+	run->start_time = run_time(run, run->started);
+	run->first_due = run->started + run->period;
+	header->start_time = run->start_time;
+	header->start_realtime = ktime_to_ns(ktime_mono_to_any(run->started, TK_OFFS_REAL));
+	header->start_tai = ktime_to_ns(ktime_mono_to_any(run->started, TK_OFFS_TAI));
+	if (run->period)
+		header->first_due = run_time(run, run->first_due);
+}
+
 static int start_run(struct strobe_run *run)
 {
 	struct strobe_ring_header *header = run->header;
@@ -394,14 +408,9 @@ static int start_run(struct strobe_run *run)
 			return -ESHUTDOWN;
 		return run->state == STROBE_RUNNING ? -EALREADY : -EBUSY;
 	}
-	run->started = ktime_get_ns();
-	run->start_time = run_time(run, run->started);
-	run->first_due = run->started + run->period;
-	header->start_time = run->start_time;
-	header->start_realtime = ktime_to_ns(ktime_mono_to_any(run->started, TK_OFFS_REAL));
-	header->start_tai = ktime_to_ns(ktime_mono_to_any(run->started, TK_OFFS_TAI));
-	if (run->period)
-		header->first_due = run_time(run, run->first_due);
+	/* A start that failed may have made rows: then it is theirs. */
+	if (!run->triggers)
+		stamp_start(run);
 	WRITE_ONCE(run->state, STROBE_RUNNING);
 	/* Who sees RUNNING sees the start times. */
 	smp_store_release(&header->state, STROBE_RUNNING);
@@ -411,7 +420,8 @@ static int start_run(struct strobe_run *run)
 		return -ESHUTDOWN;
 	if (ret) {
 		WRITE_ONCE(run->state, STROBE_READY);
-		run->started = 0;
+		if (!run->triggers)
+			run->started = 0;
 		WRITE_ONCE(header->state, STROBE_READY);
 	}
 	return ret;

@@ -47,6 +47,10 @@ static unsigned int sim_vanish;
 module_param(sim_vanish, uint, 0644);
 MODULE_PARM_DESC(sim_vanish, "fault: the device is unplugged at this pulse of a run");
 
+static unsigned int sim_refuse;
+module_param(sim_refuse, uint, 0644);
+MODULE_PARM_DESC(sim_refuse, "fault: after so many pulses at once the event cannot be enabled");
+
 #define SLOW_MAX	(10UL * NSEC_PER_MSEC)
 #define BURST_MAX	10000U
 #define RAMP_LENGTH	1000
@@ -262,6 +266,12 @@ static int pulse_enable(struct strobe_event *event)
 	pulse.count = 0;
 	pulse.lost = 0;
 	pulse.due = ktime_get_ns() + pulse.period;
+	if (unlikely(READ_ONCE(sim_refuse))) {
+		scoped_guard(irqsave)
+			for (u32 n = min(READ_ONCE(sim_refuse), BURST_MAX); n; n--)
+				strobe_event_trigger(event, ktime_get_ns(), pulse.due, 0);
+		return -EIO;
+	}
 	hrtimer_start(&pulse.timer, ns_to_ktime(pulse.due), HRTIMER_MODE_ABS_PINNED_HARD);
 	return 0;
 }

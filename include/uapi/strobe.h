@@ -160,7 +160,9 @@ enum strobe_engine {
  * @run: id of the run.
  * @engine: enum strobe_engine.
  *
- * Start: written once by the start of the run, before @state leaves READY.
+ * Start: written by the start of the run, before @state leaves READY. If an
+ * event cannot be enabled, the start fails, and @state is READY again; the next
+ * start writes this anew, unless the event has triggered all the same.
  * @start_time: when the run was started, on @clock.
  * @start_realtime: the same moment on CLOCK_REALTIME.
  * @start_tai: the same moment on CLOCK_TAI.

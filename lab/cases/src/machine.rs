@@ -27,7 +27,7 @@ pub fn slowness() -> u64 {
 }
 
 /// What the simulator is loaded with.
-const WELL: [(&str, u64); 12] = [
+const WELL: [(&str, u64); 13] = [
     ("sim_pulse_ns", 1_000_000),
     ("sim_seed", 1),
     ("sim_every", 100),
@@ -37,6 +37,7 @@ const WELL: [(&str, u64); 12] = [
     ("sim_burst", 0),
     ("sim_drop", 0),
     ("sim_vanish", 0),
+    ("sim_refuse", 0),
     ("sim_sleep_us", 50),
     ("sim_async_ns", 20_000),
     ("sim_async_fault", 0),

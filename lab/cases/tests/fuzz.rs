@@ -514,7 +514,7 @@ fn trouble(seed: u64, is_over: impl Fn() -> bool) -> u64 {
     let mut thermometer = None;
     while !is_over() {
         thread::sleep(std::time::Duration::from_millis(20));
-        match dice.below(12) {
+        match dice.below(13) {
             0 | 1 => {
                 sim.plug(false);
                 unplugs += 1;
@@ -536,6 +536,7 @@ fn trouble(seed: u64, is_over: impl Fn() -> bool) -> u64 {
                     None
                 }
             }
+            11 => drop(sim.set("sim_refuse", dice.of(&[0, 0, 2]))),
             _ => drop(sim.set("sim_burst", dice.of(&[0, 0, 3]))),
         }
     }

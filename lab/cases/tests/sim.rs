@@ -228,6 +228,42 @@ fn a_device_that_vanishes_fails_the_run_and_leaves_its_rows() {
 }
 
 #[test]
+fn rows_of_an_event_that_cannot_be_enabled_stay_and_the_run_can_start_again() {
+    let sim = Sim::well();
+    for channel in ["sim.counter", "sim.async"] {
+        sim.set("sim_refuse", 3);
+        let run = create("sim.pulse", Some(100), &["clock.time", channel]);
+        for _ in 0..2 {
+            assert_eq!(strobe_cases::errno(run.start()), Some(Errno::NODEV));
+        }
+        let reader = run.reader().expect("a reader");
+        let before = reader.snapshot();
+        assert_eq!((before.state, before.triggers), (State::Ready, 6));
+        assert_eq!(before.triggers, before.head + before.missed());
+        assert!(before.head >= 2, "{before:?}");
+
+        sim.set("sim_refuse", 0);
+        let (account, end) = record(&run);
+        assert_eq!((end.state, account.rows.len()), (State::Done, 100));
+        assert_eq!(end.triggers, end.head + end.missed());
+    }
+}
+
+#[test]
+fn a_run_that_is_complete_before_its_event_is_refused_has_come_to_its_end() {
+    let sim = Sim::well();
+    sim.set("sim_refuse", 3);
+    let run = create("sim.pulse", Some(2), &["sim.counter"]);
+    let mut reader = run.reader().expect("a reader");
+    assert_eq!(strobe_cases::errno(run.start()), Some(Errno::SHUTDOWN));
+    let account = read_to_end(&mut reader, Pace::FAST);
+    let end = reader.snapshot();
+    assert_eq!((end.state, end.error), (State::Done, 0));
+    assert_eq!((account.rows.len(), end.triggers, end.missed()), (2, 2, 0));
+    assert_eq!(strobe_cases::errno(run.start()), Some(Errno::SHUTDOWN));
+}
+
+#[test]
 fn unplugging_fails_every_run_that_uses_the_device_and_no_other() {
     let sim = Sim::well();
     let by_event = create("sim.pulse", None, &["clock.time"]);

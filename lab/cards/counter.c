@@ -197,7 +197,10 @@ static void hold(LabCard *card, int64_t at)
 
 static void trigger(LabCard *card, int64_t at)
 {
-	latch(LAB_COUNTER(card), at);
+	Counter *counter = LAB_COUNTER(card);
+
+	catch_up(counter, at);
+	latch(counter, at);
 }
 
 static void judge(struct watch *watch, uint64_t period)

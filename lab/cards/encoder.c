@@ -4,7 +4,8 @@
  *
  * Position counts quadrature edges. At each multiple of RESOLUTION there is an
  * index pulse: it latches the position, raises source 0 and triggers the slaves,
- * at the instant at which the axis is there.
+ * at the instant at which the axis is there. There is none while they would come
+ * faster than one a microsecond.
  *
  * BAR 0 (after card.h; 32 bits):
  *
@@ -30,7 +31,7 @@
 #define TYPE_LAB_ENCODER "lab-encoder"
 OBJECT_DECLARE_SIMPLE_TYPE(Encoder, LAB_ENCODER)
 
-/* Counts per second either way: an index pulse at most each microsecond is SPEED <= RESOLUTION * 10^6. */
+/* ns from one index pulse to the next, at least; an axis that turns faster has none. */
 #define PULSE_MIN	1000
 
 enum {

@@ -23,7 +23,7 @@ PARTS = r"linux-(image|binary|modules|headers|kbuild)-"
 class Needs:
     """What a kernel asks of those who run it."""
 
-    slowness: int = 1  # times, at least, that a guest takes longer: every bound in seconds is multiplied by it
+    slowness: int = 1  # times, roughly, that a guest takes longer: bounds in seconds are multiplied by it
     memory: int = 1024  # MB
     cpu: str = "max"
     append: tuple[str, ...] = ()  # to its command line

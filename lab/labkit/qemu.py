@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from . import LabError, cards
+from .cards import PROGRAM
 from .kernel import Kernel
 
-PROGRAM = "qemu-system-x86_64"
 PORTS = ("stdout", "stderr", "status", "out", "symbols")
 # Where cards can be plugged in while the guest runs: ports of PCI Express. Name, address, and the address of its void.
 SLOTS = (("slot1", 0x08, 0x0a), ("slot2", 0x09, 0x0b))
@@ -134,13 +134,7 @@ def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: 
 
 def preload(words: list[str]) -> list[str]:
     """What has QEMU know the lab's own cards, if they are asked for: env loads them into QEMU, and into nothing else."""
-    named, monitor = cards.wanted(words)
-    try:
-        return ["env", f"LD_PRELOAD={cards.library()}"] if named or monitor else []
-    except LabError:
-        if named:
-            raise
-        return []
+    return ["env", f"LD_PRELOAD={cards.library()}"] if cards.wanted(words) else []
 
 
 def pass_on(source: BinaryIO, target: BinaryIO) -> None:

@@ -29,7 +29,7 @@ pub struct Measurement(Vec<Figure>);
 /// By the ring: rows of six values, 80 bytes. The target was found with rows of that size.
 pub const RING: &str = "ring, 8192 rows of 80 bytes";
 /// And of ten, as all other figures are of: 112 bytes.
-const WIDE: &str = "ring, 8192 rows of 112 bytes";
+pub const WIDE: &str = "ring, 8192 rows of 112 bytes";
 /// Not at all: a copy of a ring's rows within one process.
 pub const COPY: &str = "memcpy of as much memory";
 

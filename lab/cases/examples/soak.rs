@@ -136,7 +136,7 @@ struct Account {
     lost: u64,
     /// By the trigger numbers of the rows that were read.
     missed: u64,
-    /// The latest row's delay, in ns.
+    /// The greatest delay of a row so far, in ns.
     late: u64,
 }
 

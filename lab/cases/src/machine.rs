@@ -26,6 +26,11 @@ pub fn slowness() -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
+/// The event of a timer of that period on a stock kernel; on a slow one of as many times more.
+pub fn timer(period_ns: u64) -> String {
+    format!("timer:{}ns", period_ns * slowness())
+}
+
 /// What the simulator is loaded with.
 const WELL: [(&str, u64); 13] = [
     ("sim_pulse_ns", 1_000_000),

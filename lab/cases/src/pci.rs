@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use strobe::board::{Board, Policy, System};
+use strobe::board::{Board, Hardware, Policy, System};
 use strobe::engine::user::{Settings, User};
 use strobe::engine::Source;
 use strobe::plan::{Plan, Step};
@@ -60,13 +60,11 @@ fn fitted(driver: &str, boards: &[&str], mut each: impl FnMut(Board, &str)) -> V
         let file = format!("/boards/{name}.toml");
         let text = fs::read_to_string(&file).expect("a board file");
         let board = Board::from_toml(&file, &text).expect("a good board");
-        let id = text
-            .split("pci = \"1234:")
-            .nth(1)
-            .and_then(|rest| rest.get(..4));
-        let id = u16::from_str_radix(id.expect("an id"), 16).expect("a number");
+        let Hardware::Pci { device, .. } = board.hardware else {
+            panic!("{name} is no PCI card");
+        };
         each(board, &text);
-        let cards = cards(id);
+        let cards = cards(device);
         assert!(!cards.is_empty(), "no card for {name}");
         bound.extend(cards.iter().map(|card| Bound::to(driver, card)));
     }
@@ -101,6 +99,32 @@ pub fn user_of(engine: User, boards: &[&str]) -> Fitted<crate::User> {
         engine: crate::User(engine.expect("an engine")),
         _cards: cards,
     }
+}
+
+/// Each sentence about these boards, for both engines.
+#[macro_export]
+macro_rules! both {
+    ($boards:ident: $($sentence:ident,)*) => {
+        mod kernel {
+            $(#[test]
+            fn $sentence() {
+                super::$sentence(&$crate::pci::kernel(&super::$boards).engine);
+            })*
+        }
+        mod user {
+            $(#[test]
+            fn $sentence() {
+                super::$sentence(&$crate::pci::user(&super::$boards).engine);
+            })*
+        }
+    };
+}
+
+/// A lab card's own count of a source's interrupts, and those of them that it merged.
+pub fn counted(engine: &impl Engine, card: &str, source: &str) -> (u64, u64) {
+    let names = ["raised", "coalesced"].map(|what| format!("{card}.{source}_{what}"));
+    let row = once(engine, &[], &[&names[0], &names[1]]);
+    (row[0], row[1])
 }
 
 /// Writes an output as a step.

@@ -72,7 +72,7 @@ impl RingFd {
                 Ok(None) => return account,
                 Ok(Some(_)) => thread::sleep(pace.pause),
                 Err(Errno::AGAIN) if !self.is_blocking => {
-                    assert!(self.poll(patience(60)), "no row for a minute");
+                    assert!(self.poll(patience(60)), "no row comes");
                 }
                 Err(errno) => panic!("read: {errno}"),
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same board file for both engines: the same names, and the same values.
-// lab: --module uio_pci_generic --file boards/edu-intx.toml
+// lab: --module uio_pci_generic
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use strobe_cases::{plan, Pace};
 use strobe_ring::{Missed, State};
 
 fn user(wait: WaitMode) -> User {
-    let board = Board::read(Path::new("/root/edu-intx.toml")).expect("a board");
+    let board = Board::read(Path::new("/boards/edu-intx.toml")).expect("a board");
     let settings = Settings {
         wait,
         ..Settings::default()
@@ -44,7 +44,7 @@ fn about(channels: &[Channel]) -> Vec<(String, String, Type, u32, f64)> {
 #[test]
 fn both_engines_read_the_same_values_of_the_same_card() {
     const WRITTEN: [u64; 4] = [0, 1, 0x1234_5678, 0xffff_ffff];
-    let file = Path::new("/root/edu-intx.toml");
+    let file = Path::new("/boards/edu-intx.toml");
     let board = Board::read(file).expect("a board");
     let text = fs::read_to_string(file).expect("its text");
     let system = System::default();

@@ -88,7 +88,7 @@ fn open() -> Result<OwnedFd, i32> {
     sys(libc::SYS_openat, &[libc::AT_FDCWD as usize, path, flags]).map(|fd| adopt(fd as i32))
 }
 
-/// Runs that sysfs shows.
+/// Runs and devices that sysfs shows.
 fn directories() -> usize {
     fs::read_dir("/sys/class/strobe").expect("sysfs").count()
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{read_to_end, record};
-use strobe_cases::machine::{slowness, Counting, Sim};
+use strobe_cases::machine::{slowness, timer, Counting, Sim};
 use strobe_cases::{plan, Account, Engine, Kernel, Pace};
 use strobe_ring::{Missed, Snapshot};
 
@@ -23,11 +23,6 @@ fn recorded(event: &str, rows: u64, channels: &[&str]) -> (Account, Snapshot) {
     let (account, end) = record(&run);
     assert_eq!(account.rows.len() as u64, rows);
     (account, end)
-}
-
-/// A timer of that period on a stock kernel.
-fn timer(period_ns: u64) -> String {
-    format!("timer:{}ns", period_ns * slowness())
 }
 
 #[test]

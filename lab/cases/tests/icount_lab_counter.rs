@@ -12,7 +12,7 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, until};
 use strobe_cases::machine::{Counting, Sim};
-use strobe_cases::pci::{self, get, once, put};
+use strobe_cases::pci::{self, counted, get, put};
 use strobe_cases::slow::Slowness;
 use strobe_cases::{plan, Engine};
 
@@ -53,14 +53,8 @@ fn settled(what: &str, engine: &impl Engine, ns: u64, period: u64, more: &[&str]
     let end = reader.snapshot();
     account.settle(&end);
     assert_eq!(account.lost, 0, "{end:?}");
-    let names = [
-        "counter.eoc_raised",
-        "counter.eoc_coalesced",
-        "counter.start",
-    ];
-    let [raised, merged, start] = once(engine, &[], &names)[..] else {
-        panic!("three channels");
-    };
+    let (raised, merged) = counted(engine, "counter", "eoc");
+    let start = get(engine, "counter.start");
     let counts = Counts {
         rows: end.head,
         missed: end.missed(),

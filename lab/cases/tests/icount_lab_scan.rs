@@ -9,31 +9,14 @@ use std::time::Duration;
 
 use strobe::engine::Source;
 use strobe_cases::account::{begin, read_now, record, until};
-use strobe_cases::pci::{self, get, once, put, steps};
-use strobe_cases::{plan, Engine};
+use strobe_cases::pci::{counted, get, once, put, steps};
+use strobe_cases::{both, plan, Engine};
 
 const BOARDS: [&str; 3] = ["lab-counter", "lab-encoder", "lab-adc"];
 const SECOND: i64 = 1_000_000_000;
 
-/// Each sentence, for both engines.
-macro_rules! both {
-    ($($sentence:ident,)*) => {
-        mod kernel {
-            $(#[test]
-            fn $sentence() {
-                super::$sentence(&super::pci::kernel(&super::BOARDS).engine);
-            })*
-        }
-        mod user {
-            $(#[test]
-            fn $sentence() {
-                super::$sentence(&super::pci::user(&super::BOARDS).engine);
-            })*
-        }
-    };
-}
-
 both! {
+    BOARDS:
     a_scan_has_what_was_there_at_the_end_of_count,
     an_axis_is_where_its_speed_has_brought_it,
     each_index_pulse_is_a_row_with_the_position_at_it,
@@ -174,17 +157,9 @@ fn each_index_pulse_is_a_row_with_the_position_at_it(engine: &impl Engine) {
         read_now(&mut reader, &mut account);
         let end = reader.snapshot();
         account.settle(&end);
-        let counted = once(
-            engine,
-            &[],
-            &[
-                "encoder.index_raised",
-                "encoder.index_coalesced",
-                "encoder.index",
-            ],
-        );
-        assert_eq!(counted[0], counted[2]);
-        assert_eq!(end.head + end.missed() + counted[1], counted[0], "{end:?}");
+        let (raised, coalesced) = counted(engine, "encoder", "index");
+        assert_eq!(raised, get(engine, "encoder.index"));
+        assert_eq!(end.head + end.missed() + coalesced, raised, "{end:?}");
         assert!((99..120).contains(&end.head), "{end:?}");
         for row in &account.rows {
             let index = row.values[0] as i64;

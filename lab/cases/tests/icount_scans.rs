@@ -8,14 +8,9 @@ use strobe::engine::kernel::Run;
 use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::read_to_end;
-use strobe_cases::machine::slowness;
+use strobe_cases::machine::{slowness, timer};
 use strobe_cases::{pci, plan, Account, Engine, Pace};
 use strobe_ring::Snapshot;
-
-/// A timer of that period on a stock kernel.
-fn timer(period_ns: u64) -> String {
-    format!("timer:{}ns", period_ns * slowness())
-}
 
 /// All rows of each run, which are started in this order.
 fn at_once<const N: usize>(runs: [&Run; N]) -> [(Account, Snapshot); N] {

@@ -8,30 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, record, until};
-use strobe_cases::pci::{self, get, once, put, set, steps};
-use strobe_cases::{plan, Engine};
+use strobe_cases::pci::{self, counted, get, once, put, set, steps};
+use strobe_cases::{both, plan, Engine};
 
 const BOARD: [&str; 1] = ["lab-counter"];
 
-/// Each sentence, for both engines.
-macro_rules! both {
-    ($($sentence:ident,)*) => {
-        mod kernel {
-            $(#[test]
-            fn $sentence() {
-                super::$sentence(&super::pci::kernel(&super::BOARD).engine);
-            })*
-        }
-        mod user {
-            $(#[test]
-            fn $sentence() {
-                super::$sentence(&super::pci::user(&super::BOARD).engine);
-            })*
-        }
-    };
-}
-
 both! {
+    BOARD:
     a_register_of_64_bits_is_read_and_written_whole,
     held_counters_are_of_one_instant_and_others_are_not,
     every_end_of_count_is_a_row_or_accounted_for,
@@ -96,13 +79,6 @@ fn held_counters_are_of_one_instant_and_others_are_not(engine: &impl Engine) {
     assert!(torn > 0, "that could not fail");
 }
 
-/// The card's own count of a source's interrupts, and those that it merged.
-fn counted(engine: &impl Engine, source: &str) -> (u64, u64) {
-    let names = ["raised", "coalesced"].map(|what| format!("counter.{source}_{what}"));
-    let row = once(engine, &[], &[&names[0], &names[1]]);
-    (row[0], row[1])
-}
-
 fn every_end_of_count_is_a_row_or_accounted_for(engine: &impl Engine) {
     const ENDS: u64 = 1000;
     put(
@@ -126,7 +102,7 @@ fn every_end_of_count_is_a_row_or_accounted_for(engine: &impl Engine) {
     read_now(&mut reader, &mut account);
     let end = reader.snapshot();
     account.settle(&end);
-    let (raised, coalesced) = counted(engine, "eoc");
+    let (raised, coalesced) = counted(engine, "counter", "eoc");
     println!(
         "{} rows + {} missed + {coalesced} merged = {raised}",
         end.head,
@@ -217,7 +193,7 @@ fn each_event_comes_by_its_own_vector() {
     for (run, source) in runs.iter().zip(["eoc", "edge", "software"]) {
         run.stop().expect("to stop");
         let end = run.reader().expect("a reader").snapshot();
-        let (raised, coalesced) = counted(engine, source);
+        let (raised, coalesced) = counted(engine, "counter", source);
         assert_eq!(
             end.head + end.missed() + coalesced,
             raised,
@@ -226,7 +202,7 @@ fn each_event_comes_by_its_own_vector() {
         assert!(raised > 0, "{source}");
     }
     let sent = |source| {
-        let (raised, coalesced) = counted(engine, source);
+        let (raised, coalesced) = counted(engine, "counter", source);
         raised - coalesced
     };
     assert_eq!(counts, [sent("eoc"), sent("edge"), 0, sent("software")]);

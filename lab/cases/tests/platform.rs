@@ -10,7 +10,7 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::machine::command;
-use strobe_cases::pci::{get, once, put, steps};
+use strobe_cases::pci::{counted, get, once, put, steps};
 use strobe_cases::{plan, Engine, Kernel};
 use strobe_ring::State;
 
@@ -91,14 +91,9 @@ fn a_platform_device_becomes_a_device_of_strobe_and_its_interrupts_rows() {
         read_now(reader, account);
         let end = reader.snapshot();
         account.settle(&end);
-        let names = ["raised", "coalesced"].map(|what| format!("counter.{source}_{what}"));
-        let counted = once(&engine, &[], &[&names[0], &names[1]]);
-        assert!(counted[0] > 0, "{source}");
-        assert_eq!(
-            end.head + end.missed() + counted[1],
-            counted[0],
-            "{source}: {end:?}"
-        );
+        let (raised, coalesced) = counted(&engine, "counter", source);
+        assert!(raised > 0, "{source}");
+        assert_eq!(end.head + end.missed() + coalesced, raised, "{end:?}");
     }
     let held = [
         "counter.start",
@@ -130,11 +125,12 @@ fn a_platform_device_that_goes_ends_its_runs_and_leaves_nothing() {
     assert!(!interrupts.contains("strobe:lab_platform"), "{interrupts}");
     // With its override it is found again.
     fs::write("/sys/bus/platform/drivers_probe", "lab_platform").expect("to probe");
-    let (account, _) = record(&engine.run(&Plan {
+    let (account, end) = record(&engine.run(&Plan {
         limit: Some(3),
         ..plan("timer:1kHz", &["counter.id"])
     }));
-    assert!(account.column(0).all(|id| id == 0x6c61_1ab1));
+    assert_eq!(end.state, State::Done);
+    assert!(account.column(0).eq([0x6c61_1ab1; 3]));
     // And the card itself may go, with all that stands on it.
     let run = engine.run(&plan("timer:1kHz", &["counter.count"]));
     run.start().expect("to start");

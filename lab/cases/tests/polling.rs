@@ -12,7 +12,10 @@ use strobe_cases::raw::*;
 
 const IN: i16 = POLLIN;
 const IN_HUP: i16 = POLLIN | POLLHUP;
-const LONG: i32 = 20_000; // longer than anything takes; only reached when a wake-up was lost
+/// ms; longer than anything takes; only reached when a wake-up was lost.
+fn long() -> i32 {
+    patience(20).as_millis() as i32
+}
 
 #[test]
 fn poll_is_ready_when_there_is_something_to_read_and_at_the_end() {
@@ -47,7 +50,7 @@ fn poll_while(ring: &(impl AsRawFd + Sync), work: impl FnOnce()) -> Result<i16, 
     thread::scope(|scope| {
         let poller = scope.spawn(|| {
             thread.store(thread_id(), Ordering::Release);
-            poll(ring, LONG)
+            poll(ring, long())
         });
         until("the thread runs", || thread.load(Ordering::Acquire) != 0);
         until_asleep(thread.load(Ordering::Acquire), libc::SYS_poll);
@@ -166,7 +169,7 @@ fn edge_triggered_readers_that_read_until_eagain_miss_nothing() {
     for round in 0..200 {
         soft.trigger(3);
         assert_eq!(
-            epoll_wait(&epoll, LONG),
+            epoll_wait(&epoll, long()),
             Ok(EPOLLIN as u32),
             "round {round}"
         );
@@ -182,7 +185,7 @@ fn the_end_is_an_edge_of_its_own() {
     let epoll = epoll(&soft.ring, EPOLLIN | EPOLLET);
     arm(&soft.ring, 2).expect("armed");
     soft.trigger(5);
-    assert_eq!(epoll_wait(&epoll, LONG), Ok(EPOLLIN as u32));
+    assert_eq!(epoll_wait(&epoll, long()), Ok(EPOLLIN as u32));
     // Nothing is armed anew, nothing read: the run just ends.
     soft.stop();
     assert_eq!(epoll_wait(&epoll, 3000), Ok(IN_HUP as u32));
@@ -217,7 +220,7 @@ fn arm_and_wait(rounds: u32, wait: impl Fn(&OwnedFd) -> Result<u32, i32>) {
 
 #[test]
 fn no_wake_up_is_lost_by_poll_in_10000_rounds() {
-    arm_and_wait(10_000, |ring| poll(ring, LONG).map(|bits| bits as u32));
+    arm_and_wait(10_000, |ring| poll(ring, long()).map(|bits| bits as u32));
 }
 
 #[test]
@@ -225,6 +228,6 @@ fn no_wake_up_is_lost_by_an_edge_triggered_epoll_in_10000_rounds() {
     let instance = std::cell::OnceCell::new();
     arm_and_wait(10_000, |ring| {
         let epoll = instance.get_or_init(|| epoll(ring, EPOLLIN | EPOLLET));
-        epoll_wait(epoll, LONG)
+        epoll_wait(epoll, long())
     });
 }

@@ -11,7 +11,7 @@ use strobe::engine::kernel::Run;
 use strobe::engine::{Error, Source};
 use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
-use strobe_cases::machine::{slowness, Sim};
+use strobe_cases::machine::{patience, slowness, Sim};
 use strobe_cases::{plan, Engine, Kernel, Pace};
 use strobe_ring::{Missed, Snapshot, State};
 
@@ -108,18 +108,6 @@ fn a_row_is_there_when_its_last_value_has_arrived_and_not_before() {
     counts_up(account.column(1));
     run.stop().expect("to stop");
     account.settle(&reader.snapshot());
-}
-
-#[test]
-fn values_that_arrive_between_triggers_miss_nothing() {
-    let _sim = Sim::well();
-    let (account, end) = record(&create(
-        "timer:5ms",
-        Some(300),
-        &["sim.async", "clock.late"],
-    ));
-    counts_up(account.column(0));
-    assert_eq!(account.rows.len() as u64 + end.missed(), end.triggers);
 }
 
 #[test]
@@ -265,7 +253,9 @@ fn a_row_cannot_await_two_values_of_a_channel_that_has_one_under_way_at_a_time()
     let run = create("timer:200Hz", Some(5), &["sim.slow", "sim.slow"]);
     let (account, end) = record(&run);
     assert_eq!((end.head, end.errors), (5, 0));
-    assert!(account.column(0).lt(account.column(1)));
+    for row in &account.rows {
+        assert_eq!(row.values, [2 * row.row, 2 * row.row + 1]);
+    }
 }
 
 #[test]
@@ -323,21 +313,6 @@ fn an_event_of_a_device_makes_rows_with_slow_channels_too() {
 }
 
 #[test]
-fn a_slow_run_does_not_hold_up_a_fast_one() {
-    let sim = Sim::well();
-    sim.set("sim_sleep_us", 5000);
-    let slow = create("timer:20ms", None, &["sim.slow", "sim.counter"]);
-    let fast = create("timer:1ms", Some(500), &["sim.ramp"]);
-    slow.start().expect("to start");
-    let (account, end) = record(&fast);
-    assert_eq!(busy(&end), 0, "{end:?}");
-    assert_eq!(account.rows.len(), 500);
-    slow.stop().expect("to stop");
-    let mut reader = slow.reader().expect("a reader");
-    read_to_end(&mut reader, Pace::FAST);
-}
-
-#[test]
 fn the_device_may_go_at_any_moment() {
     let sim = Sim::well();
     sim.set("sim_sleep_us", 900).set("sim_async_ns", 700_000);
@@ -370,7 +345,7 @@ fn the_owner_may_go_while_its_thread_sleeps() {
         thread::sleep(Duration::from_millis(3));
         let begun = Instant::now();
         drop(run);
-        assert!(begun.elapsed() < Duration::from_secs(5), "a short sleep");
+        assert!(begun.elapsed() < patience(5), "a short sleep");
         read_to_end(&mut reader, Pace::FAST);
     }
     until("threads to be gone", || threads().is_empty());

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use strobe::uio::{Error, Uio};
-use strobe_cases::machine::command;
+use strobe_cases::machine::{command, patience};
 use strobe_cases::uio::{open, register, Dummy, Edu, DUMMY};
 
 #[path = "uio/engine.rs"]
@@ -19,7 +19,9 @@ mod engine;
 /// The first card of a guest.
 const CARD: &str = "0000:00:01.0";
 /// Enough for what comes at once.
-const LONG: Duration = Duration::from_secs(30);
+fn long() -> Duration {
+    patience(30)
+}
 /// Nobody; may not open anything.
 const NOBODY: u32 = 65534;
 
@@ -43,7 +45,7 @@ fn every_interrupt_is_read_or_missed_as_the_device_itself_counts() {
     device.enable().expect("to enable");
     let (mut read, mut missed) = (0, 0);
     while read + missed < EVENTS {
-        let got = device.wait_timeout(LONG).expect("to wait");
+        let got = device.wait_timeout(long()).expect("to wait");
         let got = got.expect("an interrupt");
         read += 1;
         missed += u64::from(got.missed);
@@ -75,7 +77,7 @@ fn a_disabled_device_is_silent_and_an_enabled_one_is_not() {
     for _ in 0..10 {
         device.enable().expect("to enable");
         device.enable().expect("to enable it again");
-        assert!(device.wait_timeout(LONG).expect("to wait").is_some());
+        assert!(device.wait_timeout(long()).expect("to wait").is_some());
         device.disable().expect("to disable");
         device.forget().expect("to forget");
         let (before, begin) = (dummy.page(), Instant::now());
@@ -96,7 +98,7 @@ fn a_driver_without_irqcontrol_is_told_from_a_device_that_has_gone() {
         let message = refused.expect_err("no irqcontrol").to_string();
         assert!(message.contains("it has no irqcontrol"), "{message}");
     }
-    assert!(device.wait_timeout(LONG).expect("to wait").is_some());
+    assert!(device.wait_timeout(long()).expect("to wait").is_some());
     engine::rows_come_from_a_device_without_irqcontrol();
     drop(device);
     assert!(command("rmmod uio_dummy"));
@@ -116,7 +118,7 @@ fn a_device_that_is_about_to_go_is_not_taken_for_one_without_an_interrupt() {
         dummy.set("going_ms", 500);
         let plugged = format!("/sys/module/{DUMMY}/parameters/plugged");
         let going = scope.spawn(|| std::fs::write(plugged, "0").expect("to unplug it"));
-        let end = Instant::now() + LONG;
+        let end = Instant::now() + long();
         // Its files are still there, and its driver does nothing any more.
         let why = loop {
             assert!(Instant::now() < end, "it does not go");
@@ -238,7 +240,7 @@ fn a_card_that_is_taken_from_its_driver_ends_a_wait() {
     assert_eq!(register(&card.bar, 0).read() & 0xff, 0xed);
     device.enable().expect("to enable");
     card.raise(1);
-    assert!(device.wait_timeout(LONG).expect("to wait").is_some());
+    assert!(device.wait_timeout(long()).expect("to wait").is_some());
     card.ack(1);
     device.enable().expect("to enable");
     let waiting = thread::spawn(move || (device.wait(), device.read()));

@@ -13,6 +13,7 @@ MODULE = """// SPDX-License-Identifier: GPL-2.0-only
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/timer.h>
 
 static char *fault = "none";
 module_param(fault, charp, 0);
@@ -81,6 +82,26 @@ static void deadlock(void)
 	mutex_unlock(&two);
 }
 
+static void shift(void)
+{
+	volatile int places = 40;
+
+	WRITE_ONCE(shared, 1 << places);
+}
+
+static void never(struct timer_list *timer)
+{
+}
+
+static void lifetime(void)
+{
+	struct timer_list *timer = kmalloc(sizeof(*timer), GFP_KERNEL);
+
+	timer_setup(timer, never, 0);
+	mod_timer(timer, jiffies + 1000 * HZ);
+	kfree(timer);
+}
+
 static int __init toy_init(void)
 {
 	if (!strcmp(fault, "race"))
@@ -93,6 +114,10 @@ static int __init toy_init(void)
 		sleep();
 	else if (!strcmp(fault, "deadlock"))
 		deadlock();
+	else if (!strcmp(fault, "shift"))
+		shift();
+	else if (!strcmp(fault, "lifetime"))
+		lifetime();
 	return 0;
 }
 
@@ -127,11 +152,12 @@ class Faults(unittest.TestCase):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)
         return done.returncode, done.stderr
 
-    def test_the_debug_kernel_finds_each_fault_of_memory_and_locks(self) -> None:
+    def test_the_debug_kernel_finds_each_fault_that_it_is_for(self) -> None:
         module = self.toy("debug", "strobe_toy")
         for fault, report in (("overflow", "BUG: KASAN: slab-out-of-bounds in "), ("leak", "new suspected memory leak"),
                               ("sleep", "BUG: scheduling while atomic|sleeping function|Invalid wait context"),
-                              ("deadlock", "WARNING: possible circular locking dependency detected")):
+                              ("deadlock", "WARNING: possible circular locking dependency detected"),
+                              ("shift", "UBSAN: shift-out-of-bounds in "), ("lifetime", "ODEBUG: free active ")):
             with self.subTest(fault):
                 status, said = self.guest("debug", module, fault)
                 self.assertEqual(status, 70, said)

@@ -8,8 +8,6 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use crate::machine::patience;
-
 /// What a call answers: a value, or an errno.
 pub type Answer = Result<usize, i32>;
 
@@ -150,14 +148,7 @@ pub fn epoll_wait(epoll: &impl AsRawFd, timeout_ms: i32) -> Result<u32, i32> {
     sys(libc::SYS_epoll_wait, &args).map(|count| if count == 0 { 0 } else { event.events })
 }
 
-/// Waits until something is so; 20 seconds at the speed of a stock kernel, then the test fails.
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + patience(20);
-    while !is_so() {
-        assert!(Instant::now() < end, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
+pub use crate::account::until;
 
 /// Id of this thread.
 pub fn thread_id() -> usize {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Reports of a kernel about itself: sanitizers find faults in it that are not ours to mend.
 
-A report is ours if a function of a module of this tree is in one of its stacks, and was not merely interrupted. Data
+A report is ours if a function of a module of this tree is in one of its stacks, and was not merely interrupted; or one
+that has no name any more, of what was thrown away after its use or unloaded: it may have been of such a module. Data
 races and lost memory without one are set aside by that rule. A warning is a fault whatever its stack, because the kernel
 warns of its callers, too: those that are set aside are named one by one, as are races of the kernel that its every
 caller meets.
@@ -11,7 +12,7 @@ import re
 
 from .log import FAULT, STAMP
 
-OURS = re.compile(r"\+0x\w+/0x\w+ \[(strobe\w*|uio_dummy|lab_\w+)\]")
+OURS = re.compile(r"\+0x\w+/0x\w+ \[(strobe\w*|uio_dummy|lab_\w+)\]|^ *0x[0-9a-f]{16}$")
 
 ENTRY = re.compile(r"^ *asm_\w*(sysvec|interrupt)\w*\+0x")
 
@@ -29,7 +30,7 @@ KNOWN = (
 # kmemleak: how many it has found, and what lab/guest/init then shows of each.
 LEAKS = re.compile(r"^kmemleak: (\d+) new suspected memory leaks?")
 LEAK = "unreferenced object "
-OF_LEAK = re.compile(r'^(comm "|hex dump|([0-9a-f]{2} )+|backtrace|\.\.\.|\S+\+0x|\[<)')
+OF_LEAK = re.compile(r'^(comm "|hex dump|([0-9a-f]{2} )+|backtrace|\.\.\.|\S+\+0x|0x[0-9a-f]{16}$|\[<)')
 # Lines of a report that would be a fault of their own.
 PARTS = re.compile(r"Call Trace:|^WARNING: CPU: ")
 LONGEST = 200

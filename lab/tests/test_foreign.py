@@ -75,6 +75,11 @@ class Leaks(unittest.TestCase):
         rest, _ = set_aside(LOST.format(2) + LABEL + ours)
         self.assertIn("2 new suspected", fault(rest)[0])
 
+    def test_memory_that_was_taken_by_a_function_without_a_name_is_a_fault(self) -> None:
+        gone = leak("kmemleak_alloc+0x24/0x30", "0xffffffffa0022390", "do_one_initcall+0xe3/0x420")
+        rest, _ = set_aside(LOST.format(2) + LABEL + gone)
+        self.assertIn("2 new suspected", fault(rest)[0])
+
     def test_what_is_counted_and_not_shown_is_a_fault(self) -> None:
         self.assertIsNotNone(fault(set_aside(LOST.format(2) + LABEL)[0]))
         self.assertIsNotNone(fault(set_aside(LOST.format(1) + LABEL + LOST.format(1))[0]))

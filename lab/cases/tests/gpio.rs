@@ -140,7 +140,11 @@ fn ten_thousand_edges_make_rows_or_are_missed() {
     for (wait, period_ns) in [(WaitMode::Block, PERIOD_NS), (WaitMode::Spin, 100_000)] {
         let _pinned = pin(0);
         let wave = Wave::new(period_ns);
-        let engine = user::User::new(Settings { wait, cpu: Some(1) });
+        let engine = user::User::new(Settings {
+            wait,
+            cpu: Some(1),
+            ..Settings::default()
+        });
         let channels = ["event.time", "event.count", "gpio:lab/wave"];
         let run = engine
             .create(&plan("gpio:lab/wave:both", &channels))

@@ -56,6 +56,7 @@ fn engine(wait: WaitMode, board: Board) -> User {
         wait,
         // Where no interrupt comes: who spins there leaves nothing to the interrupt threads of PREEMPT_RT.
         cpu: Some(1),
+        ..Settings::default()
     };
     User::new(settings).with_board(board)
 }

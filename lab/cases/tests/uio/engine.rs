@@ -32,6 +32,7 @@ fn engine(wait: WaitMode) -> User {
         wait,
         // Where no interrupt comes: who spins there leaves nothing to the interrupt threads of PREEMPT_RT.
         cpu: Some(1),
+        ..Settings::default()
     })
 }
 

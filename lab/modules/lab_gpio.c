@@ -65,7 +65,7 @@ struct lab_gpio {
 	struct hrtimer timer;
 	/* Those who start the wave, one at a time. */
 	struct mutex starting;
-	/* All below. */
+	/* All below. The two that follow, and the bins, are read without it, too. */
 	raw_spinlock_t lock;
 	unsigned long levels;
 	unsigned long outputs;
@@ -104,7 +104,7 @@ static enum hrtimer_restart make_edge(struct hrtimer *timer)
 	unsigned int edge;
 
 	scoped_guard(raw_spinlock, &lab->lock) {
-		lab->levels ^= BIT(WAVE);
+		WRITE_ONCE(lab->levels, lab->levels ^ BIT(WAVE));
 		account->edges++;
 		edge = lab->levels & BIT(WAVE) ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING;
 		if (lab->type & edge) {
@@ -129,6 +129,7 @@ static void judge(struct lab_gpio *lab, int value, u64 now)
 {
 	struct account *account = &lab->account;
 	u64 took = now - lab->edge_time;
+	unsigned int bin = bin_of(took);
 
 	if (!!value == !!(lab->levels & BIT(WAVE))) {
 		account->wrong += account->edges != 0;
@@ -141,7 +142,7 @@ static void judge(struct lab_gpio *lab, int value, u64 now)
 	account->worst = max(account->worst, took);
 	account->sum += took;
 	account->answered++;
-	account->bins[bin_of(took)]++;
+	WRITE_ONCE(account->bins[bin], account->bins[bin] + 1);
 }
 
 static void lab_set(struct gpio_chip *chip, unsigned int line, int value)
@@ -152,7 +153,7 @@ static void lab_set(struct gpio_chip *chip, unsigned int line, int value)
 	if (line == WAVE)
 		return;
 	scoped_guard(raw_spinlock_irqsave, &lab->lock) {
-		__assign_bit(line, &lab->levels, value);
+		WRITE_ONCE(lab->levels, (lab->levels & ~BIT(line)) | (value ? BIT(line) : 0));
 		if (line == ANSWER)
 			judge(lab, value, now);
 	}
@@ -179,7 +180,7 @@ static int lab_direction_input(struct gpio_chip *chip, unsigned int line)
 	struct lab_gpio *lab = gpiochip_get_data(chip);
 
 	scoped_guard(raw_spinlock_irqsave, &lab->lock)
-		lab->outputs &= ~BIT(line);
+		WRITE_ONCE(lab->outputs, lab->outputs & ~BIT(line));
 	return 0;
 }
 
@@ -190,7 +191,7 @@ static int lab_direction_output(struct gpio_chip *chip, unsigned int line, int v
 	if (line == WAVE)
 		return -EINVAL;
 	scoped_guard(raw_spinlock_irqsave, &lab->lock)
-		lab->outputs |= BIT(line);
+		WRITE_ONCE(lab->outputs, lab->outputs | BIT(line));
 	lab_set(chip, line, value);
 	return 0;
 }

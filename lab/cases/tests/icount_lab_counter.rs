@@ -11,7 +11,7 @@ use strobe::engine::user;
 use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, until};
-use strobe_cases::machine::{Counting, Sim};
+use strobe_cases::machine::{slowness, Counting, Sim};
 use strobe_cases::pci::{self, counted, get, put};
 use strobe_cases::slow::Slowness;
 use strobe_cases::{plan, Engine};
@@ -152,12 +152,12 @@ fn interrupts_that_find_a_row_unfinished_are_missed_and_counted() {
 
 #[test]
 fn what_comes_through_uio_is_a_row_or_merged_by_the_card() {
-    for period in PERIODS {
-        let slowness = Slowness {
+    for period in PERIODS.map(|period| period * slowness()) {
+        let slow = Slowness {
             every: 10,
             sleep: Duration::from_nanos(5 * period + period / 2),
         };
-        let engine = user::User::default().with(Arc::new(slowness));
+        let engine = user::User::default().with(Arc::new(slow));
         let fitted = pci::user_of(engine, &BOARD);
         let engine = &fitted.engine;
         let counts = settled("user, idle", engine, IDLE, period, &[]);

@@ -21,6 +21,7 @@ MARK = "=" * 66
 RACE = "BUG: KCSAN: "
 KNOWN_RACES = (
     r"data-race in init_file / init_file$",  # both store the same 0: get_cred()
+    r"data-race in __hrtimer_run_queues / hrtimer_active$",  # hrtimer_cancel() looks again if the sequence count moved
     r"data-race in poll_schedule_timeout(\.\w+)* / pollwake$",  # poll's own flag, which who wakes it writes plainly
 )
 # WARN_ON.

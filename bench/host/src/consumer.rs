@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use strobe::engine::user::memfd::RingFile;
 use strobe::map::{Region, Register};
 use strobe::ring::layout::ROW_HEADER_WORDS;
-use strobe::rt;
+use strobe::rt::{self, Policy};
 
 use crate::words::{are_of, inherit, inherited, Memory, ROW_WORDS};
 
@@ -39,7 +39,7 @@ pub fn ring(ring: i32, progress: i32, cpu: usize, step: u64) -> Result<(), Box<d
     let region = Region::map(&inherited(progress, true)?, 0, 4096, true)?;
     let progress = region.register(0, 8).ok_or("no progress")?;
     let mut buffer = vec![0; BATCH * reader.row_words()];
-    rt::set_up_thread(Some(cpu), 50);
+    rt::set_up_thread(Some(cpu), Policy::Fifo(50));
     println!("{READY}");
     let mut received = Received::default();
     while !reader.ended() {
@@ -69,7 +69,7 @@ pub fn pipe(cpu: usize) -> Result<(), Box<dyn Error>> {
     let input = std::io::stdin().lock();
     let mut bytes = vec![0; 64 * 1024];
     rt::lock_memory();
-    rt::set_up_thread(Some(cpu), 50);
+    rt::set_up_thread(Some(cpu), Policy::Fifo(50));
     println!("{READY}");
     let mut received = Received::default();
     let (mut filled, row_bytes) = (0, 8 * ROW_WORDS);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use indicatif::ProgressBar;
 use serde::Serialize;
+use strobe::machine::Machine;
 
 mod consumer;
 mod moving;
@@ -68,7 +69,7 @@ enum Part {
 /// Everything that was measured.
 #[derive(Serialize)]
 struct Figures {
-    machine: report::Machine,
+    machine: Machine,
     moving: Vec<moving::Figure>,
     engine: rows::Figure,
     periods: Vec<period::Figure>,
@@ -99,7 +100,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let &[producer, consumer] = options.cpus.as_slice() else {
         return Err("--cpus: two CPUs are needed".into());
     };
-    let before = report::Machine::before();
+    let before = Machine::from_now();
     let turns = period::turns(options.seconds);
     let bar = ProgressBar::new(u64::from(options.rounds) + turns);
     bar.enable_steady_tick(Duration::from_millis(200));
@@ -113,7 +114,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let periods = period::measure(options.seconds, producer, || bar.inc(1))?;
     bar.finish_and_clear();
     let figures = Figures {
-        machine: before.after(),
+        machine: before.until_now(),
         moving: moving.figures(),
         engine: engine.figure(),
         periods,

@@ -9,7 +9,7 @@ use serde::Serialize;
 use strobe::engine::user::memfd::ring_memory;
 use strobe::ring::layout::{Engine, CLOCK_MONOTONIC, NO_LIMIT};
 use strobe::ring::{End, Geometry, Header, StartTimes, Writer};
-use strobe::rt;
+use strobe::rt::{self, Policy};
 
 use crate::consumer::Consumer;
 use crate::words::{value, values, CHANNELS, NARROW_CHANNELS, RING_ROWS, ROW_WORDS};
@@ -40,7 +40,7 @@ impl Measurement {
         let measured = std::thread::scope(|scope| {
             let work = scope.spawn(|| -> Result<_, String> {
                 rt::lock_memory();
-                rt::set_up_thread(Some(from), 50);
+                rt::set_up_thread(Some(from), Policy::Fifo(50));
                 let text = |error: Box<dyn Error>| error.to_string();
                 Ok([
                     (RING, by_ring::<NARROW_CHANNELS>(rows, to).map_err(text)?),

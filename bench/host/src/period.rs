@@ -14,7 +14,7 @@ use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::Source;
 use strobe::event::EventSpec;
 use strobe::plan::Plan;
-use strobe::rt::{self, Usage};
+use strobe::rt::{self, Policy, Usage};
 
 /// Rates that are measured.
 const RATES: [u64; 2] = [1_000, 10_000];
@@ -115,7 +115,7 @@ fn bare(rate: u64, points: u64, cpu: usize) -> Result<Turn, Box<dyn Error>> {
     let period = 1_000_000_000 / rate;
     let work = std::thread::spawn(move || {
         rt::lock_memory();
-        rt::set_up_thread(Some(cpu), PRIORITY);
+        rt::set_up_thread(Some(cpu), Policy::Fifo(PRIORITY));
         let mut stamps = vec![(0, 0); points as usize];
         let before = Usage::of_this_thread();
         let first_due = monotonic() + period;
@@ -148,6 +148,7 @@ fn engine(rate: u64, points: u64, cpu: usize, wait: WaitMode) -> Result<Turn, Bo
     let settings = Settings {
         wait,
         cpu: Some(cpu),
+        ..Settings::default()
     };
     let event: EventSpec = format!("timer:{rate}Hz").parse()?;
     let mut plan = Plan::new(event);

@@ -6,75 +6,12 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use serde::Serialize;
-use strobe::engine::user::clock::monotonic;
-
 use crate::{moving, Figures};
 
 /// A row that is stamped, ten words of it read, stored and read by another process.
 const ROW_NS: f64 = 50.0;
 /// A row moved to another process.
 const MOVE_NS: f64 = 10.0;
-
-/// What all of it was measured on, and what else ran meanwhile.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Machine {
-    pub kernel: String,
-    pub cpu: String,
-    pub cpus: usize,
-    /// CPUs that were busy on average, of all of them; this program's own work is part of it.
-    pub busy: f64,
-    /// Share of the time that a hypervisor gave to others, in percent.
-    pub stolen_percent: f64,
-    #[serde(skip)]
-    begun: (u64, Ticks),
-}
-
-/// Of /proc/stat: idle and stolen, in 1/100 s. What is busy is seen at ticks only, which a timer may dodge.
-type Ticks = (u64, u64);
-
-impl Machine {
-    pub fn before() -> Machine {
-        let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let name = cpus
-            .lines()
-            .find_map(|line| line.strip_prefix("model name"));
-        Machine {
-            kernel: rustix::system::uname()
-                .release()
-                .to_string_lossy()
-                .into_owned(),
-            cpu: name
-                .map_or("an unknown CPU", |name| {
-                    name.trim_start_matches([' ', '\t', ':'])
-                })
-                .to_owned(),
-            cpus: cpus
-                .lines()
-                .filter(|line| line.starts_with("processor"))
-                .count(),
-            begun: (monotonic(), ticks()),
-            ..Machine::default()
-        }
-    }
-
-    pub fn after(mut self) -> Machine {
-        let (time, (idle, stolen)) = (monotonic(), ticks());
-        let passed = (time - self.begun.0) as f64 / 1e9;
-        self.busy = self.cpus as f64 - (idle - self.begun.1 .0) as f64 / 100.0 / passed;
-        self.stolen_percent = (stolen - self.begun.1 .1) as f64 / passed / self.cpus.max(1) as f64;
-        self
-    }
-}
-
-fn ticks() -> Ticks {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let line = stat.lines().next().unwrap_or_default();
-    let words = line.split_whitespace().skip(1);
-    let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
-    let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-    (at(3) + at(4), at(7))
-}
 
 /// The least, the middle and the most of some rounds.
 fn range(rounds: &[f64]) -> (f64, f64, f64) {

@@ -56,6 +56,7 @@ impl Measurement {
         let settings = Settings {
             wait: WaitMode::Spin,
             cpu: Some(from),
+            ..Settings::default()
         };
         let engine = User::new(settings).with(Arc::new(Words(memory)));
         let run = engine.create(&plan)?;

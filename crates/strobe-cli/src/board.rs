@@ -17,7 +17,7 @@ macro_rules! say {
     }};
 }
 
-/// Arguments of `strobe board`.
+/// Check, show, install and remove board files
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]

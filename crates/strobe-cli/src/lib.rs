@@ -12,6 +12,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 mod board;
 mod choice;
 mod convert;
+mod jitter;
 mod latency;
 mod list;
 #[cfg(feature = "plot")]
@@ -46,6 +47,7 @@ enum Command {
     Status(status::Args),
     #[cfg(feature = "watch")]
     Watch(watch::Args),
+    Jitter(Box<jitter::Args>),
     Latency(latency::Args),
     Board(board::Args),
     Uio(uio::Args),
@@ -68,6 +70,7 @@ pub fn main() -> ExitCode {
             Command::Status(args) => status::run(&args),
             #[cfg(feature = "watch")]
             Command::Watch(args) => watch::run(&args),
+            Command::Jitter(args) => jitter::run(&args),
             Command::Latency(args) => latency::run(&args),
             Command::Board(args) => board::run(args),
             Command::Uio(args) => uio::run(&args),

@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use strobe::info::End;
 use strobe::quantity::show_ns;
-use strobe::stats::{Figures, Stats};
+use strobe::stats::Figures;
 use strobe::summary::Summary;
 
 /// Lines of a histogram.
-const LINES: usize = 8;
+pub const LINES: usize = 8;
 /// Longest bar of a histogram.
 const BAR: u64 = 40;
 
@@ -80,9 +80,9 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
         writeln!(to, "without {}: {}", step.what, step.got)?;
     }
     if s.late.count() > 0 {
-        histogram(to, "late", &s.late)?;
+        histogram(to, "late", &s.late.histogram(LINES))?;
     } else {
-        histogram(to, "period", &s.period)?;
+        histogram(to, "period", &s.period.histogram(LINES))?;
     }
     for output in &s.outputs {
         let error = output.error.as_ref();
@@ -97,10 +97,10 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
 }
 
 /// What [`cells`] are.
-pub const HEAD: [&str; 7] = ["min", "mean", "max", "sd", "p50", "p99", "p99.9"];
+pub const HEAD: [&str; 8] = ["min", "mean", "max", "sd", "p50", "p99", "p99.9", "p99.99"];
 
 /// The figures, in the order of [`HEAD`].
-pub fn cells(f: &Figures) -> [String; 7] {
+pub fn cells(f: &Figures) -> [String; 8] {
     let quantile = |ns: Option<i64>| ns.map_or("-".to_owned(), |ns| show_ns(ns as f64));
     [
         show_ns(f.min as f64),
@@ -110,6 +110,7 @@ pub fn cells(f: &Figures) -> [String; 7] {
         quantile(f.p50),
         quantile(f.p99),
         quantile(f.p999),
+        quantile(f.p9999),
     ]
 }
 
@@ -118,8 +119,8 @@ fn figures(f: &Figures) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-fn histogram(to: &mut String, what: &str, stats: &Stats) -> std::fmt::Result {
-    let lines = stats.histogram(LINES);
+/// Lines with the start of a range, how many lie in it, and a bar; none without samples.
+pub fn histogram(to: &mut String, what: &str, lines: &[(i64, u64)]) -> std::fmt::Result {
     let Some(most) = lines
         .iter()
         .map(|(_, count)| *count)
@@ -128,7 +129,7 @@ fn histogram(to: &mut String, what: &str, stats: &Stats) -> std::fmt::Result {
     else {
         return Ok(());
     };
-    for (start, count) in lines {
+    for &(start, count) in lines {
         // At least one mark for a line that is not empty.
         let marks = u128::from(count) * u128::from(BAR) / u128::from(most);
         let marks = if count > 0 { marks.max(1) } else { 0 };

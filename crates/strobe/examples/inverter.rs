@@ -24,7 +24,7 @@ use strobe::engine::user::trigger::{EventSource, Woken};
 use strobe::engine::user::WaitMode;
 use strobe::event::Edge;
 use strobe::info::Clock;
-use strobe::rt;
+use strobe::rt::{self, Policy};
 
 const USAGE: &str =
     "usage: inverter CHIP IN OUT [--wait block|spin] [--edges N] [--priority P] [--cpu N]";
@@ -92,13 +92,16 @@ fn run(options: &Options) -> Result<(), String> {
     rt::lock_memory();
     let line = thread::scope(|scope| {
         let answering = scope.spawn(|| {
-            report(&rt::set_up_thread(options.cpu, options.priority));
+            report(&rt::set_up_thread(
+                options.cpu,
+                Policy::Fifo(options.priority),
+            ));
             answer(options, &mut bell, &count)
         });
         // Above the other one, which may have the only CPU to itself.
         scope
             .spawn(|| {
-                rt::set_up_thread(None, options.priority.saturating_add(1));
+                rt::set_up_thread(None, Policy::Fifo(options.priority.saturating_add(1)));
                 watch(&rope, &count, || answering.is_finished());
                 answering.join()
             })

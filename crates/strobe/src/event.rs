@@ -82,6 +82,30 @@ pub enum Error {
 }
 
 impl EventSpec {
+    /// A timer with this distance of its triggers.
+    pub fn timer(period_ns: u64) -> EventSpec {
+        EventSpec {
+            text: format!("timer:{period_ns}ns"),
+            event: Event::Timer { period_ns },
+        }
+    }
+
+    /// An event of a device: `device.event`.
+    pub fn device(name: &str) -> EventSpec {
+        EventSpec {
+            text: name.to_owned(),
+            event: Event::Device(name.to_owned()),
+        }
+    }
+
+    /// Triggers by call.
+    pub fn soft() -> EventSpec {
+        EventSpec {
+            text: "soft".to_owned(),
+            event: Event::Soft,
+        }
+    }
+
     /// What it is.
     pub fn event(&self) -> &Event {
         &self.event

@@ -70,6 +70,9 @@ pub struct Progress {
 
 /// Who looks on while a run is recorded. Anything that takes a [`Progress`] is one.
 pub trait Observer {
+    /// The run has begun: this is what is known of it, its start with it.
+    fn begun(&mut self, _info: &RunInfo) {}
+
     /// Each row, in order, but those that the reader of the statistics has lost.
     fn row(&mut self, _row: &Row<'_>) {}
 
@@ -113,6 +116,7 @@ pub fn record(
     source.start()?;
     let mut info = source.info().clone();
     info.start = reader.snapshot().start;
+    observer.begun(&info);
     let deadline = options.duration.and_then(|d| deadline(d, &info));
     let views: Vec<View> = sinks.iter().map(|_| View::default()).collect();
     let mut recording = Recording {

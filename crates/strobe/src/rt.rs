@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io;
 use std::sync::OnceLock;
 
@@ -23,6 +24,35 @@ pub struct Step {
     pub ok: bool,
     /// What was got; if something was refused, why, and the remedy.
     pub got: String,
+}
+
+/// How the kernel gives a CPU to a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// SCHED_FIFO with this priority, 1 to 99: before all that have a lower one, for as long as it likes.
+    Fifo(u8),
+    /// SCHED_OTHER: a fair share, when the kernel sees fit.
+    Other,
+    /// SCHED_DEADLINE: so much of each period, ns; the kernel admits no more than it can keep.
+    Deadline {
+        /// CPU time.
+        runtime_ns: u64,
+        /// Of this time.
+        period_ns: u64,
+    },
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
+            Policy::Other => f.write_str("other"),
+            Policy::Deadline {
+                runtime_ns,
+                period_ns,
+            } => write!(f, "deadline:{runtime_ns}/{period_ns} ns"),
+        }
+    }
 }
 
 /// What a thread has cost, and what has disturbed it.
@@ -128,10 +158,15 @@ fn is_beyond_lock_limit(bytes: u64) -> bool {
 }
 
 /// Sets up the calling thread. The policy comes last: before, nothing may stop the machine.
-pub fn set_up_thread(cpu: Option<usize>, priority: u8) -> Vec<Step> {
+pub fn set_up_thread(cpu: Option<usize>, policy: Policy) -> Vec<Step> {
     block_signals();
     touch_stack();
-    vec![affinity(cpu), slack(), policy(priority)]
+    let set_up = match policy {
+        Policy::Other => step("policy", true, policy.to_string()),
+        Policy::Fifo(priority) => fifo(priority),
+        Policy::Deadline { .. } => deadline(policy),
+    };
+    vec![affinity(cpu), slack(), set_up]
 }
 
 /// Signals are for the other threads: one that came here would end a wait.
@@ -195,7 +230,7 @@ fn slack() -> Step {
     step("slack", (0..=1).contains(&got), format!("{got} ns"))
 }
 
-fn policy(priority: u8) -> Step {
+fn fifo(priority: u8) -> Step {
     // SAFETY: all zero is a value of this structure of numbers.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority.into();
@@ -210,10 +245,7 @@ fn policy(priority: u8) -> Step {
         )
     } != 0;
     let error = io::Error::last_os_error();
-    // SAFETY: takes numbers only.
-    let got = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as i32
-        & !libc::SCHED_RESET_ON_FORK;
-    if !refused && got == libc::SCHED_FIFO {
+    if !refused && policy_of_this_thread() == libc::SCHED_FIFO {
         return step("policy", true, format!("fifo:{priority}"));
     }
     let limit = getrlimit(Resource::Rtprio).current.unwrap_or(99);
@@ -221,6 +253,41 @@ fn policy(priority: u8) -> Step {
         "other; fifo:{priority} was refused ({error}), the limit is {limit} (ulimit -r): raise it (LimitRTPRIO=, or \
          an rtprio line in /etc/security/limits.conf), give the program CAP_SYS_NICE, or be root"
     ))
+}
+
+fn deadline(policy: Policy) -> Step {
+    let Policy::Deadline {
+        runtime_ns,
+        period_ns,
+    } = policy
+    else {
+        return step("policy", false, policy.to_string());
+    };
+    let attributes = libc::sched_attr {
+        size: std::mem::size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_DEADLINE as u32,
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: runtime_ns,
+        sched_deadline: period_ns,
+        sched_period: period_ns,
+    };
+    // SAFETY: pid 0 is this thread; the pointer is to a structure on our stack that says its size.
+    let refused = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attributes, 0) } != 0;
+    let error = io::Error::last_os_error();
+    if !refused && policy_of_this_thread() == libc::SCHED_DEADLINE {
+        return step("policy", true, policy.to_string());
+    }
+    step("policy", false, format!(
+        "other; {policy} was refused ({error}): it needs CAP_SYS_NICE, a thread that may run on all CPUs, and room \
+         beside the others that have it; leave the CPU out, or use fifo"
+    ))
+}
+
+fn policy_of_this_thread() -> i32 {
+    // SAFETY: takes numbers only.
+    unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) as i32 & !libc::SCHED_RESET_ON_FORK }
 }
 
 fn step(what: &'static str, ok: bool, got: String) -> Step {
@@ -241,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_was_got_is_what_the_system_says() {
-        let steps = std::thread::spawn(|| set_up_thread(None, 1))
+        let steps = std::thread::spawn(|| set_up_thread(None, Policy::Fifo(1)))
             .join()
             .expect("no panic");
         let by_name = |what| steps.iter().find(|s| s.what == what).expect("a step");
@@ -314,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_is_refused_with_a_word() {
-        let steps = std::thread::spawn(|| set_up_thread(Some(1000), 1))
+        let steps = std::thread::spawn(|| set_up_thread(Some(1000), Policy::Fifo(1)))
             .join()
             .expect("no panic");
         assert!(
@@ -322,6 +389,31 @@ mod tests {
             "{:?}",
             steps[0]
         );
+    }
+
+    #[test]
+    fn each_policy_is_got_or_refused_with_a_remedy() {
+        let deadline = Policy::Deadline {
+            runtime_ns: 1_000_000,
+            period_ns: 100_000_000,
+        };
+        for asked in [Policy::Other, Policy::Fifo(1), deadline] {
+            let set_up =
+                std::thread::spawn(move || (set_up_thread(None, asked), policy_of_this_thread()));
+            let (steps, got) = set_up.join().expect("no panic");
+            let policy = steps.last().expect("a step");
+            let wanted = match asked {
+                Policy::Fifo(_) => libc::SCHED_FIFO,
+                Policy::Other => libc::SCHED_OTHER,
+                Policy::Deadline { .. } => libc::SCHED_DEADLINE,
+            };
+            assert_eq!(policy.ok, got == wanted, "{policy:?}");
+            assert!(
+                policy.got == asked.to_string() || policy.got.contains("was refused ("),
+                "{policy:?}"
+            );
+        }
+        assert_eq!(deadline.to_string(), "deadline:1000000/100000000 ns");
     }
 
     #[test]

@@ -21,6 +21,7 @@ const SUB: u64 = 1 << SUB_BITS;
 /// A quantile needs this many samples for each one beyond it, and one.
 const P99_SAMPLES: u64 = 100;
 const P999_SAMPLES: u64 = 1000;
+const P9999_SAMPLES: u64 = 10_000;
 
 /// Statistics of signed nanoseconds; see the module.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -57,6 +58,8 @@ pub struct Figures {
     pub p99: Option<i64>,
     /// 999 of 1000 samples are not above; needs 1000 samples.
     pub p999: Option<i64>,
+    /// 9999 of 10000 samples are not above; needs 10000 samples.
+    pub p9999: Option<i64>,
 }
 
 impl Stats {
@@ -152,15 +155,16 @@ impl Stats {
 
     /// What to report; `None` without samples.
     pub fn figures(&self) -> Option<Figures> {
-        let enough = |samples| self.count >= samples;
+        let from = |samples, q| (self.count >= samples).then(|| self.quantile(q)).flatten();
         (self.count > 0).then(|| Figures {
             min: self.min,
             mean: self.mean,
             max: self.max,
             sd: (self.squares / self.count as f64).sqrt(),
             p50: self.quantile(0.5),
-            p99: enough(P99_SAMPLES).then(|| self.quantile(0.99)).flatten(),
-            p999: enough(P999_SAMPLES).then(|| self.quantile(0.999)).flatten(),
+            p99: from(P99_SAMPLES, 0.99),
+            p999: from(P999_SAMPLES, 0.999),
+            p9999: from(P9999_SAMPLES, 0.9999),
         })
     }
 

@@ -159,7 +159,7 @@ mod tests {
              \"lost\":4,\"errors\":0,\"start_time_ns\":1000,\"elapsed_s\":1.5,\
              \"period_ns\":null,\
              \"late_ns\":{\"min\":0,\"mean\":2.0,\"max\":4,\"sd\":1.4142135623730951,\
-             \"p50\":2,\"p99\":null,\"p999\":null},\
+             \"p50\":2,\"p99\":null,\"p999\":null,\"p9999\":null},\
              \"outputs\":[{\"path\":\"a.csv\",\"rows\":6,\"bytes\":99,\"lost\":4,\"error\":null}],\
              \"end\":\"failed: a device went away\"}"
         );

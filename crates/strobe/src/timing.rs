@@ -77,13 +77,15 @@ impl Timing {
         }
     }
 
-    /// The next row that was delivered.
-    pub fn add(&mut self, row: Row<'_>) {
+    /// The next row that was delivered. Answers the period that ends with it, if there is one.
+    pub fn add(&mut self, row: Row<'_>) -> Option<i64> {
         let Row { trigger, time, .. } = row;
-        if let Some((last_row, last_time)) = self.last {
-            if row.row == last_row + 1 && !row.status.resumed() {
-                self.period.add(between(last_time, time));
-            }
+        let before = self
+            .last
+            .filter(|(last_row, _)| row.row == last_row + 1 && !row.status.resumed());
+        let period = before.map(|(_, last_time)| between(last_time, time));
+        if let Some(period) = period {
+            self.period.add(period);
         }
         let first = self.last.replace((row.row, time)).is_none();
         match &mut self.source {
@@ -111,6 +113,7 @@ impl Timing {
             }
             LateSource::Unknown => {}
         }
+        period
     }
 }
 
@@ -130,7 +133,9 @@ mod tests {
     fn timing(info: &RunInfo, rows: &[[u64; 5]]) -> Timing {
         let mut timing = Timing::new(info);
         for words in rows {
-            Rows::new(words, 1).for_each(|row| timing.add(row));
+            Rows::new(words, 1).for_each(|row| {
+                timing.add(row);
+            });
         }
         timing
     }
@@ -186,12 +191,16 @@ mod tests {
         let rows = [[50, 50, 99_507, 0, 0], [51, 51, 99_603, 0, 0]];
         let mut timing = Timing::joining(&timer());
         for words in rows {
-            Rows::new(&words, 1).for_each(|row| timing.add(row));
+            Rows::new(&words, 1).for_each(|row| {
+                timing.add(row);
+            });
         }
         assert_eq!(min_max(&timing.late), Some((3, 7)));
         let mut timing = Timing::joining(&timer());
         let late = [5, 5, 1599, 0, 0];
-        Rows::new(&late, 1).for_each(|row| timing.add(row));
+        Rows::new(&late, 1).for_each(|row| {
+            timing.add(row);
+        });
         assert_eq!(min_max(&timing.late), Some((99, 99)), "there was no pause");
     }
 

@@ -320,7 +320,7 @@ fn text(outcome: &Outcome) -> String {
         .iter()
         .filter_map(|(what, figures)| Some(line(what, report::cells(figures.as_ref()?))));
     let head = line("", report::HEAD.map(str::to_owned));
-    let table: Vec<[String; 8]> = std::iter::once(head).chain(lines).collect();
+    let table: Vec<[String; 9]> = std::iter::once(head).chain(lines).collect();
     let board = delays.board.map_or(String::new(), |account| {
         format!(
             "from the first row to the last the board counted {} events, strobe {} triggers: {} merged\n",
@@ -336,6 +336,6 @@ fn text(outcome: &Outcome) -> String {
     report::account(summary) + &board + &overtaken + &term::table("", &table)
 }
 
-fn line(what: &str, [a, b, c, d, e, f, g]: [String; 7]) -> [String; 8] {
-    [what.to_owned(), a, b, c, d, e, f, g]
+fn line(what: &str, [a, b, c, d, e, f, g, h]: [String; 8]) -> [String; 9] {
+    [what.to_owned(), a, b, c, d, e, f, g, h]
 }

@@ -19,7 +19,7 @@ use crate::channel::Channel;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step};
-use crate::rt;
+use crate::rt::{self, Policy};
 use crate::uapi;
 
 pub mod bell;
@@ -83,8 +83,13 @@ pub struct Settings {
     pub wait: WaitMode,
     /// The only CPU it is to run on; `None`: any.
     pub cpu: Option<usize>,
+    /// Its policy; `None`: SCHED_FIFO, with the priority that the plan says.
+    pub policy: Option<Policy>,
 }
 
+/// SCHED_FIFO priority of a run's thread, unless the plan says another: above the interrupt threads of a PREEMPT_RT
+/// kernel, which have 50, and far below what watches over the machine.
+const PRIORITY: u8 = 60;
 /// Rows of a ring whose event has no period.
 const ROWS_UNKNOWN: u64 = 8192;
 /// Rows of a ring, at least, unless asked for.
@@ -230,11 +235,12 @@ impl User {
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;
         let (source, actions) = (prepared.source, prepared.actions);
+        let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
         let run = Run::new(
             info,
             Arc::new(ring),
             self.settings.cpu,
-            plan.priority,
+            self.settings.policy.unwrap_or(fifo),
             set_up,
             rope,
             |requests, usage| Service {

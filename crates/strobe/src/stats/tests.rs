@@ -136,7 +136,9 @@ fn quantiles_of_too_few_samples_are_not_reported() {
     assert!(few.p50.is_some() && few.p99.is_none() && few.p999.is_none());
     let some = figures(999).expect("samples");
     assert!(some.p99.is_some() && some.p999.is_none());
-    assert!(figures(1000).expect("samples").p999.is_some());
+    let many = figures(1000).expect("samples");
+    assert!(many.p999.is_some() && many.p9999.is_none());
+    assert!(figures(10_000).expect("samples").p9999.is_some());
 }
 
 #[test]

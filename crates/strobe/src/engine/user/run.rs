@@ -15,11 +15,8 @@ use super::service::{Order, Request, Service};
 use crate::engine::{Error, Source};
 use crate::info::RunInfo;
 use crate::reader::RunReader;
-use crate::rt::{self, Step, Usage};
+use crate::rt::{self, Policy, Step, Usage};
 
-/// SCHED_FIFO priority of a run's thread: above the interrupt threads of a PREEMPT_RT kernel, which have 50,
-/// and far below what watches over the machine.
-const PRIORITY: u8 = 60;
 /// Bytes of its stack. All of them are locked in memory, so not more than it needs.
 const STACK: usize = 512 * 1024;
 
@@ -41,7 +38,7 @@ impl Run {
         mut info: RunInfo,
         ring: Arc<RingFile>,
         cpu: Option<usize>,
-        priority: Option<u8>,
+        policy: Policy,
         mut set_up: Vec<Step>,
         rope: Rope,
         service: impl FnOnce(std::sync::mpsc::Receiver<Request>, Arc<Mutex<Usage>>) -> Service,
@@ -49,12 +46,11 @@ impl Run {
         let (requests, received) = channel();
         let usage = Arc::new(Mutex::new(Usage::default()));
         let service = service(received, Arc::clone(&usage));
-        let priority = priority.unwrap_or(PRIORITY);
         let (report, reported) = sync_channel(1);
         let name = "strobe-run".to_owned();
         let thread = Builder::new().name(name).stack_size(STACK).spawn(move || {
             // Nobody is there to read it if this fails.
-            let _ = report.send(rt::set_up_thread(cpu, priority));
+            let _ = report.send(rt::set_up_thread(cpu, policy));
             service.run();
         });
         let failed = |source: io::Error| Error::Run {

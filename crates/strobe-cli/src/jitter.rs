@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe jitter`: how regular rows are, by one way to wait or by several in turn, or in a recording.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::Serialize;
+use strobe::jitter::{Jitter, Report, Target};
+use strobe::journal::{self, Journal};
+use strobe::machine::Machine;
+use strobe::quantity::{duration_ns, period_ns};
+use strobe::record::{self as recording, Options, Stop};
+
+use crate::record::handle_signals;
+use crate::term::{self, answer, fail};
+
+mod band;
+mod load;
+mod relative;
+mod round;
+mod table;
+mod way;
+
+use band::Band;
+use load::{Load, Stressor};
+use round::Round;
+use way::{Asked, Policy, Way};
+
+const RATE: &str = "1kHz";
+
+/// Measure how regular rows are, by several ways to wait in turn, or in a recording
+///
+/// Each way makes rows of nothing but their stamps. Several are measured in
+/// turn, each once a round, in another order each time: compare the ranges over
+/// the rounds, not the greatest values, which are the machine's. Periods are
+/// judged against a band around the one asked for, as a counter in hardware
+/// does it. A trigger that is missed makes a long period, and is counted.
+#[derive(clap::Args)]
+pub struct Args {
+    /// A recording (.arrows) to look at, instead of measuring
+    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "load", "duration", "rounds"])]
+    file: Option<PathBuf>,
+
+    /// Rows a second, or the time between them: 100Hz, 250us (default: 1kHz; of a recording, its own)
+    #[arg(long, value_name = "RATE", value_parser = period_ns)]
+    rate: Option<u64>,
+
+    /// How to wait for the next row
+    #[arg(long, value_name = "WAY", default_value = "block")]
+    wait: Way,
+
+    /// Other ways to compare it with
+    #[arg(long = "vs", value_name = "WAY,...", value_delimiter = ',')]
+    versus: Vec<Way>,
+
+    /// Policy of the user engine's thread: fifo:1 to fifo:99, other, deadline
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<Policy>,
+
+    /// The CPU to work on
+    #[arg(long, value_name = "N")]
+    cpu: Option<usize>,
+
+    /// How far a period may be from the one asked for: 3%, 100us
+    #[arg(long, value_name = "BAND", default_value = "3%")]
+    band: Band,
+
+    /// What stress-ng is to do meanwhile
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    load: Vec<Load>,
+
+    /// How long each way is measured in a round: 10s, 500ms, 30min
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration_ns)]
+    duration: u64,
+
+    /// Rounds (default: 1, or 3 with --vs)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(
+        "--band {0}: is not less than the period, so nothing could be under it; name a smaller one"
+    )]
+    Band(String),
+    #[error("{0}: its event has no period; say which one is meant with --rate")]
+    NoPeriod(String),
+    #[error("{0}: given twice; each way is measured once a round")]
+    Twice(String),
+    #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
+    Cpu(usize),
+    #[error("signals cannot be handled: {0}")]
+    Signals(std::io::Error),
+    #[error(transparent)]
+    Load(#[from] load::Error),
+    #[error("{0}: {1}")]
+    Way(String, way::Error),
+    #[error(transparent)]
+    Record(#[from] recording::Error),
+    #[error(transparent)]
+    Input(#[from] journal::Error),
+}
+
+/// One way, in all rounds.
+#[derive(Serialize)]
+pub struct Measured {
+    way: String,
+    /// All rounds together.
+    all: Report,
+    rounds: Vec<Round>,
+    #[serde(skip)]
+    jitter: Jitter,
+}
+
+/// All that was measured.
+#[derive(Serialize)]
+pub struct Outcome {
+    /// A signal came: this is what there was until then.
+    interrupted: bool,
+    target: Target,
+    machine: Machine,
+    load: Vec<Load>,
+    ways: Vec<Measured>,
+}
+
+pub fn run(args: &Args) -> ExitCode {
+    let outcome = match &args.file {
+        Some(file) => of_file(args, file),
+        None => measure(args),
+    };
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => return fail(error),
+    };
+    if args.json {
+        match serde_json::to_string(&outcome) {
+            Ok(json) => answer(&(json + "\n")),
+            Err(error) => return fail(error),
+        };
+    } else {
+        answer(&table::text(&outcome));
+    }
+    let is_whole = |way: &Measured| way.rounds.iter().all(Round::is_whole);
+    match outcome.ways.iter().all(is_whole) {
+        _ if outcome.interrupted => term::INTERRUPTED.into(),
+        true => term::COMPLETE.into(),
+        false => term::NOT_WHOLE.into(),
+    }
+}
+
+fn target(args: &Args, period_ns: u64) -> Result<Target, Error> {
+    let band_ns = args.band.of(period_ns);
+    if band_ns >= period_ns {
+        return Err(Error::Band(args.band.to_string()));
+    }
+    Ok(Target { period_ns, band_ns })
+}
+
+fn of_file(args: &Args, file: &std::path::Path) -> Result<Outcome, Error> {
+    let name = || file.display().to_string();
+    let mut journal = Journal::open(file)?;
+    let period = args.rate.or(journal.info().period_ns);
+    let target = target(args, period.ok_or_else(|| Error::NoPeriod(name()))?)?;
+    let mut jitter = Jitter::new(journal.info(), target);
+    while let Some(rows) = journal.read()? {
+        rows.for_each(|row| jitter.add(row));
+    }
+    let totals = journal.totals().filter(|_| !journal.is_torn());
+    let round = Round::of_file(journal.info(), totals, &jitter);
+    Ok(Outcome {
+        interrupted: false,
+        target,
+        machine: Machine::unknown(&journal.info().kernel),
+        load: Vec::new(),
+        ways: vec![Measured {
+            way: name(),
+            all: round.report.clone(),
+            rounds: vec![round],
+            jitter,
+        }],
+    })
+}
+
+fn measure(args: &Args) -> Result<Outcome, Error> {
+    let period_ns = args.rate.or(period_ns(RATE).ok()).unwrap_or(1_000_000);
+    let target = target(args, period_ns)?;
+    let mut ways = vec![args.wait];
+    for way in &args.versus {
+        if ways.contains(way) {
+            return Err(Error::Twice(way.to_string()));
+        }
+        ways.push(*way);
+    }
+    if let Some(cpu) = args.cpu.filter(|cpu| !round::may_run_on(*cpu)) {
+        return Err(Error::Cpu(cpu));
+    }
+    let asked = Asked {
+        period_ns,
+        policy: args.policy,
+        cpu: args.cpu,
+    };
+    // Before anything is loaded: what cannot be had is said at once.
+    for way in &ways {
+        way.run(&asked)
+            .map_err(|error| Error::Way(way.to_string(), error))?;
+    }
+    let stop = Stop::default();
+    handle_signals(&stop).map_err(Error::Signals)?;
+    let options = Options {
+        outputs: Vec::new(),
+        duration: Some(Duration::from_nanos(args.duration)),
+    };
+    let rounds = args
+        .rounds
+        .unwrap_or(if args.versus.is_empty() { 1 } else { 3 });
+    let _load = Stressor::new(&args.load)?;
+    let machine = Machine::from_now();
+    let mut measured: Vec<Option<(Jitter, Vec<Round>)>> = ways.iter().map(|_| None).collect();
+    let turns = (0..rounds).flat_map(|round| round::order(round, ways.len()));
+    for turn in turns.take_while(|_| !round::is_interrupted(&stop)) {
+        let (Some(way), Some(slot)) = (ways.get(turn), measured.get_mut(turn)) else {
+            continue;
+        };
+        let run = way
+            .run(&asked)
+            .map_err(|error| Error::Way(way.to_string(), error))?;
+        let (jitter, round) = Round::measure(run.as_ref(), target, &options, &stop)?;
+        match slot {
+            Some((all, rounds)) => {
+                all.merge(&jitter);
+                rounds.push(round);
+            }
+            None => *slot = Some((jitter, vec![round])),
+        }
+    }
+    let machine = machine.until_now();
+    let ways = ways.iter().zip(measured);
+    let ways = ways.filter_map(|(way, measured)| {
+        let (jitter, rounds) = measured?;
+        let missed = rounds.iter().map(|round| round.report.missed).sum();
+        Some(Measured {
+            way: way.to_string(),
+            all: jitter.report(missed),
+            rounds,
+            jitter,
+        })
+    });
+    Ok(Outcome {
+        interrupted: round::is_interrupted(&stop),
+        target,
+        machine,
+        load: args.load.clone(),
+        ways: ways.collect(),
+    })
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A way to make rows at a rate.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use strobe::engine::kernel::Control;
+use strobe::engine::user::{Settings, User, WaitMode};
+use strobe::engine::{self, Source};
+use strobe::event::EventSpec;
+use strobe::plan::{Plan, Step};
+use strobe::rt;
+
+use super::relative::Relative;
+use super::round::StartedOn;
+
+/// How the next row is waited for, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// The user engine's thread, on a grid.
+    User(WaitMode),
+    /// The user engine's thread sleeps for a period after each row.
+    Relative,
+    /// The kernel engine's timer, in its interrupt.
+    KernelTimer,
+    /// An event of the module strobe_loop, and whether it knows when it was due.
+    KernelLoop(&'static str, bool),
+}
+
+const WAYS: [(&str, Way); 8] = [
+    ("block", Way::User(WaitMode::Block)),
+    ("hybrid", Way::User(WaitMode::Hybrid)),
+    ("spin", Way::User(WaitMode::Spin)),
+    ("relative", Way::Relative),
+    ("kernel:timer", Way::KernelTimer),
+    ("kernel:loop", Way::KernelLoop("loop.absolute", true)),
+    ("kernel:relative", Way::KernelLoop("loop.relative", false)),
+    ("kernel:workqueue", Way::KernelLoop("loop.work", true)),
+];
+
+/// Why there is no run of a way.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}; the loops to compare with are in the module strobe_loop: run, as root, modprobe strobe_loop")]
+    NoLoop(engine::Error),
+    #[error("the loops to compare with have periods of 10 us to 1 s; choose another --rate, or kernel:timer")]
+    Period,
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+}
+
+/// Policy of the thread, of the user engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    Fifo(u8),
+    Other,
+    Deadline,
+}
+
+/// What all ways have in common.
+pub struct Asked {
+    pub period_ns: u64,
+    pub policy: Option<Policy>,
+    pub cpu: Option<usize>,
+}
+
+impl Way {
+    /// A run of it, of rows that are nothing but stamps.
+    pub fn run(self, asked: &Asked) -> Result<Arc<dyn Source>, Error> {
+        let period = asked.period_ns;
+        let plan = |event: EventSpec| Plan {
+            // Also if whoever reads is held up for a while: what is measured is who makes the rows.
+            ring: Some(rows_of_seconds(period)),
+            ..Plan::new(event)
+        };
+        let user = |wait| {
+            User::new(Settings {
+                wait,
+                cpu: asked.cpu,
+                policy: asked.policy.map(|policy| policy.for_period(period)),
+            })
+        };
+        Ok(match self {
+            Way::User(wait) => Arc::new(user(wait).create(&plan(EventSpec::timer(period)))?),
+            Way::Relative => {
+                let engine = user(WaitMode::Block).with(Arc::new(Relative(period)));
+                Arc::new(engine.create(&plan(EventSpec::device(Relative::EVENT)))?)
+            }
+            Way::KernelTimer => {
+                let run = Control::open()?.create(&plan(EventSpec::timer(period)))?;
+                Arc::new(StartedOn::new(run, asked.cpu))
+            }
+            Way::KernelLoop(event, is_due) => {
+                let control = Control::open()?;
+                set_period(&control, period)?;
+                // Only the event knows when it was due.
+                let late = Step::Read("clock.late".to_owned());
+                let run = control.create(&Plan {
+                    steps: is_due.then_some(late).into_iter().collect(),
+                    ..plan(EventSpec::device(event))
+                })?;
+                Arc::new(StartedOn::new(run, asked.cpu))
+            }
+        })
+    }
+}
+
+/// One row of the event `soft` writes it.
+fn set_period(control: &Control, period_ns: u64) -> Result<(), Error> {
+    if !(10_000..=1_000_000_000).contains(&period_ns) {
+        return Err(Error::Period);
+    }
+    let write = Step::Write {
+        output: "loop.period".to_owned(),
+        value: period_ns,
+    };
+    let run = control.create(&Plan {
+        steps: vec![write],
+        limit: Some(1),
+        ..Plan::new(EventSpec::soft())
+    });
+    let run = run.map_err(|error| match error {
+        error @ engine::Error::NotHere { .. } => Error::NoLoop(error),
+        error => error.into(),
+    })?;
+    run.start()?;
+    Ok(run.trigger(1)?)
+}
+
+/// Rows of a ring that holds some seconds.
+fn rows_of_seconds(period_ns: u64) -> u64 {
+    (4_000_000_000 / period_ns.max(1)).clamp(1024, 1 << 18)
+}
+
+impl Policy {
+    fn for_period(self, period_ns: u64) -> rt::Policy {
+        match self {
+            Policy::Fifo(priority) => rt::Policy::Fifo(priority),
+            Policy::Other => rt::Policy::Other,
+            // A cycle costs some ten microseconds; what is not used, others have.
+            Policy::Deadline => rt::Policy::Deadline {
+                runtime_ns: (period_ns / 4).clamp(50_000.min(period_ns), 1_000_000),
+                period_ns,
+            },
+        }
+    }
+}
+
+impl FromStr for Way {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Way, String> {
+        let way = WAYS.iter().find(|(name, _)| *name == text);
+        way.map(|(_, way)| *way).ok_or_else(|| {
+            let names: Vec<&str> = WAYS.iter().map(|(name, _)| *name).collect();
+            format!("there are {}", names.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let way = WAYS.iter().find(|(_, way)| way == self);
+        f.write_str(way.map_or("?", |(name, _)| name))
+    }
+}
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Policy, String> {
+        match text {
+            "other" => return Ok(Policy::Other),
+            "deadline" => return Ok(Policy::Deadline),
+            _ => {}
+        }
+        let priority = text.strip_prefix("fifo:").and_then(|n| n.parse().ok());
+        priority
+            .filter(|priority| (1..=99).contains(priority))
+            .map(Policy::Fifo)
+            .ok_or_else(|| "write fifo:1 to fifo:99, other or deadline".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_is_written_as_it_is_read() {
+        for (name, way) in WAYS {
+            assert_eq!(name.parse(), Ok(way));
+            assert_eq!(way.to_string(), name);
+        }
+        let error = "sleep".parse::<Way>().expect_err("no way");
+        assert!(error.contains("block, hybrid, spin"), "{error}");
+    }
+
+    #[test]
+    fn a_policy_has_a_priority_where_it_has_one() {
+        assert_eq!("fifo:80".parse(), Ok(Policy::Fifo(80)));
+        assert_eq!("other".parse(), Ok(Policy::Other));
+        for wrong in ["fifo", "fifo:0", "fifo:100", "rr:5", ""] {
+            assert!(wrong.parse::<Policy>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_deadline_leaves_room_for_others() {
+        for period_ns in [100_000, 1_000_000, 10_000_000] {
+            let rt::Policy::Deadline { runtime_ns, .. } = Policy::Deadline.for_period(period_ns)
+            else {
+                panic!("a deadline");
+            };
+            assert!(runtime_ns <= period_ns / 2, "{runtime_ns} of {period_ns}");
+        }
+    }
+}

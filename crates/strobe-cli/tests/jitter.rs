@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe jitter`, by the user engine and of recordings.
+
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+mod common;
+
+use common::{command, strobe, Process};
+
+fn json(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn periods(report: &Value) -> u64 {
+    ["in_range", "over", "under"]
+        .iter()
+        .map(|what| number(&report[*what]))
+        .sum()
+}
+
+/// What it says of this, which cannot be; its exit status is 1.
+fn refused(dir: &Path, arguments: &[&str]) -> String {
+    let output = strobe(dir, &[&["jitter"], arguments].concat());
+    assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn ways_are_measured_in_turn_and_each_has_all_its_rounds() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let words =
+        "jitter --rate 500Hz --wait hybrid --vs block,relative --rounds 2 --for 100ms --json";
+    let output = strobe(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0));
+    let said = json(&output);
+    assert_eq!(said["target"]["period_ns"], 2_000_000);
+    assert_eq!(said["target"]["band_ns"], 60_000);
+    let ways = said["ways"].as_array().expect("ways");
+    let names: Vec<&Value> = ways.iter().map(|way| &way["way"]).collect();
+    assert_eq!(names, ["hybrid", "block", "relative"]);
+    for way in ways {
+        let rounds = way["rounds"].as_array().expect("rounds");
+        assert_eq!(rounds.len(), 2);
+        let each: u64 = rounds.iter().map(periods).sum();
+        assert_eq!(periods(&way["all"]), each, "{way}");
+        for round in rounds {
+            assert_eq!(periods(round) + 1, number(&round["rows"]), "{round}");
+            assert!(number(&round["usage"]["cpu_ns"]) > 0);
+            assert_eq!(round["set_up"][0]["what"], "memory");
+        }
+        // Who sleeps for a period after each row makes rows that are further apart.
+        let drift = way["all"]["drift_ppm"].as_f64().expect("a drift");
+        assert!(drift > 0.0 || way["way"] != "relative", "{drift} ppm");
+    }
+    assert!(ways[2]["all"]["late_ns"].is_null(), "it is never due");
+}
+
+#[test]
+fn the_tables_name_each_way_and_what_was_not_got() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let words = "jitter --vs hybrid --rounds 2 --for 50ms --policy other";
+    let output = strobe(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).expect("text");
+    for what in [
+        "period 1 ms, in range within 30 us of it; Linux ",
+        "in range",
+        "drift ppm",
+        "p99.99",
+        "over rounds",
+        "\nblock ",
+        "\nhybrid ",
+        "late from",
+    ] {
+        assert!(text.contains(what), "{what}: {text}");
+    }
+}
+
+#[test]
+fn a_recording_is_judged_by_its_own_period_or_another() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("rows.arrows");
+    let file = file.to_str().expect("a name");
+    let words =
+        "record --engine user --event timer:1kHz --read sim.counter --rows 200 --allow-loss -o";
+    let words: Vec<&str> = words.split(' ').chain([file]).collect();
+    assert_eq!(strobe(dir.path(), &words).status.code(), Some(0));
+
+    let said = json(&strobe(dir.path(), &["jitter", file, "--json"]));
+    assert_eq!(said["target"]["period_ns"], 1_000_000);
+    let round = &said["ways"][0]["rounds"][0];
+    assert_eq!((number(&round["rows"]), periods(round)), (200, 199));
+    assert!(round["late_ns"]["p99"].is_number(), "{round}");
+
+    let words = ["jitter", file, "--rate", "100us", "--json"];
+    let said = json(&strobe(dir.path(), &words));
+    let all = &said["ways"][0]["all"];
+    assert!(number(&all["over"]) > number(&all["in_range"]), "{all}");
+
+    // As after a crash: the account is not there.
+    let whole = std::fs::read(file).expect("the file");
+    std::fs::write(file, &whole[..whole.len() / 2]).expect("to cut it");
+    let output = strobe(dir.path(), &["jitter", file]);
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("failed: cut off"), "{text}");
+}
+
+#[test]
+fn an_event_without_a_period_needs_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("soft.arrows");
+    let file = file.to_str().expect("a name");
+    let words = "record --engine user --event soft --read sim.counter --rows 2 -o";
+    let words: Vec<&str> = words.split(' ').chain([file]).collect();
+    let lines = std::process::Stdio::from(tempfile_of(dir.path(), "\n\n"));
+    let done = command(dir.path()).args(words).stdin(lines).output();
+    assert_eq!(done.expect("the program runs").status.code(), Some(0));
+    let said = refused(dir.path(), &[file]);
+    assert!(
+        said.contains("has no period; say which one is meant with --rate"),
+        "{said}"
+    );
+    assert_eq!(
+        strobe(dir.path(), &["jitter", file, "--rate", "1s"])
+            .status
+            .code(),
+        Some(0)
+    );
+}
+
+fn tempfile_of(dir: &Path, text: &str) -> std::fs::File {
+    let path = dir.join("lines");
+    std::fs::write(&path, text).expect("to write");
+    std::fs::File::open(path).expect("to open")
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_measured() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let refused = |words: &str| refused(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    for (words, why) in [
+        ("--rate 0", "`0`"),
+        ("--rate 0Hz", "more than 0"),
+        ("--rate 1GHz", "no unit"),
+        ("--rate 2MHz", "period"),
+        ("--band 0%", "more than 0% and less than 100%"),
+        ("--band 0us", "more than 0"),
+        ("--band 1ms --rate 1kHz", "not less than the period"),
+        (
+            "--wait sleep",
+            "block, hybrid, spin, relative, kernel:timer",
+        ),
+        ("--vs block", "given twice"),
+        ("--vs hybrid,hybrid", "given twice"),
+        ("--load disk", "[possible values: cpu, vm, io, switch]"),
+        ("--policy fifo:0", "fifo:1 to fifo:99, other or deadline"),
+        ("--cpu 4095", "--cpu 4095: there is none"),
+        ("--rounds 0", "1..=1000"),
+        ("nothing.arrows", "nothing.arrows"),
+        ("x.arrows --load cpu", "cannot be used with"),
+    ] {
+        let said = refused(words);
+        assert!(said.contains(why), "{words}: {said}");
+    }
+}
+
+#[test]
+fn without_stress_ng_a_load_is_refused_with_the_remedy() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut command = command(dir.path());
+    let command = command.env("PATH", dir.path());
+    let output = command
+        .args(["jitter", "--load", "cpu", "--for", "10ms"])
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("apt install stress-ng"), "{said}");
+}
+
+#[test]
+fn who_interrupts_it_gets_what_there_is() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let output = dir.path().join("said");
+    let child = command(dir.path())
+        .args(["jitter", "--for", "1h", "--json"])
+        .stdout(std::fs::File::create(&output).expect("a file"))
+        .spawn();
+    let mut child = Process(child.expect("the program runs"));
+    let begun = Instant::now();
+    let runs = || json(&strobe(dir.path(), &["status", "--json"]))["runs"].clone();
+    while !runs()
+        .as_array()
+        .is_some_and(|runs| runs.iter().any(|run| run["rows"].as_u64() > Some(50)))
+    {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "it does not begin"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.signal(Signal::INT);
+    assert_eq!(child.wait(), Some(130));
+    let said = std::fs::read(&output).expect("what it said");
+    let said: Value = serde_json::from_slice(&said).expect("JSON");
+    assert_eq!(said["interrupted"], true);
+    assert!(periods(&said["ways"][0]["all"]) >= 50, "{said}");
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How regular the rows of a run are: each period against a band around the one that was asked for, as a counter in
+//! hardware would judge it, and the lateness of each row.
+
+use serde::Serialize;
+use strobe_ring::Row;
+
+use crate::info::RunInfo;
+use crate::stats::{Figures, Stats};
+use crate::timing::Timing;
+
+/// What a period is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Target {
+    /// ns; more than 0.
+    pub period_ns: u64,
+    /// How far from it a period may be and still be in range, ns.
+    pub band_ns: u64,
+}
+
+/// The rows of a run, or of several that had the same target.
+#[derive(Debug, Clone)]
+pub struct Jitter {
+    target: Target,
+    timing: Timing,
+    in_range: u64,
+    over: u64,
+    under: u64,
+    /// From one row to the next: sum of times, and of steps of the trigger number.
+    span_ns: u64,
+    span_triggers: u64,
+    last: Option<(u64, u64)>,
+}
+
+/// The same in figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Periods in the band.
+    pub in_range: u64,
+    /// Longer ones.
+    pub over: u64,
+    /// Shorter ones.
+    pub under: u64,
+    /// Triggers between the rows that made none.
+    pub missed: u64,
+    /// How much longer the mean time from trigger to trigger is than the period, in millionths. `None` without two rows.
+    pub drift_ppm: Option<f64>,
+    /// Time from row to row, ns.
+    pub period_ns: Option<Figures>,
+    /// Time from due to row, ns; `None` if that is not known.
+    pub late_ns: Option<Figures>,
+}
+
+impl Jitter {
+    /// For the rows of this run.
+    pub fn new(info: &RunInfo, target: Target) -> Self {
+        let mut timing = Timing::new(info);
+        // Quantiles are best near the value that is expected.
+        timing.period = Stats::around(i64::try_from(target.period_ns).unwrap_or(i64::MAX));
+        Jitter {
+            target,
+            timing,
+            in_range: 0,
+            over: 0,
+            under: 0,
+            span_ns: 0,
+            span_triggers: 0,
+            last: None,
+        }
+    }
+
+    /// The next row that was delivered.
+    pub fn add(&mut self, row: Row<'_>) {
+        let Row { trigger, time, .. } = row;
+        if let Some((last_trigger, last_time)) = self.last.filter(|_| !row.status.resumed()) {
+            self.span_ns += time.saturating_sub(last_time);
+            self.span_triggers += trigger.saturating_sub(last_trigger);
+        }
+        self.last = Some((trigger, time));
+        if let Some(period) = self.timing.add(row) {
+            let from_target = i128::from(period) - i128::from(self.target.period_ns);
+            let band = i128::from(self.target.band_ns);
+            let count = match from_target {
+                far if far > band => &mut self.over,
+                far if far < -band => &mut self.under,
+                _ => &mut self.in_range,
+            };
+            *count += 1;
+        }
+    }
+
+    /// All rows of `other` as well, which had the same target.
+    pub fn merge(&mut self, other: &Jitter) {
+        self.timing.period.merge(&other.timing.period);
+        self.timing.late.merge(&other.timing.late);
+        self.in_range += other.in_range;
+        self.over += other.over;
+        self.under += other.under;
+        self.span_ns += other.span_ns;
+        self.span_triggers += other.span_triggers;
+    }
+
+    /// All periods.
+    pub fn period(&self) -> &Stats {
+        &self.timing.period
+    }
+
+    /// All latenesses.
+    pub fn late(&self) -> &Stats {
+        &self.timing.late
+    }
+
+    /// In figures; `missed` is what the run says.
+    pub fn report(&self, missed: u64) -> Report {
+        let asked = self.span_triggers as f64 * self.target.period_ns as f64;
+        Report {
+            in_range: self.in_range,
+            over: self.over,
+            under: self.under,
+            missed,
+            drift_ppm: (asked > 0.0).then(|| (self.span_ns as f64 / asked - 1.0) * 1e6),
+            period_ns: self.timing.period.figures(),
+            late_ns: self.timing.late.figures(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::info::tests::info;
+    use strobe_ring::layout::ROW_RESUMED as RESUMED;
+    use strobe_ring::Rows;
+
+    const TARGET: Target = Target {
+        period_ns: 1000,
+        band_ns: 30,
+    };
+
+    fn jitter(rows: &[[u64; 4]]) -> Jitter {
+        let mut info = info(Vec::new());
+        info.period_ns = Some(1000);
+        info.start.first_due = 1000;
+        let mut jitter = Jitter::new(&info, TARGET);
+        for words in rows {
+            Rows::new(words, 0).for_each(|row| jitter.add(row));
+        }
+        jitter
+    }
+
+    #[test]
+    fn a_period_on_the_edge_of_the_band_is_in_range_and_one_beyond_is_not() {
+        let times = [1000, 2000, 3030, 4061, 5031, 6000];
+        let rows: Vec<[u64; 4]> = (0..).zip(times).map(|(n, time)| [n, n, time, 0]).collect();
+        let report = jitter(&rows).report(0);
+        assert_eq!((report.in_range, report.over, report.under), (3, 1, 1));
+    }
+
+    #[test]
+    fn drift_is_of_triggers_and_a_missed_one_is_none() {
+        let rows = [[0, 0, 1000, 0], [1, 1, 2001, 0], [2, 4, 5004, 0]];
+        let report = jitter(&rows).report(2);
+        let drift = report.drift_ppm.expect("a drift");
+        assert!((drift - 1000.0).abs() < 1e-6, "{drift}");
+        assert_eq!((report.over, report.missed), (1, 2));
+    }
+
+    #[test]
+    fn a_pause_is_neither_a_period_nor_a_drift() {
+        let rows = [[0, 0, 1000, 0], [1, 1, 90_000, RESUMED], [2, 2, 91_000, 0]];
+        let report = jitter(&rows).report(0);
+        assert_eq!((report.in_range, report.over), (1, 0));
+        assert_eq!(report.drift_ppm, Some(0.0));
+    }
+
+    #[test]
+    fn runs_of_the_same_target_are_merged() {
+        let mut all = jitter(&[[0, 0, 1000, 0], [1, 1, 2000, 0]]);
+        all.merge(&jitter(&[[0, 0, 1100, 0], [1, 1, 2200, 0]]));
+        let report = all.report(0);
+        assert_eq!((report.in_range, report.over), (1, 1));
+        let drift = report.drift_ppm.expect("a drift");
+        assert!((drift - 50_000.0).abs() < 1e-6, "{drift}");
+        let late = report.late_ns.expect("it is known");
+        assert_eq!((late.min, late.max), (0, 200));
+    }
+
+    #[test]
+    fn one_row_says_nothing_of_periods() {
+        let report = jitter(&[[0, 0, 1000, 0]]).report(0);
+        assert_eq!((report.period_ns, report.drift_ppm), (None, None));
+    }
+}

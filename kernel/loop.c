@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The device "loop": the ways to do something again and again in the kernel
+ * that are not the timer of a run, so that they can be compared with it. None
+ * of them is a way to acquire data: rows are stamped when a thread gets to it.
+ *
+ *   loop.absolute   a thread sleeps until the next point of a grid
+ *   loop.relative   a thread sleeps for what its work has left of the period
+ *   loop.work       at each point of a grid a workqueue is told to do it
+ *   loop.period     output: the period, ns, for events that are enabled later
+ *
+ * "strobe jitter --wait kernel:loop" and its like use it.
+ */
+#include <linux/atomic.h>
+#include <linux/delay.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
+#include <linux/kthread.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/workqueue.h>
+
+#include "compat.h"
+#include "strobe.h"
+
+#define PERIOD_MIN	(10 * NSEC_PER_USEC)
+#define PERIOD_MAX	NSEC_PER_SEC
+
+/* Written by a row, in hard context; read when an event is enabled. */
+static u64 period_asked = 10 * NSEC_PER_MSEC;
+
+/**
+ * struct loop - what makes one event.
+ * @event: the event.
+ * @thread: the thread that makes it, of the first two.
+ * @period: ns.
+ *
+ * Written by enable() and disable(), while nothing else looks.
+ */
+struct loop {
+	struct strobe_event	*event;
+	struct task_struct	*thread;
+	u64			period;
+};
+
+/* Triggers come with interrupts off, as those of an interrupt do. */
+static void happen(struct strobe_event *event, u64 now, u64 due, u64 lost)
+{
+	guard(irqsave)();
+	strobe_event_trigger(event, now, due, lost);
+}
+
+static int absolute_thread(void *data)
+{
+	struct loop *loop = data;
+	u64 due = ktime_get_ns() + loop->period, lost = 0;
+
+	for (;;) {
+		ktime_t expires = ns_to_ktime(due);
+		u64 now;
+
+		/* Before the question: who says stop wakes a thread that sleeps. */
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
+		now = ktime_get_ns();
+		if (now < due)
+			continue;
+		happen(loop->event, now, due, lost);
+		due += loop->period;
+		/* Points that have passed by now are lost; the next trigger says so. */
+		now = ktime_get_ns();
+		lost = now > due ? div64_u64(now - due, loop->period) + 1 : 0;
+		due += lost * loop->period;
+	}
+	__set_current_state(TASK_RUNNING);
+	return 0;
+}
+
+static int relative_thread(void *data)
+{
+	struct loop *loop = data;
+
+	while (!kthread_should_stop()) {
+		u64 begun = ktime_get_ns(), took, left;
+
+		happen(loop->event, begun, 0, 0);
+		took = ktime_get_ns() - begun;
+		left = loop->period > took ? div_u64(loop->period - took, NSEC_PER_USEC) : 1;
+		/* One in a hundred either way, as the loop that this is modelled on has it. */
+		usleep_range(left - left / 100, left + left / 100);
+	}
+	return 0;
+}
+
+static int loop_enable(struct loop *loop, int (*function)(void *))
+{
+	struct task_struct *thread;
+
+	loop->period = READ_ONCE(period_asked);
+	thread = kthread_create(function, loop, "strobe_loop");
+	if (IS_ERR(thread))
+		return PTR_ERR(thread);
+	sched_set_fifo(thread);
+	/* As the timer of a run: where it was started. */
+	kthread_bind(thread, raw_smp_processor_id());
+	loop->thread = thread;
+	wake_up_process(thread);
+	return 0;
+}
+
+static struct loop absolute, relative;
+
+static int absolute_enable(struct strobe_event *event)
+{
+	absolute.event = event;
+	return loop_enable(&absolute, absolute_thread);
+}
+
+static void absolute_disable(struct strobe_event *event)
+{
+	kthread_stop(absolute.thread);
+}
+
+static int relative_enable(struct strobe_event *event)
+{
+	relative.event = event;
+	return loop_enable(&relative, relative_thread);
+}
+
+static void relative_disable(struct strobe_event *event)
+{
+	kthread_stop(relative.thread);
+}
+
+/**
+ * struct loop_work - the timer and the work of loop.work.
+ * @timer: absolute; not hard: a hard one may wake nobody.
+ * @work: makes the trigger.
+ * @period: ns; written by enable().
+ * @due: the point for which the work was told; written by the timer.
+ * @lost: points at which the work was not done with the one before; added to by
+ *	the timer, taken by the work.
+ */
+static struct loop_work {
+	struct hrtimer		timer;
+	struct work_struct	work;
+	u64			period;
+	u64			due;
+	atomic64_t		lost;
+} loop_work;
+
+static struct strobe_event events[];
+
+static void work_do(struct work_struct *work)
+{
+	u64 lost = atomic64_xchg(&loop_work.lost, 0);
+
+	happen(&events[2], ktime_get_ns(), READ_ONCE(loop_work.due), lost);
+}
+
+static enum hrtimer_restart work_tell(struct hrtimer *timer)
+{
+	u64 passed;
+
+	/* While it is told, it has not begun: it is for the point before. */
+	if (work_pending(&loop_work.work)) {
+		atomic64_inc(&loop_work.lost);
+	} else {
+		WRITE_ONCE(loop_work.due, ktime_to_ns(hrtimer_get_expires(timer)));
+		queue_work(system_highpri_wq, &loop_work.work);
+	}
+	passed = hrtimer_forward_now(timer, ns_to_ktime(loop_work.period));
+	atomic64_add(passed - 1, &loop_work.lost);
+	return HRTIMER_RESTART;
+}
+
+static int work_enable(struct strobe_event *event)
+{
+	loop_work.period = READ_ONCE(period_asked);
+	atomic64_set(&loop_work.lost, 0);
+	hrtimer_start(&loop_work.timer, ns_to_ktime(ktime_get_ns() + loop_work.period),
+		      HRTIMER_MODE_ABS_PINNED);
+	return 0;
+}
+
+static void work_disable(struct strobe_event *event)
+{
+	hrtimer_cancel(&loop_work.timer);
+	cancel_work_sync(&loop_work.work);
+}
+
+static const struct strobe_event_ops absolute_ops = {
+	.enable		= absolute_enable,
+	.disable	= absolute_disable,
+};
+
+static const struct strobe_event_ops relative_ops = {
+	.enable		= relative_enable,
+	.disable	= relative_disable,
+};
+
+static const struct strobe_event_ops work_ops = {
+	.enable		= work_enable,
+	.disable	= work_disable,
+};
+
+static struct strobe_event events[] = {
+	{
+		.name = "absolute", .has_due = true, .ops = &absolute_ops,
+		.text = "a thread sleeps until the next point of a grid",
+	}, {
+		.name = "relative", .ops = &relative_ops,
+		.text = "a thread sleeps for what is left of the period",
+	}, {
+		.name = "work", .has_due = true, .ops = &work_ops,
+		.text = "a workqueue is told at each point of a grid",
+	},
+};
+
+static void period_write(struct strobe_output *output, u64 value)
+{
+	WRITE_ONCE(period_asked, clamp(value, PERIOD_MIN, PERIOD_MAX));
+}
+
+static struct strobe_output outputs[] = {
+	{
+		.name = "period", .bits = 32, .unit = "ns", .write = period_write,
+		.text = "period of events that are enabled later, 10 us to 1 s",
+	},
+};
+
+static struct strobe_device device = {
+	.name		= "loop",
+	.text		= "loops to compare with a timer",
+	.outputs	= outputs,
+	.events		= events,
+	.output_count	= ARRAY_SIZE(outputs),
+	.event_count	= ARRAY_SIZE(events),
+};
+
+static int __init loop_init(void)
+{
+	hrtimer_setup(&loop_work.timer, work_tell, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED);
+	INIT_WORK(&loop_work.work, work_do);
+	return strobe_device_register(&device);
+}
+
+static void __exit loop_exit(void)
+{
+	strobe_device_unregister(&device);
+}
+
+module_init(loop_init);
+module_exit(loop_exit);
+MODULE_DESCRIPTION("Loops to compare with a timer of strobe");
+MODULE_LICENSE("GPL");

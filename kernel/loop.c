@@ -11,8 +11,6 @@
  *
  * "strobe jitter --wait kernel:loop" and its like use it.
  */
-#include <linux/atomic.h>
-#include <linux/delay.h>
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -83,15 +81,22 @@ static int relative_thread(void *data)
 {
 	struct loop *loop = data;
 
-	while (!kthread_should_stop()) {
-		u64 begun = ktime_get_ns(), took, left;
+	for (;;) {
+		u64 begun = ktime_get_ns(), now, left, range;
+		ktime_t expires;
 
 		happen(loop->event, begun, 0, 0);
-		took = ktime_get_ns() - begun;
-		left = loop->period > took ? div_u64(loop->period - took, NSEC_PER_USEC) : 1;
+		now = ktime_get_ns();
+		left = loop->period > now - begun ? loop->period - (now - begun) : 0;
 		/* One in a hundred either way, as the loop that this is modelled on has it. */
-		usleep_range(left - left / 100, left + left / 100);
+		range = div_u64(left, 100);
+		expires = ns_to_ktime(now + left - range);
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (kthread_should_stop())
+			break;
+		schedule_hrtimeout_range(&expires, 2 * range, HRTIMER_MODE_ABS);
 	}
+	__set_current_state(TASK_RUNNING);
 	return 0;
 }
 
@@ -111,6 +116,13 @@ static int loop_enable(struct loop *loop, int (*function)(void *))
 	return 0;
 }
 
+static void loop_disable(struct loop *loop)
+{
+	/* To stop it must run: not behind whoever spins on its CPU with a priority above. */
+	sched_set_normal(loop->thread, 0);
+	kthread_stop(loop->thread);
+}
+
 static struct loop absolute, relative;
 
 static int absolute_enable(struct strobe_event *event)
@@ -121,7 +133,7 @@ static int absolute_enable(struct strobe_event *event)
 
 static void absolute_disable(struct strobe_event *event)
 {
-	kthread_stop(absolute.thread);
+	loop_disable(&absolute);
 }
 
 static int relative_enable(struct strobe_event *event)
@@ -132,7 +144,7 @@ static int relative_enable(struct strobe_event *event)
 
 static void relative_disable(struct strobe_event *event)
 {
-	kthread_stop(relative.thread);
+	loop_disable(&relative);
 }
 
 /**
@@ -140,47 +152,57 @@ static void relative_disable(struct strobe_event *event)
  * @timer: absolute; not hard: a hard one may wake nobody.
  * @work: makes the trigger.
  * @period: ns; written by enable().
- * @due: the point for which the work was told; written by the timer.
- * @lost: points at which the work was not done with the one before; added to by
- *	the timer, taken by the work.
+ * @told: the work was told and has not taken @due yet. Set by the timer, cleared
+ *	by the work: until then the timer leaves @due and @lost_before alone.
+ * @due: the point for which the work was told.
+ * @lost_before: points before it for which it was not.
+ * @lost: points since; of the timer alone.
  */
 static struct loop_work {
 	struct hrtimer		timer;
 	struct work_struct	work;
 	u64			period;
+	bool			told;
 	u64			due;
-	atomic64_t		lost;
+	u64			lost_before;
+	u64			lost;
 } loop_work;
 
 static struct strobe_event events[];
 
 static void work_do(struct work_struct *work)
 {
-	u64 lost = atomic64_xchg(&loop_work.lost, 0);
+	u64 due = loop_work.due, lost = loop_work.lost_before, now;
 
-	happen(&events[2], ktime_get_ns(), READ_ONCE(loop_work.due), lost);
+	/* A: after both are read. Pairs with B; else the timer could change them before. */
+	smp_store_release(&loop_work.told, false);
+	now = ktime_get_ns();
+	happen(&events[2], now, due, lost);
 }
 
 static enum hrtimer_restart work_tell(struct hrtimer *timer)
 {
-	u64 passed;
-
-	/* While it is told, it has not begun: it is for the point before. */
-	if (work_pending(&loop_work.work)) {
-		atomic64_inc(&loop_work.lost);
+	/* B: pairs with A: the work has read what is written here. */
+	if (smp_load_acquire(&loop_work.told)) {
+		loop_work.lost++;
 	} else {
-		WRITE_ONCE(loop_work.due, ktime_to_ns(hrtimer_get_expires(timer)));
+		loop_work.due = ktime_to_ns(hrtimer_get_expires(timer));
+		loop_work.lost_before = loop_work.lost;
+		loop_work.lost = 0;
+		WRITE_ONCE(loop_work.told, true);
+		/* Orders what is written before it for the work. */
 		queue_work(system_highpri_wq, &loop_work.work);
 	}
-	passed = hrtimer_forward_now(timer, ns_to_ktime(loop_work.period));
-	atomic64_add(passed - 1, &loop_work.lost);
+	loop_work.lost += hrtimer_forward_now(timer, ns_to_ktime(loop_work.period)) - 1;
 	return HRTIMER_RESTART;
 }
 
 static int work_enable(struct strobe_event *event)
 {
 	loop_work.period = READ_ONCE(period_asked);
-	atomic64_set(&loop_work.lost, 0);
+	/* What was told may have been taken away when it was disabled. */
+	loop_work.told = false;
+	loop_work.lost = 0;
 	hrtimer_start(&loop_work.timer, ns_to_ktime(ktime_get_ns() + loop_work.period),
 		      HRTIMER_MODE_ABS_PINNED);
 	return 0;

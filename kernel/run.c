@@ -398,6 +398,17 @@ static void stamp_start(struct strobe_run *run)
 		header->first_due = run_time(run, run->first_due);
 }
 
+static void unstamp_start(struct strobe_run *run)
+{
+	struct strobe_ring_header *header = run->header;
+
+	run->started = 0;
+	header->start_time = 0;
+	header->start_realtime = 0;
+	header->start_tai = 0;
+	header->first_due = 0;
+}
+
 static int start_run(struct strobe_run *run)
 {
 	struct strobe_ring_header *header = run->header;
@@ -408,8 +419,10 @@ static int start_run(struct strobe_run *run)
 			return -ESHUTDOWN;
 		return run->state == STROBE_RUNNING ? -EALREADY : -EBUSY;
 	}
-	/* A start that failed may have made rows: then it is theirs. */
-	if (!run->triggers)
+	/* A start that failed may have made rows: then it is theirs, and until now was a pause. */
+	if (run->triggers)
+		run->status |= STROBE_ROW_RESUMED;
+	else
 		stamp_start(run);
 	WRITE_ONCE(run->state, STROBE_RUNNING);
 	/* Who sees RUNNING sees the start times. */
@@ -421,7 +434,7 @@ static int start_run(struct strobe_run *run)
 	if (ret) {
 		WRITE_ONCE(run->state, STROBE_READY);
 		if (!run->triggers)
-			run->started = 0;
+			unstamp_start(run);
 		WRITE_ONCE(header->state, STROBE_READY);
 	}
 	return ret;

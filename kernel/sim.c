@@ -262,14 +262,20 @@ static enum hrtimer_restart pulse_fire(struct hrtimer *timer)
 
 static int pulse_enable(struct strobe_event *event)
 {
+	u32 refuse = min(READ_ONCE(sim_refuse), BURST_MAX);
+
 	pulse.period = max(READ_ONCE(sim_pulse_ns), STROBE_PERIOD_MIN);
 	pulse.count = 0;
 	pulse.lost = 0;
 	pulse.due = ktime_get_ns() + pulse.period;
-	if (unlikely(READ_ONCE(sim_refuse))) {
-		scoped_guard(irqsave)
-			for (u32 n = min(READ_ONCE(sim_refuse), BURST_MAX); n; n--)
-				strobe_event_trigger(event, ktime_get_ns(), pulse.due, 0);
+	if (unlikely(refuse)) {
+		scoped_guard(irqsave) {
+			while (refuse--) {
+				u64 now = ktime_get_ns();
+
+				strobe_event_trigger(event, now, now, 0);
+			}
+		}
 		return -EIO;
 	}
 	hrtimer_start(&pulse.timer, ns_to_ktime(pulse.due), HRTIMER_MODE_ABS_PINNED_HARD);

@@ -161,8 +161,9 @@ enum strobe_engine {
  * @engine: enum strobe_engine.
  *
  * Start: written by the start of the run, before @state leaves READY. If an
- * event cannot be enabled, the start fails, and @state is READY again; the next
- * start writes this anew, unless the event has triggered all the same.
+ * event cannot be enabled, the start fails, and @state is READY again: this is 0
+ * again, unless the event has triggered all the same. Then this stays, and the
+ * next start begins with a row after a pause.
  * @start_time: when the run was started, on @clock.
  * @start_realtime: the same moment on CLOCK_REALTIME.
  * @start_tai: the same moment on CLOCK_TAI.

@@ -33,8 +33,10 @@ fn a_timer_and_an_absolute_loop_keep_each_period_within_one_percent() {
     for way in ["kernel:timer", "kernel:loop"] {
         let all = all_of(&format!("--wait {way} --band 1%"));
         assert!(worst(&all) <= 100_000, "{way}: {all}");
-        assert_eq!(all["in_range"], 299, "{way}: {all}");
-        assert_eq!(all["missed"], 0, "{way}: {all}");
+        assert!(all["in_range"].as_u64() >= Some(299), "{way}: {all}");
+        for none in ["over", "under", "missed"] {
+            assert_eq!(all[none], 0, "{way}: {all}");
+        }
         assert!(all["late_ns"]["max"].is_number(), "{way}: {all}");
     }
 }

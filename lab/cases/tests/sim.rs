@@ -244,6 +244,9 @@ fn rows_of_an_event_that_cannot_be_enabled_stay_and_the_run_can_start_again() {
 
         sim.set("sim_refuse", 0);
         let (account, end) = record(&run);
+        let pauses = account.rows.iter().filter(|row| row.status.resumed());
+        let pauses: Vec<u64> = pauses.map(|row| row.trigger).collect();
+        assert_eq!(pauses, [3, 6], "the second start, and the third");
         assert_eq!((end.state, account.rows.len()), (State::Done, 100));
         assert_eq!(end.triggers, end.head + end.missed());
     }

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use libc::{EFAULT, EMFILE, ENOENT, ENOSPC, EPOLLIN, ERANGE, MAP_SHARED, PROT_READ, PROT_WRITE};
+use strobe_cases::machine::slowness;
 use strobe_cases::raw::*;
 
 const CYCLES: u64 = 1000;
@@ -26,7 +27,10 @@ fn held() -> BTreeMap<String, i64> {
     let memory = fs::read_to_string("/proc/meminfo").expect("meminfo");
     let free = memory.lines().find(|line| line.starts_with("MemFree:"));
     let free = number(free.and_then(|line| line.split_whitespace().nth(1)));
-    held.insert("pages".into(), -free / 4);
+    // A kernel that looks for faults keeps each new stack for ever, in pages; there kmemleak looks at the end of the guest.
+    if slowness() == 1 {
+        held.insert("pages".into(), -free / 4);
+    }
     held
 }
 

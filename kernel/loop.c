@@ -30,13 +30,15 @@ static u64 period_asked = 10 * NSEC_PER_MSEC;
 
 /**
  * struct loop - what makes one event.
+ * @function: of its thread; constant.
  * @event: the event.
- * @thread: the thread that makes it, of the first two.
+ * @thread: the thread that makes it.
  * @period: ns.
  *
  * Written by enable() and disable(), while nothing else looks.
  */
 struct loop {
+	int			(*function)(void *data);
 	struct strobe_event	*event;
 	struct task_struct	*thread;
 	u64			period;
@@ -100,12 +102,22 @@ static int relative_thread(void *data)
 	return 0;
 }
 
-static int loop_enable(struct loop *loop, int (*function)(void *))
+static struct strobe_event events[];
+
+/* The first two events, in their order. */
+static struct loop loops[] = {
+	{ .function = absolute_thread },
+	{ .function = relative_thread },
+};
+
+static int loop_enable(struct strobe_event *event)
 {
+	struct loop *loop = &loops[event - events];
 	struct task_struct *thread;
 
+	loop->event = event;
 	loop->period = READ_ONCE(period_asked);
-	thread = kthread_create(function, loop, "strobe_loop");
+	thread = kthread_create(loop->function, loop, "strobe_loop");
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
 	sched_set_fifo(thread);
@@ -116,35 +128,13 @@ static int loop_enable(struct loop *loop, int (*function)(void *))
 	return 0;
 }
 
-static void loop_disable(struct loop *loop)
+static void loop_disable(struct strobe_event *event)
 {
+	struct loop *loop = &loops[event - events];
+
 	/* To stop it must run: not behind whoever spins on its CPU with a priority above. */
 	sched_set_normal(loop->thread, 0);
 	kthread_stop(loop->thread);
-}
-
-static struct loop absolute, relative;
-
-static int absolute_enable(struct strobe_event *event)
-{
-	absolute.event = event;
-	return loop_enable(&absolute, absolute_thread);
-}
-
-static void absolute_disable(struct strobe_event *event)
-{
-	loop_disable(&absolute);
-}
-
-static int relative_enable(struct strobe_event *event)
-{
-	relative.event = event;
-	return loop_enable(&relative, relative_thread);
-}
-
-static void relative_disable(struct strobe_event *event)
-{
-	loop_disable(&relative);
 }
 
 /**
@@ -167,8 +157,6 @@ static struct loop_work {
 	u64			lost_before;
 	u64			lost;
 } loop_work;
-
-static struct strobe_event events[];
 
 static void work_do(struct work_struct *work)
 {
@@ -214,14 +202,9 @@ static void work_disable(struct strobe_event *event)
 	cancel_work_sync(&loop_work.work);
 }
 
-static const struct strobe_event_ops absolute_ops = {
-	.enable		= absolute_enable,
-	.disable	= absolute_disable,
-};
-
-static const struct strobe_event_ops relative_ops = {
-	.enable		= relative_enable,
-	.disable	= relative_disable,
+static const struct strobe_event_ops loop_ops = {
+	.enable		= loop_enable,
+	.disable	= loop_disable,
 };
 
 static const struct strobe_event_ops work_ops = {
@@ -231,10 +214,10 @@ static const struct strobe_event_ops work_ops = {
 
 static struct strobe_event events[] = {
 	{
-		.name = "absolute", .has_due = true, .ops = &absolute_ops,
+		.name = "absolute", .has_due = true, .ops = &loop_ops,
 		.text = "a thread sleeps until the next point of a grid",
 	}, {
-		.name = "relative", .ops = &relative_ops,
+		.name = "relative", .ops = &loop_ops,
 		.text = "a thread sleeps for what is left of the period",
 	}, {
 		.name = "work", .has_due = true, .ops = &work_ops,

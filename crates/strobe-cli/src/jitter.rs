@@ -24,10 +24,11 @@ mod way;
 
 use band::Band;
 use load::{Load, Stressor};
-use round::Round;
+use round::{Counts, Round};
 use way::{Asked, Policy, Way};
 
-const RATE: &str = "1kHz";
+/// Unless asked for: 1 kHz.
+const PERIOD_NS: u64 = 1_000_000;
 
 /// Measure how regular rows are, by several ways to wait in turn, or in a recording
 ///
@@ -169,11 +170,15 @@ fn of_file(args: &Args, file: &std::path::Path) -> Result<Outcome, Error> {
     let period = args.rate.or(journal.info().period_ns);
     let target = target(args, period.ok_or_else(|| Error::NoPeriod(name()))?)?;
     let mut jitter = Jitter::new(journal.info(), target);
+    let mut counts = Counts::default();
     while let Some(rows) = journal.read()? {
-        rows.for_each(|row| jitter.add(row));
+        for row in rows {
+            jitter.add(row);
+            counts.add(&row);
+        }
     }
     let totals = journal.totals().filter(|_| !journal.is_torn());
-    let round = Round::of_file(journal.info(), totals, &jitter);
+    let round = Round::of_file(journal.info(), totals, &counts, &jitter);
     Ok(Outcome {
         interrupted: false,
         target,
@@ -189,7 +194,7 @@ fn of_file(args: &Args, file: &std::path::Path) -> Result<Outcome, Error> {
 }
 
 fn measure(args: &Args) -> Result<Outcome, Error> {
-    let period_ns = args.rate.or(period_ns(RATE).ok()).unwrap_or(1_000_000);
+    let period_ns = args.rate.unwrap_or(PERIOD_NS);
     let target = target(args, period_ns)?;
     let mut ways = vec![args.wait];
     for way in &args.versus {

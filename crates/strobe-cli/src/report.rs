@@ -97,10 +97,10 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
 }
 
 /// What [`cells`] are.
-pub const HEAD: [&str; 8] = ["min", "mean", "max", "sd", "p50", "p99", "p99.9", "p99.99"];
+const HEAD: [&str; 8] = ["min", "mean", "max", "sd", "p50", "p99", "p99.9", "p99.99"];
 
 /// The figures, in the order of [`HEAD`].
-pub fn cells(f: &Figures) -> [String; 8] {
+fn cells(f: &Figures) -> [String; 8] {
     let quantile = |ns: Option<i64>| ns.map_or("-".to_owned(), |ns| show_ns(ns as f64));
     [
         show_ns(f.min as f64),
@@ -112,6 +112,21 @@ pub fn cells(f: &Figures) -> [String; 8] {
         quantile(f.p999),
         quantile(f.p9999),
     ]
+}
+
+/// A line of a table of them; without any, of dashes.
+pub fn line(what: &str, figures: Option<&Figures>) -> [String; 9] {
+    let cells = figures.map_or_else(|| std::array::from_fn(|_| "-".to_owned()), cells);
+    named(what, cells)
+}
+
+/// The head of such a table.
+pub fn head(what: &str) -> [String; 9] {
+    named(what, HEAD.map(str::to_owned))
+}
+
+fn named(what: &str, [a, b, c, d, e, f, g, h]: [String; 8]) -> [String; 9] {
+    [what.to_owned(), a, b, c, d, e, f, g, h]
 }
 
 fn figures(f: &Figures) -> String {

@@ -117,6 +117,9 @@ fn a_recording_is_judged_by_its_own_period_or_another() {
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("failed: cut off"), "{text}");
+    let said = json(&strobe(dir.path(), &["jitter", file, "--json"]));
+    let round = &said["ways"][0]["rounds"][0];
+    assert_eq!(periods(round) + 1, number(&round["rows"]), "{round}");
 }
 
 #[test]

@@ -162,9 +162,12 @@ pub fn set_up_thread(cpu: Option<usize>, policy: Policy) -> Vec<Step> {
     block_signals();
     touch_stack();
     let set_up = match policy {
-        Policy::Other => step("policy", true, policy.to_string()),
+        Policy::Other => other(),
         Policy::Fifo(priority) => fifo(priority),
-        Policy::Deadline { .. } => deadline(policy),
+        Policy::Deadline {
+            runtime_ns,
+            period_ns,
+        } => deadline(runtime_ns, period_ns),
     };
     vec![affinity(cpu), slack(), set_up]
 }
@@ -230,24 +233,39 @@ fn slack() -> Step {
     step("slack", (0..=1).contains(&got), format!("{got} ns"))
 }
 
-fn fifo(priority: u8) -> Step {
+/// Sets the policy of this thread, and looks whether it has it.
+fn schedule(policy: i32, priority: u8) -> io::Result<bool> {
     // SAFETY: all zero is a value of this structure of numbers.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority.into();
+    let flags = policy | libc::SCHED_RESET_ON_FORK;
     // The system call, not the C library's function, which some libraries have as an empty shell.
     // SAFETY: pid 0 is this thread; the pointer is to a structure on our stack.
-    let refused = unsafe {
-        libc::syscall(
-            libc::SYS_sched_setscheduler,
-            0,
-            libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK,
-            &parameters,
-        )
-    } != 0;
-    let error = io::Error::last_os_error();
-    if !refused && policy_of_this_thread() == libc::SCHED_FIFO {
-        return step("policy", true, format!("fifo:{priority}"));
+    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, flags, &parameters) } {
+        0 => Ok(policy_of_this_thread() == policy),
+        _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// Who has started this program may have given it another.
+fn other() -> Step {
+    match schedule(libc::SCHED_OTHER, 0) {
+        Ok(true) => step("policy", true, Policy::Other.to_string()),
+        refused => {
+            let why = refused.map_or_else(|error| format!(" ({error})"), |_| String::new());
+            step("policy", false, format!(
+                "that of who has started this program; other was refused{why}: start it without chrt, or be root"
+            ))
+        }
+    }
+}
+
+fn fifo(priority: u8) -> Step {
+    let error = match schedule(libc::SCHED_FIFO, priority) {
+        Ok(true) => return step("policy", true, Policy::Fifo(priority).to_string()),
+        Ok(false) => io::Error::other("it has no effect"),
+        Err(error) => error,
+    };
     let limit = getrlimit(Resource::Rtprio).current.unwrap_or(99);
     step("policy", false, format!(
         "other; fifo:{priority} was refused ({error}), the limit is {limit} (ulimit -r): raise it (LimitRTPRIO=, or \
@@ -255,13 +273,10 @@ fn fifo(priority: u8) -> Step {
     ))
 }
 
-fn deadline(policy: Policy) -> Step {
-    let Policy::Deadline {
+fn deadline(runtime_ns: u64, period_ns: u64) -> Step {
+    let policy = Policy::Deadline {
         runtime_ns,
         period_ns,
-    } = policy
-    else {
-        return step("policy", false, policy.to_string());
     };
     let attributes = libc::sched_attr {
         size: std::mem::size_of::<libc::sched_attr>() as u32,
@@ -414,6 +429,18 @@ mod tests {
             );
         }
         assert_eq!(deadline.to_string(), "deadline:1000000/100000000 ns");
+    }
+
+    #[test]
+    fn who_asks_for_other_has_it_also_in_a_thread_that_had_a_real_time_policy() {
+        let set_up = std::thread::spawn(|| {
+            set_up_thread(None, Policy::Fifo(1));
+            let steps = set_up_thread(None, Policy::Other);
+            (steps.last().cloned(), policy_of_this_thread())
+        });
+        let (policy, got) = set_up.join().expect("no panic");
+        assert_eq!(got, libc::SCHED_OTHER);
+        assert!(policy.is_some_and(|policy| policy.ok && policy.got == "other"));
     }
 
     #[test]

@@ -45,6 +45,28 @@ pub struct Round {
     pub set_up: Vec<Step>,
 }
 
+/// What the rows of a recording say by their numbers.
+#[derive(Default)]
+pub struct Counts {
+    /// Those that are there.
+    read: u64,
+    /// Those that were made, up to the last one.
+    rows: u64,
+    /// Triggers that made none, up to it.
+    missed: u64,
+    /// Its time.
+    time: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, row: &Row<'_>) {
+        self.read += 1;
+        self.rows = row.row + 1;
+        self.missed = row.trigger.saturating_sub(row.row);
+        self.time = row.time;
+    }
+}
+
 /// Looks at each row.
 struct View {
     jitter: Jitter,
@@ -110,16 +132,22 @@ impl Round {
         Ok((view.jitter, round))
     }
 
-    /// What a recording says of itself.
-    pub fn of_file(info: &RunInfo, totals: Option<&Totals>, jitter: &Jitter) -> Round {
+    /// What a recording says of itself; of one that was cut off, as far as its rows go.
+    pub fn of_file(
+        info: &RunInfo,
+        totals: Option<&Totals>,
+        counts: &Counts,
+        jitter: &Jitter,
+    ) -> Round {
         Round {
-            report: jitter.report(totals.map_or(0, Totals::missed)),
-            rows: totals.map_or(0, |totals| totals.rows),
-            lost: totals.map_or(0, |totals| totals.lost),
+            report: jitter.report(totals.map_or(counts.missed, Totals::missed)),
+            rows: totals.map_or(counts.rows, |totals| totals.rows),
+            lost: totals.map_or(counts.rows - counts.read, |totals| totals.lost),
             end: totals.map_or(End::Failed("cut off".into()), |totals| totals.end.clone()),
-            elapsed_s: totals.map_or(0.0, |totals| {
-                totals.end_time_ns.saturating_sub(info.start.time) as f64 / 1e9
-            }),
+            elapsed_s: totals
+                .map_or(counts.time, |totals| totals.end_time_ns)
+                .saturating_sub(info.start.time) as f64
+                / 1e9,
             usage: None,
             busy: None,
             stolen_percent: None,

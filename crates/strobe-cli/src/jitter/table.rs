@@ -105,16 +105,9 @@ fn counts(ways: &[Measured]) -> String {
 }
 
 fn figures(what: &str, outcome: &Outcome, of: fn(&Measured) -> Option<&Figures>) -> String {
-    let line = |first: &str, [a, b, c, d, e, f, g, h]: [String; 8]| {
-        [first.to_owned(), a, b, c, d, e, f, g, h]
-    };
-    let unknown = || std::array::from_fn(|_| "-".to_owned());
-    let lines = outcome
-        .ways
-        .iter()
-        .map(|way| line(&way.way, of(way).map_or_else(unknown, report::cells)));
-    let head = line(what, report::HEAD.map(str::to_owned));
-    let table: Vec<[String; 9]> = std::iter::once(head).chain(lines).collect();
+    let lines = outcome.ways.iter();
+    let lines = lines.map(|way| report::line(&way.way, of(way)));
+    let table: Vec<[String; 9]> = std::iter::once(report::head(what)).chain(lines).collect();
     term::table("", &table)
 }
 

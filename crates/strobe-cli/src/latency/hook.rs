@@ -318,8 +318,8 @@ fn text(outcome: &Outcome) -> String {
     ];
     let lines = lines
         .iter()
-        .filter_map(|(what, figures)| Some(line(what, report::cells(figures.as_ref()?))));
-    let head = line("", report::HEAD.map(str::to_owned));
+        .filter_map(|(what, figures)| Some(report::line(what, Some(figures.as_ref()?))));
+    let head = report::head("");
     let table: Vec<[String; 9]> = std::iter::once(head).chain(lines).collect();
     let board = delays.board.map_or(String::new(), |account| {
         format!(
@@ -334,8 +334,4 @@ fn text(outcome: &Outcome) -> String {
         rows => format!("in {rows} rows the counter was latched by the next event before it was read: no latency\n"),
     };
     report::account(summary) + &board + &overtaken + &term::table("", &table)
-}
-
-fn line(what: &str, [a, b, c, d, e, f, g, h]: [String; 8]) -> [String; 9] {
-    [what.to_owned(), a, b, c, d, e, f, g, h]
 }

@@ -28,6 +28,24 @@ fn hundred_pulses(channels: &[&str]) -> (Account, Snapshot) {
     record(&create("sim.pulse", Some(100), channels))
 }
 
+/// The same of a machine that does not stand still in the midst of a row, for
+/// which the budget would hold the next pulses back: what is missed is the
+/// source's.
+fn hundred_pulses_in_time(channels: &[&str]) -> (Account, Snapshot) {
+    for _ in 0..10 {
+        let (account, end) = hundred_pulses(channels);
+        if cause(&end, Missed::Source) == end.missed() {
+            return (account, end);
+        }
+        assert_eq!(
+            cause(&end, Missed::Source) + cause(&end, Missed::Throttled),
+            end.missed(),
+            "{end:?}"
+        );
+    }
+    panic!("each of 10 runs was throttled");
+}
+
 fn cause(end: &Snapshot, cause: Missed) -> u64 {
     end.missed_by[cause as usize]
 }
@@ -47,13 +65,11 @@ fn on_the_grid(account: &Account, period: u64) {
 fn late_pulses_are_late_rows_and_nothing_is_missed_for_it() {
     let sim = Sim::well();
     sim.set("sim_every", 10).set("sim_late_ns", 400_000);
-    let (account, end) = hundred_pulses(&["clock.late"]);
+    let (account, _) = hundred_pulses_in_time(&["clock.late"]);
     // Pulses 10, 20, .. 100, counted from 1.
     for row in account.rows.iter().skip(9).step_by(10) {
         assert!(row.values[0] >= 400_000, "{row:?}");
     }
-    let missed = cause(&end, Missed::Source);
-    assert_eq!(missed, end.missed(), "only the source can miss: {end:?}");
     on_the_grid(&account, 1_000_000);
 }
 
@@ -61,11 +77,10 @@ fn late_pulses_are_late_rows_and_nothing_is_missed_for_it() {
 fn pulses_later_than_a_period_lose_those_after_them() {
     let sim = Sim::well();
     sim.set("sim_every", 10).set("sim_late_ns", 2_500_000);
-    let (account, end) = hundred_pulses(&["clock.late"]);
+    let (account, end) = hundred_pulses_in_time(&["clock.late"]);
     // The source says with the next pulse what it has lost; there is none
     // after the last row.
     assert!(cause(&end, Missed::Source) >= 9 * 2, "{end:?}");
-    assert_eq!(cause(&end, Missed::Source), end.missed(), "{end:?}");
     on_the_grid(&account, 1_000_000);
     for i in (9..99).step_by(10) {
         assert!(account.rows[i].values[0] >= 2_500_000, "row {i}");
@@ -182,9 +197,8 @@ fn a_burst_is_as_many_rows_at_once() {
 fn what_the_source_drops_is_missed_where_it_was_dropped() {
     let sim = Sim::well();
     sim.set("sim_every", 10).set("sim_drop", 3);
-    let (account, end) = hundred_pulses(&["sim.counter"]);
+    let (account, end) = hundred_pulses_in_time(&["sim.counter"]);
     assert!(cause(&end, Missed::Source) >= 30, "{end:?}");
-    assert_eq!(cause(&end, Missed::Source), end.missed(), "{end:?}");
     for i in (9..100).step_by(10) {
         let step = account.rows[i].trigger - account.rows[i - 1].trigger;
         assert!(step >= 4, "row {i}: {step}");

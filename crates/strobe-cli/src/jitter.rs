@@ -225,7 +225,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
     let rounds = args
         .rounds
         .unwrap_or(if args.versus.is_empty() { 1 } else { 3 });
-    let _load = Stressor::new(&args.load)?;
+    let mut load = Stressor::new(&args.load)?;
     let machine = Machine::from_now();
     let mut measured: Vec<Option<(Jitter, Vec<Round>)>> = ways.iter().map(|_| None).collect();
     let turns = (0..rounds).flat_map(|round| round::order(round, ways.len()));
@@ -237,6 +237,9 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
             .run(&asked)
             .map_err(|error| Error::Way(way.to_string(), error))?;
         let (jitter, round) = Round::measure(run.as_ref(), target, &options, &stop)?;
+        if !round::is_interrupted(&stop) {
+            load.is_there()?;
+        }
         match slot {
             Some((all, rounds)) => {
                 all.merge(&jitter);

@@ -26,6 +26,7 @@ mod term;
 mod uio;
 #[cfg(feature = "watch")]
 mod watch;
+mod with_parent;
 
 /// Record any channels on any event into rows, and lose nothing silently.
 #[derive(Parser)]
@@ -54,6 +55,8 @@ enum Command {
     Convert(convert::Args),
     #[cfg(feature = "plot")]
     Plot(plot::Args),
+    #[command(hide = true)]
+    WithParent(with_parent::Args),
 }
 
 /// The definition of the command line.
@@ -77,6 +80,7 @@ pub fn main() -> ExitCode {
             Command::Convert(args) => convert::run(&args),
             #[cfg(feature = "plot")]
             Command::Plot(args) => plot::run(&args),
+            Command::WithParent(args) => with_parent::run(&args),
         },
         // Help and version are answers, on standard output; all else is an
         // error. Neither can be reported any further if it cannot be printed.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe jitter`, by the user engine and of recordings.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -193,6 +194,73 @@ fn without_stress_ng_a_load_is_refused_with_the_remedy() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("apt install stress-ng"), "{said}");
+}
+
+/// A directory with a stress-ng of our own, which does this.
+fn stress_ng(does: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = dir.path().join("stress-ng");
+    std::fs::write(&program, format!("#!/bin/sh\n{does}\n")).expect("a program");
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).expect("to be run");
+    dir
+}
+
+/// `strobe jitter` beside it.
+fn loaded(dir: &Path, time: &str) -> std::process::Command {
+    let path = std::env::var("PATH").expect("a path");
+    let mut command = command(dir);
+    command
+        .env("PATH", format!("{}:{path}", dir.display()))
+        .args(["jitter", "--load", "cpu", "--for", time, "--json"]);
+    command
+}
+
+#[test]
+fn a_load_that_ends_by_itself_was_none() {
+    let dir = stress_ng("echo stress-ng: no CPU >&2; exit 4");
+    let output = loaded(dir.path(), "300ms").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("stress-ng: no CPU"), "{said}");
+    assert!(said.contains("exit status: 4"), "{said}");
+}
+
+#[test]
+fn the_load_goes_with_the_program_however_that_ends() {
+    for signal in [None, Some(Signal::KILL)] {
+        let dir = stress_ng("echo $$ >\"${0%/*}/pid\"; exec sleep 300");
+        let pid_file = dir.path().join("pid");
+        let time = if signal.is_some() { "5min" } else { "300ms" };
+        let child = loaded(dir.path(), time).stdout(Stdio::null()).spawn();
+        let mut child = Process(child.expect("it runs"));
+        let pid = until("the load", || {
+            let pid = std::fs::read_to_string(&pid_file).ok()?;
+            pid.trim_end().parse::<u32>().ok()
+        });
+        if let Some(signal) = signal {
+            child.signal(signal);
+        }
+        child.0.wait().expect("to end");
+        until("its end", || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            // A dead process that nobody has waited for yet is Z.
+            stat.map_or(true, |stat| stat.contains(" Z ")).then_some(())
+        });
+    }
+}
+
+/// What there is in the end.
+fn until<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "no {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

@@ -2,10 +2,12 @@
 //! Something else for the machine to do: stress-ng.
 
 use std::io;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 
 use clap::ValueEnum;
 use serde::Serialize;
+
+use crate::with_parent;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -27,6 +29,8 @@ pub enum Error {
     Missing,
     #[error("--load: stress-ng cannot be started: {0}")]
     Start(io::Error),
+    #[error("--load: stress-ng has ended before the measurement, with {0}; what it said is above")]
+    Ended(ExitStatus),
 }
 
 /// The load, until this is dropped. It goes with this program, too, however that ends.
@@ -38,8 +42,8 @@ impl Stressor {
         if kinds.is_empty() {
             return Ok(Stressor(None));
         }
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "TERM", "stress-ng", "--quiet"]);
+        let mut command = with_parent::command("stress-ng");
+        command.arg("--quiet");
         for kind in kinds {
             command.args(words(*kind));
         }
@@ -48,6 +52,17 @@ impl Stressor {
             return Err(Error::Missing);
         }
         Ok(Stressor(Some(command.spawn().map_err(Error::Start)?)))
+    }
+
+    /// Whether there has been a load until now. Without one, a measurement says nothing of it.
+    pub fn is_there(&mut self) -> Result<(), Error> {
+        let Some(child) = &mut self.0 else {
+            return Ok(());
+        };
+        match child.try_wait() {
+            Ok(Some(status)) => Err(Error::Ended(status)),
+            Ok(None) | Err(_) => Ok(()),
+        }
     }
 }
 

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use strobe::channel::column_names;
-use strobe::engine::{DryRun, Source};
+use strobe::engine::Source;
 use strobe::event::{Event, EventSpec};
 use strobe::info::End;
 use strobe::plan::{Plan, Step};
@@ -23,6 +22,8 @@ use crate::choice;
 use crate::progress::Line;
 use crate::report;
 use crate::term::{self, answer, fail, say};
+
+mod dry_run;
 
 /// Record channels on every trigger of an event
 ///
@@ -74,9 +75,19 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Say what would be recorded and what it would cost, and record nothing
+    /// Say what would be recorded, and measure what it takes; record nothing
+    ///
+    /// Some thousand rows of the channels are read for it. Outputs are left alone.
     #[arg(long)]
     dry_run: bool,
+
+    /// With --dry-run: write the outputs, too
+    #[arg(long, requires = "dry_run")]
+    with_outputs: bool,
+
+    /// Try it also if rows take longer than the event leaves them
+    #[arg(long)]
+    force: bool,
 
     /// If a device, channel or event is not there yet, wait for it
     #[arg(long, conflicts_with = "dry_run")]
@@ -94,6 +105,15 @@ enum Error {
     OutputTwice(String),
     #[error("signals cannot be handled: {0}")]
     Signals(io::Error),
+    #[error(
+        "event {0}: a row takes {1}, as the drivers of its channels say, which is more than the period; use a longer \
+         one or fewer channels, measure it with --dry-run, or try it with --force"
+    )]
+    TooLong(String, String),
+    #[error("event {0}: rows of these steps can be made at {1} at most, as was measured; use a longer period or fewer channels")]
+    TooFast(String, String),
+    #[error("the answer as JSON: {0}")]
+    Json(serde_json::Error),
     #[error(transparent)]
     Choice(#[from] choice::Error),
     #[error(transparent)]
@@ -105,11 +125,7 @@ enum Error {
 pub fn run(args: &Args) -> ExitCode {
     let plan = plan(args);
     let result = check(args).and_then(|()| match args.dry_run {
-        true => Ok(show_dry_run(
-            args,
-            &plan,
-            &args.choice.choose(&plan)?.dry_run(&plan)?,
-        )),
+        true => dry_run::run(args, &plan),
         false => record_run(args, &plan),
     });
     result.unwrap_or_else(fail)
@@ -162,55 +178,18 @@ pub fn setting(text: &str) -> Result<Step, String> {
     })
 }
 
-fn show_dry_run(args: &Args, plan: &Plan, answer_of: &DryRun) -> ExitCode {
-    if args.json {
-        return match serde_json::to_string(answer_of) {
-            Ok(json) => answer(&(json + "\n")),
-            Err(error) => fail(error),
-        };
-    }
-    let names = column_names(&answer_of.channels);
-    let share = plan.event.period_ns().map_or(String::new(), |period| {
-        let percent = 100.0 * answer_of.cost_ns as f64 / period as f64;
-        format!(", {percent:.2} % of the period")
-    });
-    let pair = |key: &str, value: String| [key.to_owned(), value];
-    answer(&term::table(
-        "",
-        &[
-            pair("engine", answer_of.engine.to_owned()),
-            pair("event", plan.event.to_string()),
-            pair(
-                "columns",
-                format!("row, trigger, time, status, {}", names.join(", ")),
-            ),
-            pair("row", format!("{} bytes", answer_of.row_bytes)),
-            pair(
-                "ring",
-                format!(
-                    "{} rows, {} bytes",
-                    answer_of.ring_rows, answer_of.ring_bytes
-                ),
-            ),
-            pair(
-                "rows",
-                plan.limit
-                    .map_or("until stopped".to_owned(), |n| n.to_string()),
-            ),
-            pair(
-                "cost",
-                format!("{} a row{share}", show_ns(answer_of.cost_ns as f64)),
-            ),
-        ],
-    ))
-}
-
 fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
     let stop = Stop::default();
     handle_signals(&stop).map_err(Error::Signals)?;
     let Some(run) = create(args, plan, &stop)? else {
         return Ok(term::INTERRUPTED.into());
     };
+    if let Some(cost) = dry_run::too_long(&run.info().channels, plan.event.period_ns()) {
+        if !args.force {
+            let cost = show_ns(cost as f64);
+            return Err(Error::TooLong(plan.event.to_string(), cost));
+        }
+    }
     if *plan.event.event() == Event::Soft {
         trigger_by_lines(Arc::clone(&run), stop.clone());
     }

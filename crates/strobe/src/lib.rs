@@ -35,6 +35,7 @@ pub mod map;
 mod mmap;
 pub mod output;
 pub mod plan;
+pub mod preflight;
 pub mod quantity;
 pub mod reader;
 pub mod record;

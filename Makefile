@@ -41,8 +41,9 @@ litmus:          ## the memory barriers, judged by herd7
 	@lab/litmus
 
 bench: build     ## costs in instructions, and beside others on this machine
-	@bench/run
-	@target/release/strobe-bench --into docs/performance.md
+	@mkdir -p build/bench; status=0; bench/run || status=$$?; \
+	target/release/strobe-bench --into docs/performance.md --save build/bench/strobe-bench.json || status=$$?; \
+	bench/run --only overview || status=$$?; exit $$status
 
 sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemleak ... and KCSAN; builds those once
 	@lab/kmod --kernel debug --kernel kcsan W=1

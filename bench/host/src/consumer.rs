@@ -3,7 +3,8 @@
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::os::fd::OwnedFd;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 use strobe::engine::user::memfd::RingFile;
@@ -118,11 +119,11 @@ impl Consumer {
         Self::start(command, memory)
     }
 
-    /// Of a pipe.
-    pub fn of_pipe(cpu: usize) -> Result<Consumer, Box<dyn Error>> {
+    /// Of what comes out of a pipe or a socket.
+    pub fn of_stream(stream: OwnedFd, cpu: usize) -> Result<Consumer, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("pipe").arg(cpu.to_string());
-        command.stdin(Stdio::piped());
+        command.stdin(Stdio::from(stream));
         Self::start(command, Memory::new()?)
     }
 
@@ -141,11 +142,6 @@ impl Consumer {
             progress: memory.word(0)?,
             _memory: memory,
         })
-    }
-
-    /// The pipe.
-    pub fn input(&mut self) -> Result<ChildStdin, Box<dyn Error>> {
-        self.child.stdin.take().ok_or_else(|| "no pipe".into())
     }
 
     /// What it got, once all is sent.

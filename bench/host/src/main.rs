@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the user engine and its ring cost on this machine, each beside the least that could do the same: a bare
-//! loop, a pipe, a copy of memory. What is compared is measured in turn, round by round, in one run.
+//! loop, a pipe, a socket, a copy of memory, a bare write. What is compared is measured in turn, round by round, in one run.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use strobe::machine::Machine;
 
 mod consumer;
+mod files;
 mod moving;
 mod period;
 mod report;
@@ -40,6 +41,9 @@ struct Options {
     /// All figures, as JSON, instead of the table
     #[arg(long)]
     json: bool,
+    /// Writes all figures into this file too, as JSON
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     /// Puts the table into this document, between its marks
     #[arg(long, value_name = "FILE")]
     into: Option<PathBuf>,
@@ -72,6 +76,7 @@ struct Figures {
     machine: Machine,
     moving: Vec<moving::Figure>,
     engine: rows::Figure,
+    files: Vec<files::Figure>,
     periods: Vec<period::Figure>,
 }
 
@@ -106,9 +111,11 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     bar.enable_steady_tick(Duration::from_millis(200));
     let mut moving = moving::Measurement::default();
     let mut engine = rows::Measurement::default();
+    let mut files = files::Measurement::default();
     for _ in 0..options.rounds {
         moving.round(options.rows, producer, consumer)?;
         engine.round(options.rows, producer, consumer)?;
+        files.round(options.rows / 8)?;
         bar.inc(1);
     }
     let periods = period::measure(options.seconds, producer, || bar.inc(1))?;
@@ -117,10 +124,15 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         machine: before.until_now(),
         moving: moving.figures(),
         engine: engine.figure(),
+        files: files.figures(),
         periods,
     };
+    let json = serde_json::to_string_pretty(&figures)?;
+    if let Some(file) = &options.save {
+        std::fs::write(file, &json).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&figures)?);
+        println!("{json}");
     } else {
         print!("{}", report::markdown(&figures));
     }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What it costs to move a row to another process: by the ring, by a pipe; and to copy it at all.
+//! What it costs to move a row to another process: by the ring, by a pipe, by a socket; and to copy it at all.
 
 use std::error::Error;
+use std::fs::File;
 use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use serde::Serialize;
@@ -30,6 +33,9 @@ pub struct Measurement(Vec<Figure>);
 pub const RING: &str = "ring, 8192 rows of 80 bytes";
 /// And of ten, as all other figures are of: 112 bytes.
 pub const WIDE: &str = "ring, 8192 rows of 112 bytes";
+/// In one process after the other, through the kernel.
+pub const PIPE: &str = "pipe, 50 rows a write";
+pub const SOCKET: &str = "unix socket, 50 rows a write";
 /// Not at all: a copy of a ring's rows within one process.
 pub const COPY: &str = "memcpy of as much memory";
 
@@ -45,13 +51,11 @@ impl Measurement {
                 Ok([
                     (RING, by_ring::<NARROW_CHANNELS>(rows, to).map_err(text)?),
                     (WIDE, by_ring::<CHANNELS>(rows, to).map_err(text)?),
-                    (
-                        "pipe, 50 rows a write",
-                        by_pipe(rows / 8, 50, to).map_err(text)?,
-                    ),
+                    (PIPE, through(pipe, rows / 8, 50, to).map_err(text)?),
+                    (SOCKET, through(socket, rows / 8, 50, to).map_err(text)?),
                     (
                         "pipe, 1 row a write",
-                        by_pipe(rows / 64, 1, to).map_err(text)?,
+                        through(pipe, rows / 64, 1, to).map_err(text)?,
                     ),
                     (COPY, by_copy(rows)),
                 ])
@@ -111,10 +115,29 @@ fn by_ring<const VALUES: usize>(rows: u64, to: usize) -> Result<f64, Box<dyn Err
     Ok(took.as_nanos() as f64 / rows as f64)
 }
 
-fn by_pipe(rows: u64, at_once: u64, to: usize) -> Result<f64, Box<dyn Error>> {
+/// The end to write and the end to read of something that bytes go through.
+type Ends = (File, OwnedFd);
+
+fn pipe() -> Result<Ends, Box<dyn Error>> {
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    Ok((File::from(write), read))
+}
+
+fn socket() -> Result<Ends, Box<dyn Error>> {
+    let (write, read) = UnixStream::pair()?;
+    Ok((File::from(OwnedFd::from(write)), OwnedFd::from(read)))
+}
+
+/// Rows as bytes, so many in each write.
+fn through(
+    ends: fn() -> Result<Ends, Box<dyn Error>>,
+    rows: u64,
+    at_once: u64,
+    to: usize,
+) -> Result<f64, Box<dyn Error>> {
     let rows = rows - rows % at_once;
-    let mut consumer = Consumer::of_pipe(to)?;
-    let mut pipe = consumer.input()?;
+    let (mut stream, other) = ends()?;
+    let consumer = Consumer::of_stream(other, to)?;
     let mut bytes = vec![0; 8 * ROW_WORDS * at_once as usize];
     let begun = Instant::now();
     for first in (0..rows).step_by(at_once as usize) {
@@ -124,9 +147,9 @@ fn by_pipe(rows: u64, at_once: u64, to: usize) -> Result<f64, Box<dyn Error>> {
                 to.copy_from_slice(&word.to_ne_bytes());
             }
         }
-        pipe.write_all(&bytes)?;
+        stream.write_all(&bytes)?;
     }
-    drop(pipe);
+    drop(stream);
     let received = consumer.end()?;
     let took = begun.elapsed();
     if received.rows != rows {

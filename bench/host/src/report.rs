@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::{moving, Figures};
+use crate::{files, moving, Figures};
 
 /// A row that is stamped, ten words of it read, stored and read by another process.
 const ROW_NS: f64 = 50.0;
@@ -91,6 +91,7 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
         engine.lost,
         engine.faults
     )?;
+    files(text, &figures.files)?;
     if figures.periods.is_empty() {
         return Ok(());
     }
@@ -118,6 +119,26 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
             figure.triggers,
             figure.cpu_percent,
             figure.faults
+        )?;
+    }
+    Ok(())
+}
+
+fn files(text: &mut String, files: &[files::Figure]) -> std::fmt::Result {
+    let bare = files.iter().find(|figure| figure.output == files::BARE);
+    let bare = bare.map_or(f64::NAN, |figure| range(&figure.ns).1);
+    writeln!(
+        text,
+        "\n| a row into a file, ns | least | median | most | x write | bytes a row |\n| --- | --: | --: | --: | --: | --: |"
+    )?;
+    for figure in files {
+        let (least, median, most) = range(&figure.ns);
+        writeln!(
+            text,
+            "| {} | {least:.1} | {median:.1} | {most:.1} | {:.1} | {:.1} |",
+            figure.output,
+            median / bare,
+            figure.bytes_a_row
         )?;
     }
     Ok(())

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""One table of all that is measured: the least that could do it, others, strobe, and the command that measures it again.
+
+Each measurement leaves its lines in build/bench; the table has what is there, so that one part can be measured alone.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+
+from . import BUILD, access, report, slow
+
+PLACE = BUILD
+PARTS = ("rows", "access", "slow", "host")  # in the order of the table
+NAME = "overview"  # of the lines of the document between which the table goes
+HEADS = ("figure", "on", "floor or limit", "others", "strobe", "strobe/floor", "others/strobe", "target", "met", "measured by")
+
+
+@dataclass
+class Line:
+    """One figure, each value with a word for whose it is. None: there is nobody to compare it with."""
+
+    figure: str
+    on: str
+    strobe: float
+    unit: str
+    command: str
+    floor: tuple[float, str] | None = None
+    others: tuple[float, str] | None = None
+    target: str = "-"
+    met: bool | None = None
+
+    def cells(self) -> tuple[str, ...]:
+        floor, others = (of and of[0] for of in (self.floor, self.others))
+        return (self.figure, self.on, self.named(self.floor), self.named(self.others), self.number(self.strobe),
+                report.ratio(self.strobe, floor), report.ratio(others, self.strobe), self.target,
+                {True: "yes", False: "NO", None: "-"}[self.met], f"`{self.command}`")
+
+    def named(self, of: tuple[float, str] | None) -> str:
+        return "-" if of is None else f"{self.number(of[0])} ({of[1]})"
+
+    def number(self, value: float) -> str:
+        digits = 0 if self.unit in ("", "kHz") else 1
+        return f"{value:.{digits}f} {self.unit}".strip()
+
+
+def of_rows(contests: list[report.Contest]) -> list[Line]:
+    return [Line(line.figure, line.kernel, line.strobe, line.unit.strip(), "bench/run --only row", named(line.floor, "bare module"),
+                 named(line.iio, "IIO"), line.target, line.met) for line in report.lines(contests)]
+
+
+def of_access(figures: list[access.Figures]) -> list[Line]:
+    return [Line(words, each.kernel, each.least("checked", figure), "", "bench/run --only access",
+                 named(each.least("plain", figure), "bare mapping"), named(each.least("ioctl", figure), "ioctl"))
+            for figure, words in access.FIGURES.items() for each in figures]
+
+
+def of_slow(figures: list[slow.Figures]) -> list[Line]:
+    return [Line(f"a row with a channel of class {way}", each.kernel, total, "", "bench/run --only slow",
+                 named(each.total["hard"], "all hard"))
+            for each in figures for way, total in each.total.items() if way != "hard"]
+
+
+def of_host(said: dict) -> list[Line]:
+    """Of this machine: what `strobe-bench --save` has written."""
+    machine = f"{said['machine']['cpus']} CPUs, {said['machine']['busy']:.1f} busy"
+    moving = {figure["way"]: median(figure["ns"]) for figure in said["moving"]}
+    files = {figure["output"]: median(figure["ns"]) for figure in said["files"]}
+    short, long = "strobe-bench --seconds 0", "strobe-bench"
+    narrow, wide = (moving[f"ring, 8192 rows of {size} bytes"] for size in (80, 112))
+    copy, row = named(moving["memcpy of as much memory"], "memcpy"), median(said["engine"]["ns"])
+    lines = [Line("a row of 80 bytes to another process", machine, narrow, "ns", short, target="<= 10 ns", met=narrow <= 10)]
+    lines += [Line("a row of 112 bytes to another process", machine, wide, "ns", short, copy, named(moving[way], way))
+              for way in moving if way.startswith(("pipe", "unix socket"))]
+    lines += [Line("made, stamped, ten words read, and read", machine, row, "ns", short, target="<= 50 ns", met=row <= 50)]
+    lines += [Line(f"a row into .{output}", machine, ns, "ns", short, named(files["write"], "bare write"))
+              for output, ns in files.items() if output != "write"]
+    late = {(each["rate"], each["way"]): each["late"]["p50"] / 1000 for each in said["periods"]}
+    lines += [Line(f"median lateness at {rate} Hz, {way}", machine, us, "us", long, named(late[rate, "bare"], "clock_nanosleep"))
+              for (rate, way), us in late.items() if way != "bare"]
+    return lines
+
+
+def named(value: float | None, whose: str) -> tuple[float, str] | None:
+    return None if value is None else (value, whose)
+
+
+def save(part: str, lines: Iterable[Line], place: Path = PLACE) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{part}.json").write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n")
+
+
+def load(place: Path = PLACE) -> list[Line]:
+    saved = [place / f"{part}.json" for part in PARTS]
+    return [Line(**line) for file in saved if file.exists() for line in json.loads(file.read_text())]
+
+
+def table(lines: list[Line], form: Callable = report.text) -> str:
+    return f"{form(HEADS, [line.cells() for line in lines])}\nWithout a unit: instructions. Each command has a table of its own, below.\n"

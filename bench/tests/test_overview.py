@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The one table, of figures made up."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+from kit import access, overview, report, slow
+from kit.overview import Line
+
+LINE = Line("a row", "rt", 110, "", "bench/run", (100, "bare module"), (550, "IIO"), "<= 1.10 x floor", True)
+HOST = {
+    "machine": {"cpus": 2, "busy": 0.25},
+    "moving": [{"way": way, "ns": ns} for way, ns in (
+        ("ring, 8192 rows of 80 bytes", [11, 9, 12]), ("ring, 8192 rows of 112 bytes", [12, 10, 14]),
+        ("pipe, 50 rows a write", [60]), ("unix socket, 50 rows a write", [72]), ("memcpy of as much memory", [3]))],
+    "engine": {"ns": [49, 51, 50]},
+    "files": [{"output": "write", "ns": [100]}, {"output": "csv", "ns": [250]}],
+    "periods": [{"rate": 1000, "way": way, "late": {"p50": ns}} for way, ns in (("bare", 50_000), ("hybrid", 500))],
+}
+
+
+class Overview(unittest.TestCase):
+    def test_a_line_has_ratios_to_the_floor_and_of_others(self) -> None:
+        self.assertEqual(LINE.cells(), ("a row", "rt", "100 (bare module)", "550 (IIO)", "110", "1.10", "5.00",
+                                        "<= 1.10 x floor", "yes", "`bench/run`"))
+
+    def test_whom_nothing_is_compared_with_has_no_ratio(self) -> None:
+        cells = Line("a row", "rt", 11.04, "ns", "x", met=False).cells()
+        self.assertEqual(cells[2:9], ("-", "-", "11.0 ns", "-", "-", "-", "NO"))
+
+    def test_the_host_is_judged_by_medians(self) -> None:
+        lines = {(line.figure, line.others and line.others[1]): line for line in overview.of_host(HOST)}
+        self.assertEqual(lines["a row of 80 bytes to another process", None].met, False)
+        self.assertEqual(lines["made, stamped, ten words read, and read", None].met, True)
+        socket = lines["a row of 112 bytes to another process", "unix socket, 50 rows a write"]
+        self.assertEqual(socket.cells()[5:7], ("4.00", "6.00"))
+        self.assertEqual(lines["a row into .csv", None].cells()[5], "2.50")
+        self.assertEqual(lines["median lateness at 1000 Hz, hybrid", None].cells()[5], "0.01")
+
+    def test_what_was_measured_alone_joins_what_is_there(self) -> None:
+        with tempfile.TemporaryDirectory() as place:
+            self.assertEqual(overview.load(Path(place)), [])
+            overview.save("host", [LINE], Path(place))
+            overview.save("rows", [LINE, LINE], Path(place))
+            loaded = overview.load(Path(place))
+        self.assertEqual(len(loaded), 3)
+        self.assertEqual(loaded[0].cells(), LINE.cells())
+
+    def test_each_way_of_a_slow_channel_is_beside_the_hard_one(self) -> None:
+        lines = overview.of_slow([slow.Figures("rt", {"hard": 2000, "next": 3000, "sleep": 5000})])
+        self.assertEqual([line.cells()[5] for line in lines], ["1.50", "2.50"])
+
+    def test_an_access_is_between_the_bare_one_and_the_ioctl(self) -> None:
+        class Spans(access.Figures):
+            def least(self, way: str, figure: str) -> int:
+                return {"plain": 1, "checked": 10, "ioctl": 600}[way]
+        (line, *_) = overview.of_access([Spans("rt", {})])
+        self.assertEqual(line.cells()[5:7], ("10.00", "60.00"))
+
+    def test_both_forms_have_a_line_each(self) -> None:
+        for form in (report.text, report.markdown):
+            self.assertIn("bare module", overview.table([LINE], form))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -43,6 +43,7 @@ pub mod rt;
 pub mod stats;
 pub mod summary;
 pub mod timing;
+pub mod trace;
 mod uapi;
 pub mod uio;
 

@@ -29,8 +29,10 @@ use rustix::io::Errno;
 
 use crate::info::Clock;
 
+pub mod cause;
 mod guard;
 mod parse;
+mod timeline;
 mod tracefs;
 
 pub use parse::{Event, Trace};

@@ -45,6 +45,11 @@ pub trait Source: Send + Sync {
     /// The engine's reason.
     fn reader(&self) -> Result<RunReader, Error>;
 
+    /// The thread that makes the rows, as the kernel numbers it, if it is one of this process.
+    fn thread(&self) -> Option<u32> {
+        None
+    }
+
     /// What the thread that makes the rows has cost, once the run has ended; `None` if there is none.
     fn usage(&self) -> Option<Usage> {
         None

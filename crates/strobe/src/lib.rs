@@ -30,6 +30,7 @@ pub mod event;
 pub mod info;
 pub mod jitter;
 pub mod journal;
+pub mod late;
 pub mod machine;
 pub mod map;
 mod mmap;

@@ -27,6 +27,7 @@ pub struct Timing {
     pub late: Stats,
     source: LateSource,
     last: Option<(u64, u64)>,
+    last_late: Option<i64>,
     /// The rows may begin after a pause that this does not know of.
     joins: bool,
 }
@@ -64,6 +65,7 @@ impl Timing {
             late: Stats::around(0),
             source,
             last: None,
+            last_late: None,
             joins: false,
         }
     }
@@ -88,12 +90,8 @@ impl Timing {
             self.period.add(period);
         }
         let first = self.last.replace((row.row, time)).is_none();
-        match &mut self.source {
-            LateSource::Value(index) => {
-                if let Some(word) = row.values.get(*index) {
-                    self.late.add(*word as i64);
-                }
-            }
+        self.last_late = match &mut self.source {
+            LateSource::Value(index) => row.values.get(*index).map(|word| *word as i64),
             LateSource::Grid {
                 first_due,
                 period_ns,
@@ -108,12 +106,19 @@ impl Timing {
                     let due = time.wrapping_sub(passed % *period_ns);
                     *first_due = due.wrapping_sub(since_first);
                 }
-                self.late
-                    .add(between(first_due.wrapping_add(since_first), time));
+                Some(between(first_due.wrapping_add(since_first), time))
             }
-            LateSource::Unknown => {}
+            LateSource::Unknown => None,
+        };
+        if let Some(late) = self.last_late {
+            self.late.add(late);
         }
         period
+    }
+
+    /// How late the last row was, ns, if that is known.
+    pub fn last_late(&self) -> Option<i64> {
+        self.last_late
     }
 }
 

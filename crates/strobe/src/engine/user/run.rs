@@ -28,6 +28,8 @@ pub struct Run {
     rope: Rope,
     usage: Arc<Mutex<Usage>>,
     thread: Option<JoinHandle<()>>,
+    /// Its number.
+    number: u32,
     /// Tells others of the run. It goes after the thread: so they see the end in the ring first.
     _post: Option<Post>,
 }
@@ -50,7 +52,8 @@ impl Run {
         let name = "strobe-run".to_owned();
         let thread = Builder::new().name(name).stack_size(STACK).spawn(move || {
             // Nobody is there to read it if this fails.
-            let _ = report.send(rt::set_up_thread(cpu, policy));
+            let number = rustix::thread::gettid().as_raw_pid();
+            let _ = report.send((number.unsigned_abs(), rt::set_up_thread(cpu, policy)));
             service.run();
         });
         let failed = |source: io::Error| Error::Run {
@@ -59,7 +62,8 @@ impl Run {
             source: rt::lock_limit(source, STACK as u64),
         };
         let thread = thread.map_err(failed)?;
-        set_up.extend(reported.recv().map_err(|_| failed(Errno::PIPE.into()))?);
+        let (number, got) = reported.recv().map_err(|_| failed(Errno::PIPE.into()))?;
+        set_up.extend(got);
         info.set_up = set_up;
         Ok(Run {
             info,
@@ -68,6 +72,7 @@ impl Run {
             rope,
             usage,
             thread: Some(thread),
+            number,
             _post: None,
         })
     }
@@ -161,6 +166,10 @@ impl Source for Run {
 
     fn usage(&self) -> Option<Usage> {
         self.usage.lock().ok().map(|usage| *usage)
+    }
+
+    fn thread(&self) -> Option<u32> {
+        Some(self.number)
     }
 }
 

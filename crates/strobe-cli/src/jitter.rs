@@ -8,12 +8,14 @@ use std::time::Duration;
 use serde::Serialize;
 use strobe::jitter::{Jitter, Report, Target};
 use strobe::journal::{self, Journal};
+use strobe::late::{self, Found, Late, Which};
 use strobe::machine::Machine;
 use strobe::quantity::{duration_ns, period_ns};
 use strobe::record::{self as recording, Options, Stop};
 
 use crate::record::handle_signals;
 use crate::term::{self, answer, fail};
+use crate::why;
 
 mod band;
 mod load;
@@ -40,7 +42,7 @@ const PERIOD_NS: u64 = 1_000_000;
 #[derive(clap::Args)]
 pub struct Args {
     /// A recording (.arrows) to look at, instead of measuring
-    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "load", "duration", "rounds"])]
+    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "load", "duration", "rounds", "worst", "stop_on"])]
     file: Option<PathBuf>,
 
     /// Rows a second, or the time between them: 100Hz, 250us (default: 1kHz; of a recording, its own)
@@ -79,6 +81,17 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: Option<u32>,
 
+    /// Find out why the N latest rows of each way were late
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    worst: Option<u32>,
+
+    /// End with the first row later than this, and find out why it was: 500us
+    #[arg(long, value_name = "TIME", value_parser = duration_ns, conflicts_with = "worst")]
+    stop_on: Option<u64>,
+
+    #[command(flatten)]
+    keep: why::Keep,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -105,6 +118,10 @@ enum Error {
     Way(String, way::Error),
     #[error(transparent)]
     Record(#[from] recording::Error),
+    #[error("{0}: {1}")]
+    Late(String, late::Error),
+    #[error(transparent)]
+    Keep(late::Error),
     #[error(transparent)]
     Input(#[from] journal::Error),
 }
@@ -116,8 +133,15 @@ pub struct Measured {
     /// All rounds together.
     all: Report,
     rounds: Vec<Round>,
+    /// Why rows were late, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "verdicts")]
+    late_rows: Option<Found>,
     #[serde(skip)]
     jitter: Jitter,
+}
+
+fn verdicts<S: serde::Serializer>(found: &Option<Found>, to: S) -> Result<S::Ok, S::Error> {
+    found.as_ref().map(|found| &found.verdicts).serialize(to)
 }
 
 /// All that was measured.
@@ -147,6 +171,9 @@ pub fn run(args: &Args) -> ExitCode {
         };
     } else {
         answer(&table::text(&outcome));
+    }
+    for found in outcome.ways.iter().filter_map(|way| way.late_rows.as_ref()) {
+        why::complain(found);
     }
     let is_whole = |way: &Measured| way.rounds.iter().all(Round::is_whole);
     match outcome.ways.iter().all(is_whole) {
@@ -188,6 +215,7 @@ fn of_file(args: &Args, file: &std::path::Path) -> Result<Outcome, Error> {
             way: name(),
             all: round.report.clone(),
             rounds: vec![round],
+            late_rows: None,
             jitter,
         }],
     })
@@ -226,45 +254,60 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         .rounds
         .unwrap_or(if args.versus.is_empty() { 1 } else { 3 });
     let mut load = Stressor::new(&args.load)?;
+    let which = args
+        .worst
+        .map(|count| Which::Worst(count as usize))
+        .or(args.stop_on.map(Which::First));
     let machine = Machine::from_now();
-    let mut measured: Vec<Option<(Jitter, Vec<Round>)>> = ways.iter().map(|_| None).collect();
+    let mut measured: Vec<Option<(Jitter, Vec<Round>, Option<Found>)>> =
+        ways.iter().map(|_| None).collect();
     let turns = (0..rounds).flat_map(|round| round::order(round, ways.len()));
-    for turn in turns.take_while(|_| !round::is_interrupted(&stop)) {
+    for turn in turns.take_while(|_| !round::is_over(&stop)) {
         let (Some(way), Some(slot)) = (ways.get(turn), measured.get_mut(turn)) else {
             continue;
         };
         let run = way
             .run(&asked)
             .map_err(|error| Error::Way(way.to_string(), error))?;
-        let (jitter, round) = Round::measure(run.as_ref(), target, &options, &stop)?;
+        let late = which.map(|which| Late::of(run.as_ref(), which)).transpose();
+        let late = late.map_err(|error| Error::Late(way.to_string(), error))?;
+        let (jitter, round, found) = Round::measure(run.as_ref(), target, &options, &stop, late)?;
         if !round::is_interrupted(&stop) {
             load.is_there()?;
         }
         match slot {
-            Some((all, rounds)) => {
+            Some((all, rounds, late_rows)) => {
                 all.merge(&jitter);
                 rounds.push(round);
+                if let Some((all, found)) = late_rows.as_mut().zip(found) {
+                    all.merge_worst(found, args.worst.unwrap_or(1) as usize);
+                }
             }
-            None => *slot = Some((jitter, vec![round])),
+            None => *slot = Some((jitter, vec![round], found)),
         }
     }
     let machine = machine.until_now();
     let ways = ways.iter().zip(measured);
     let ways = ways.filter_map(|(way, measured)| {
-        let (jitter, rounds) = measured?;
+        let (jitter, rounds, mut late_rows) = measured?;
         let missed = rounds.iter().map(|round| round.report.missed).sum();
-        Some(Measured {
+        // In a file's name a colon is a nuisance.
+        let name = way.to_string().replace(':', "-");
+        let kept = late_rows.as_mut().map(|found| args.keep.keep(found, &name));
+        Some(kept.unwrap_or(Ok(())).map(|()| Measured {
             way: way.to_string(),
             all: jitter.report(missed),
             rounds,
+            late_rows,
             jitter,
-        })
+        }))
     });
+    let ways: Result<Vec<Measured>, _> = ways.collect();
     Ok(Outcome {
         interrupted: round::is_interrupted(&stop),
         target,
         machine,
         load: args.load.clone(),
-        ways: ways.collect(),
+        ways: ways.map_err(Error::Keep)?,
     })
 }

@@ -26,6 +26,7 @@ mod term;
 mod uio;
 #[cfg(feature = "watch")]
 mod watch;
+mod why;
 mod with_parent;
 
 /// Record any channels on any event into rows, and lose nothing silently.

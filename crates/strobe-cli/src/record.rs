@@ -11,10 +11,12 @@ use std::time::Duration;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use strobe::engine::Source;
 use strobe::event::{Event, EventSpec};
-use strobe::info::End;
+use strobe::info::{End, RunInfo};
+use strobe::late::{self, Found, Late, Which};
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, show_ns};
-use strobe::record::{record, Options, Progress, Stop};
+use strobe::record::{record, Observer, Options, Progress, Stop};
+use strobe::ring::Row;
 use strobe::summary::Summary;
 use strobe::{output, record};
 
@@ -22,6 +24,7 @@ use crate::choice;
 use crate::progress::Line;
 use crate::report;
 use crate::term::{self, answer, fail, say};
+use crate::why;
 
 mod dry_run;
 
@@ -70,6 +73,14 @@ pub struct Args {
     /// may be given several times
     #[arg(short, long, value_name = "FILE")]
     output: Vec<String>,
+
+    /// Find out why rows are later than this: 200us. The kernel's events around
+    /// each are kept, and it goes on
+    #[arg(long, value_name = "TIME", value_parser = duration_ns, conflicts_with = "dry_run")]
+    trace_late: Option<u64>,
+
+    #[command(flatten)]
+    keep: why::Keep,
 
     /// Print the account as one JSON object
     #[arg(long)]
@@ -120,6 +131,8 @@ enum Error {
     Output(#[from] output::Error),
     #[error(transparent)]
     Record(#[from] record::Error),
+    #[error("--trace-late: {0}")]
+    Late(#[from] late::Error),
 }
 
 pub fn run(args: &Args) -> ExitCode {
@@ -197,14 +210,63 @@ fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
         outputs: args.output.clone(),
         duration: args.duration.map(Duration::from_nanos),
     };
-    let line = Line::new(plan.limit);
-    let summary = record(run.as_ref(), &options, &stop, &mut |now: Progress| {
-        line.show(now)
-    });
-    line.clear();
+    let late = args
+        .trace_late
+        .map(|ns| Late::of(run.as_ref(), Which::LaterThan(ns)));
+    let mut view = View {
+        line: Line::new(plan.limit),
+        late: late.transpose()?,
+    };
+    let summary = record(run.as_ref(), &options, &stop, &mut view);
+    view.line.clear();
+    let found = view.late.map(Late::end);
     let summary = summary?;
-    show(args, &summary);
+    let found = found.map(|mut found| {
+        let kept = args
+            .keep
+            .keep(&mut found, &format!("run-{}", run.info().run));
+        (found, kept)
+    });
+    let (found, kept) = found.map_or((None, Ok(())), |(found, kept)| (Some(found), kept));
+    show(args, &summary, found.as_ref());
+    kept?;
     Ok(exit_status(&summary, args.allow_loss).into())
+}
+
+/// Looks on while the run is recorded.
+struct View {
+    line: Line,
+    late: Option<Late>,
+}
+
+impl Observer for View {
+    fn begun(&mut self, info: &RunInfo) {
+        if let Some(late) = &mut self.late {
+            late.begun(info);
+        }
+    }
+
+    fn row(&mut self, row: &Row<'_>) {
+        if let Some(late) = &mut self.late {
+            late.row(row);
+        }
+    }
+
+    fn progress(&mut self, now: Progress) {
+        self.line.show(now);
+        if let Some(late) = &mut self.late {
+            late.look();
+        }
+    }
+}
+
+/// The account, with what was found out about late rows, if it was asked for.
+#[derive(serde::Serialize)]
+struct Account<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late_rows: Option<&'a [late::Verdict]>,
 }
 
 /// How often it is looked for what is not there yet.
@@ -259,16 +321,24 @@ fn trigger_by_lines(run: Arc<dyn Source>, stop: Stop) {
     });
 }
 
-fn show(args: &Args, summary: &Summary) {
+fn show(args: &Args, summary: &Summary, found: Option<&Found>) {
     if args.json {
-        let json = serde_json::to_string(summary).unwrap_or_default();
+        let account = Account {
+            summary,
+            late_rows: found.map(|found| found.verdicts.as_slice()),
+        };
+        let json = serde_json::to_string(&account).unwrap_or_default();
         if args.output.iter().any(|name| name == "-") {
             say(json);
         } else {
             answer(&(json + "\n"));
         }
-    } else if let Some(text) = report::text(summary).strip_suffix('\n') {
-        say(text);
+    } else {
+        let late = found.map_or(String::new(), why::text);
+        say((report::text(summary) + &late).trim_end_matches('\n'));
+    }
+    if let Some(found) = found {
+        why::complain(found);
     }
     for output in &summary.outputs {
         if let Some(error) = &output.error {

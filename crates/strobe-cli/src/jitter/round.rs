@@ -9,6 +9,7 @@ use serde::Serialize;
 use strobe::engine::{Error, Source};
 use strobe::info::{End, RunInfo, Totals};
 use strobe::jitter::{Jitter, Report, Target};
+use strobe::late::{Found, Late};
 use strobe::machine::Machine;
 use strobe::reader::RunReader;
 use strobe::record::{self as recording, record, Observer, Options, Progress, Stop};
@@ -68,34 +69,49 @@ impl Counts {
 }
 
 /// Looks at each row.
-struct View {
+struct View<'a> {
     jitter: Jitter,
     target: Target,
     line: Line,
+    late: Option<Late>,
+    stop: &'a Stop,
 }
 
-impl Observer for View {
+impl Observer for View<'_> {
     fn begun(&mut self, info: &RunInfo) {
         self.jitter = Jitter::new(info, self.target);
+        if let Some(late) = &mut self.late {
+            late.begun(info);
+        }
     }
 
     fn row(&mut self, row: &Row<'_>) {
         self.jitter.add(*row);
+        if let Some(late) = &mut self.late {
+            late.row(row);
+        }
     }
 
     fn progress(&mut self, now: Progress) {
         self.line.show(now);
+        if let Some(late) = &mut self.late {
+            late.look();
+            if late.has_first() {
+                self.stop.finish.store(true, Ordering::Relaxed);
+            }
+        }
     }
 }
 
 impl Round {
-    /// Measures a run.
+    /// Measures a run, and finds out why rows were late, if somebody looks.
     pub fn measure(
         run: &dyn Source,
         target: Target,
         options: &Options,
         stop: &Stop,
-    ) -> Result<(Jitter, Round), recording::Error> {
+        late: Option<Late>,
+    ) -> Result<(Jitter, Round, Option<Found>), recording::Error> {
         let rows = options
             .duration
             .map(|time| time.as_nanos() as u64 / target.period_ns);
@@ -104,9 +120,12 @@ impl Round {
             jitter: Jitter::new(run.info(), target),
             target,
             line: Line::new(rows),
+            late,
+            stop,
         };
         let summary = record(run, options, stop, &mut view);
         view.line.clear();
+        let found = view.late.map(Late::end);
         let machine = machine.until_now();
         let Summary {
             rows,
@@ -129,7 +148,7 @@ impl Round {
             stolen_percent: Some(machine.stolen_percent),
             set_up,
         };
-        Ok((view.jitter, round))
+        Ok((view.jitter, round, found))
     }
 
     /// What a recording says of itself; of one that was cut off, as far as its rows go.
@@ -209,6 +228,11 @@ impl<S: Source> Source for StartedOn<S> {
 /// Whether this process may run there.
 pub fn may_run_on(cpu: usize) -> bool {
     cpu < CpuSet::MAX_CPU && sched_getaffinity(None).is_ok_and(|may| may.is_set(cpu))
+}
+
+/// Whether a signal came, or the row that was waited for.
+pub fn is_over(stop: &Stop) -> bool {
+    is_interrupted(stop) || stop.finish.load(Ordering::Relaxed)
 }
 
 /// Whether a signal came.

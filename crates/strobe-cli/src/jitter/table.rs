@@ -11,6 +11,7 @@ use super::round::Round;
 use super::{Measured, Outcome};
 use crate::report;
 use crate::term;
+use crate::why;
 
 /// Several tables; the last line ends with a newline.
 pub fn text(outcome: &Outcome) -> String {
@@ -48,6 +49,9 @@ fn write(to: &mut String, outcome: &Outcome) -> std::fmt::Result {
     for way in &outcome.ways {
         histogram(to, way)?;
         remarks(to, way)?;
+        if let Some(found) = &way.late_rows {
+            writeln!(to, "{}", why::text(found))?;
+        }
     }
     Ok(())
 }

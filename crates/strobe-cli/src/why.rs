@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Why rows were late, for the commands that measure or record: what is asked for, and what is said.
+
+use std::path::PathBuf;
+
+use strobe::late::{Error, Found};
+
+use crate::term::say;
+
+/// Where traces are kept, unless asked for.
+const PLACE: &str = "strobe-late";
+
+/// The option that goes with all that trace.
+#[derive(clap::Args)]
+pub struct Keep {
+    /// Where the kernel's events around each late row are kept, a file each
+    #[arg(long, value_name = "DIR", default_value = PLACE)]
+    trace_to: PathBuf,
+}
+
+impl Keep {
+    /// Writes what is to be kept; the names of the files begin like this.
+    pub fn keep(&self, found: &mut Found, name: &str) -> Result<(), Error> {
+        found.keep(&self.trace_to, name)
+    }
+}
+
+/// The verdicts in words; a line ends each.
+pub fn text(found: &Found) -> String {
+    let mut text = String::new();
+    for verdict in &found.verdicts {
+        text += &verdict.text();
+        if let Some(path) = &verdict.trace {
+            text += &format!("  trace: {}\n", path.display());
+        }
+    }
+    if found.more > 0 {
+        text += &format!("{} more late rows, of which nothing is kept\n", found.more);
+    }
+    text
+}
+
+/// What has gone wrong meanwhile, on standard error.
+pub fn complain(found: &Found) {
+    if let Some(error) = &found.failed {
+        say(format_args!(
+            "strobe: why some rows were late is not known: {error}"
+        ));
+    }
+}

@@ -48,6 +48,7 @@
 #define LAB_COUNTER_ID	0x1ab1
 #define LAB_ENCODER_ID	0x1ab2
 #define LAB_ADC_ID		0x1ab3
+#define LAB_STOP_ID		0x1ab4
 
 #define TYPE_LAB_CARD "lab-card"
 OBJECT_DECLARE_TYPE(LabCard, LabCardClass, LAB_CARD)

@@ -25,6 +25,7 @@
 pub mod board;
 pub mod catalogue;
 pub mod channel;
+pub mod doctor;
 pub mod engine;
 pub mod event;
 pub mod info;

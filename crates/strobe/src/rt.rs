@@ -157,6 +157,27 @@ fn is_beyond_lock_limit(bytes: u64) -> bool {
     false
 }
 
+/// Whether so many bytes more can be locked in memory. They are asked for, and given back; none is touched.
+pub(crate) fn try_lock(bytes: u64) -> io::Result<()> {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the kernel's choice, that nobody may use, and its end. The lock is of that
+    // mapping only, and goes with it.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let refused = libc::mlock2(start, bytes, libc::MLOCK_ONFAULT as libc::c_uint) != 0;
+        let error = io::Error::last_os_error();
+        libc::munmap(start, bytes);
+        match refused {
+            true => Err(error),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Sets up the calling thread. The policy comes last: before, nothing may stop the machine.
 pub fn set_up_thread(cpu: Option<usize>, policy: Policy) -> Vec<Step> {
     block_signals();

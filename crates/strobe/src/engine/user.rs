@@ -89,7 +89,7 @@ pub struct Settings {
 
 /// SCHED_FIFO priority of a run's thread, unless the plan says another: above the interrupt threads of a PREEMPT_RT
 /// kernel, which have 50, and far below what watches over the machine.
-const PRIORITY: u8 = 60;
+pub(crate) const PRIORITY: u8 = 60;
 /// Rows of a ring whose event has no period.
 const ROWS_UNKNOWN: u64 = 8192;
 /// Rows of a ring, at least, unless asked for.
@@ -231,6 +231,7 @@ impl User {
             start: StartTimes::default(),
             channels: prepared.channels,
             set_up: Vec::new(),
+            doctor: Vec::new(),
         };
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;

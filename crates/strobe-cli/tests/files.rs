@@ -49,6 +49,7 @@ fn info() -> RunInfo {
             in_use: false,
         }],
         set_up: Vec::new(),
+        doctor: Vec::new(),
     }
 }
 

@@ -124,6 +124,7 @@ impl Lines {
                 start: StartTimes::default(),
                 channels,
                 set_up: Vec::new(),
+                doctor: Vec::new(),
             },
             memory: writer.for_reader(),
             writer: Mutex::new(writer),

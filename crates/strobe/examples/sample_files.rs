@@ -95,6 +95,7 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
             channel("sim.counter", Type::U64, "", 1.0, 0.0),
         ],
         set_up: Vec::new(),
+        doctor: Vec::new(),
     })?;
     let mut words = Vec::new();
     for row in (0..ROWS).filter(|row| !LOST.contains(row)) {

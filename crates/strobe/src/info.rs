@@ -6,6 +6,7 @@ use strobe_ring::layout::MISSED_CAUSES;
 use strobe_ring::{Engine, Missed, StartTimes};
 
 use crate::channel::Channel;
+use crate::doctor::Noted;
 use crate::rt::Step;
 
 /// Clock of all times of a run.
@@ -52,6 +53,8 @@ pub struct RunInfo {
     pub channels: Vec<Channel>,
     /// Real-time set-up of the user engine: what was got, and what was refused.
     pub set_up: Vec<Step>,
+    /// How the machine was when it was recorded; nothing of a run that is not.
+    pub doctor: Vec<Noted>,
 }
 
 impl RunInfo {
@@ -158,6 +161,7 @@ pub(crate) mod tests {
             },
             channels,
             set_up: Vec::new(),
+            doctor: Vec::new(),
         }
     }
 

@@ -215,6 +215,12 @@ fn run(schema: &Schema) -> Result<RunInfo, String> {
             }
             None => Vec::new(),
         },
+        doctor: match text(about, "strobe.doctor") {
+            Some(json) => {
+                serde_json::from_str(json).map_err(|e| format!("its strobe.doctor: {e}"))?
+            }
+            None => Vec::new(),
+        },
     })
 }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use strobe_ring::{Row, Snapshot, State};
 
+use crate::doctor;
 use crate::engine::{self, Source};
 use crate::info::{End, RunInfo, Totals};
 use crate::output;
@@ -113,8 +114,12 @@ pub fn record(
     for name in &options.outputs {
         sinks.push(Sink::create(name, source.reader()?)?);
     }
-    source.start()?;
     let mut info = source.info().clone();
+    if !sinks.is_empty() {
+        // Files only say it, so nothing is looked at for nobody.
+        info.doctor = doctor::note(&info);
+    }
+    source.start()?;
     info.start = reader.snapshot().start;
     observer.begun(&info);
     let deadline = options.duration.and_then(|d| deadline(d, &info));

@@ -112,6 +112,7 @@ impl Control {
                 start: StartTimes::default(),
                 channels: channels.map(channel).collect(),
                 set_up: Vec::new(),
+                doctor: Vec::new(),
             },
         };
         // The ring knows best what it is.
@@ -158,6 +159,7 @@ impl Control {
             start: reader.snapshot().start,
             channels: channels.map(channel).collect(),
             set_up: Vec::new(),
+            doctor: Vec::new(),
         };
         Ok((info, reader))
     }

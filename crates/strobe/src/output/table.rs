@@ -8,12 +8,12 @@ use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type}
 use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use serde::Serialize;
 use strobe_ring::layout::ROW_HEADER_WORDS;
 use strobe_ring::{Missed, Rows};
 
 use crate::channel::{column_names, Channel, Type};
 use crate::info::{RunInfo, Totals};
-use crate::rt::Step;
 
 /// Rows that wait to become a record batch, column by column.
 pub(super) struct Columns {
@@ -117,12 +117,12 @@ fn field(channel: &Channel, name: String) -> Field {
     ]))
 }
 
-/// What was got of a real-time set-up, as JSON; empty if there was none.
-pub(super) fn set_up_json(steps: &[Step]) -> String {
-    match steps {
+/// A list of what was got of a real-time set-up, or seen of the machine, as JSON; empty if there is nothing in it.
+pub(super) fn json<T: Serialize>(list: &[T]) -> String {
+    match list {
         [] => String::new(),
         // Texts and flags only: it always can be written.
-        steps => serde_json::to_string(steps).unwrap_or_default(),
+        list => serde_json::to_string(list).unwrap_or_default(),
     }
 }
 
@@ -141,7 +141,8 @@ fn run_metadata(info: &RunInfo, totals: Option<&Totals>) -> HashMap<String, Stri
         ("strobe.event", &info.event),
         ("strobe.run", &info.run.to_string()),
         ("strobe.clock", info.clock.name()),
-        ("strobe.set_up", &set_up_json(&info.set_up)),
+        ("strobe.set_up", &json(&info.set_up)),
+        ("strobe.doctor", &json(&info.doctor)),
         ("strobe.period_ns", &optional(info.period_ns)),
         ("strobe.capacity", &info.capacity.to_string()),
         ("strobe.limit", &optional(info.limit)),

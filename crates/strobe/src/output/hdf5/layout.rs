@@ -8,7 +8,7 @@ use strobe_ring::Missed;
 
 use super::*;
 use crate::channel::{column_names, Channel};
-use crate::output::table::set_up_json;
+use crate::output::table::json;
 
 /// Elements of a chunk: 64 KiB. A larger one is written again and again.
 const CHUNK: usize = 8 * 1024;
@@ -125,7 +125,8 @@ fn account(entry: &Group, info: &RunInfo) -> Result<Account, Error> {
     text(&run, "kernel", &info.kernel)?;
     text(&run, "event", &info.event)?;
     text(&run, "clock", info.clock.name())?;
-    text(&run, "set_up", &set_up_json(&info.set_up))?;
+    text(&run, "set_up", &json(&info.set_up))?;
+    text(&run, "doctor", &json(&info.doctor))?;
     text(&run, "version", env!("CARGO_PKG_VERSION"))?;
     let numbers = [
         ("run", Some(u64::from(info.run))),

@@ -91,6 +91,7 @@ impl Message {
             start: StartTimes::default(),
             channels: self.channels,
             set_up: self.set_up,
+            doctor: Vec::new(),
         }
     }
 }

@@ -33,6 +33,16 @@ pub enum WaitChoice {
     Spin,
 }
 
+impl From<WaitChoice> for WaitMode {
+    fn from(choice: WaitChoice) -> WaitMode {
+        match choice {
+            WaitChoice::Block => WaitMode::Block,
+            WaitChoice::Hybrid => WaitMode::Hybrid,
+            WaitChoice::Spin => WaitMode::Spin,
+        }
+    }
+}
+
 /// The options that choose an engine.
 #[derive(clap::Args)]
 pub struct Args {
@@ -159,13 +169,8 @@ fn auto(plan: &Plan) -> Result<Chosen, Error> {
 }
 
 fn user(wait: Option<WaitChoice>, board: Option<&Path>) -> Result<Chosen, Error> {
-    let wait = match wait {
-        None | Some(WaitChoice::Block) => WaitMode::Block,
-        Some(WaitChoice::Hybrid) => WaitMode::Hybrid,
-        Some(WaitChoice::Spin) => WaitMode::Spin,
-    };
     let settings = Settings {
-        wait,
+        wait: wait.map_or(WaitMode::Block, WaitMode::from),
         ..Settings::default()
     };
     let mut user = User::new(settings);

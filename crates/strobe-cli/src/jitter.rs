@@ -20,9 +20,9 @@ use crate::why;
 mod band;
 mod load;
 mod relative;
-mod round;
+pub(crate) mod round;
 mod table;
-mod way;
+pub(crate) mod way;
 
 use band::Band;
 use load::{Load, Stressor};

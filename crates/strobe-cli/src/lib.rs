@@ -12,6 +12,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 mod board;
 mod choice;
 mod convert;
+mod doctor;
 mod jitter;
 mod latency;
 mod list;
@@ -51,6 +52,7 @@ enum Command {
     Watch(watch::Args),
     Jitter(Box<jitter::Args>),
     Latency(latency::Args),
+    Doctor(doctor::Args),
     Board(board::Args),
     Uio(uio::Args),
     Convert(convert::Args),
@@ -76,6 +78,7 @@ pub fn main() -> ExitCode {
             Command::Watch(args) => watch::run(&args),
             Command::Jitter(args) => jitter::run(&args),
             Command::Latency(args) => latency::run(&args),
+            Command::Doctor(args) => doctor::run(&args),
             Command::Board(args) => board::run(args),
             Command::Uio(args) => uio::run(&args),
             Command::Convert(args) => convert::run(&args),

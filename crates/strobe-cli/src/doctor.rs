@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe doctor`: what stands in the way of regular rows, and what mends it.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::Serialize;
+use strobe::doctor::{Check, Finding, Intent, State, System, When, CHECKS};
+use strobe::engine::user::WaitMode;
+use strobe::quantity::duration_ns;
+use strobe::record::{self as recording, Stop};
+
+use crate::choice::WaitChoice;
+use crate::jitter::round;
+use crate::record::handle_signals;
+use crate::term::{self, answer, fail};
+
+mod prove;
+
+use prove::Proof;
+
+/// How long the machine is watched, for the checks that need that.
+const WATCHED: Duration = Duration::from_secs(1);
+
+/// See what stands in the way of regular rows, and what mends it
+///
+/// Each check says ok, advice or unknown, what was seen, and, with an advice,
+/// the command that mends it. Nothing is changed. What cannot be seen is
+/// unknown, and unknown is not ok: the exit status is 0 only if all is ok,
+/// else 3. With --prove some advices are tried in turn with their opposite.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Only these checks (default: all)
+    #[arg(value_name = "CHECK")]
+    checks: Vec<String>,
+
+    /// The CPU that is to make the rows (default: any that this program may use)
+    #[arg(long, value_name = "N")]
+    cpu: Option<usize>,
+
+    /// SCHED_FIFO priority of the thread that is to make them
+    #[arg(long, value_name = "1..99", default_value_t = Intent::default().priority,
+          value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: u8,
+
+    /// How it is to wait
+    #[arg(long, value_name = "HOW", default_value = "block")]
+    wait: WaitChoice,
+
+    /// Measure what some advices are worth: real-time policy, spinning for the last moments, no deep sleep, one CPU
+    #[arg(long)]
+    prove: bool,
+
+    /// How long each side is measured in a round of --prove
+    #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = duration_ns, requires = "prove")]
+    duration: u64,
+
+    /// Rounds of --prove
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "prove",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why nothing was looked at.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("{0}: no such check; there are {known}", known = names())]
+    NoCheck(String),
+    #[error("spinning: is about a run that never sleeps; say --wait spin")]
+    NotSpinning,
+    #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
+    Cpu(usize),
+    #[error("signals cannot be handled: {0}")]
+    Signals(std::io::Error),
+    #[error("--prove: {0}")]
+    Prove(#[from] recording::Error),
+}
+
+fn names() -> String {
+    let names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
+    names.join(", ")
+}
+
+/// One check, and what it has found.
+#[derive(Serialize)]
+struct Line {
+    check: &'static str,
+    subject: &'static str,
+    about: &'static str,
+    #[serde(flatten)]
+    finding: Finding,
+}
+
+#[derive(Serialize)]
+struct Report {
+    interrupted: bool,
+    cpu: Option<usize>,
+    priority: u8,
+    wait: String,
+    ok: usize,
+    advice: usize,
+    unknown: usize,
+    checks: Vec<Line>,
+    /// Null without --prove.
+    proofs: Option<Vec<Proof>>,
+}
+
+pub fn run(args: &Args) -> ExitCode {
+    let report = match report(args) {
+        Ok(report) => report,
+        Err(error) => return fail(error),
+    };
+    let said = match args.json {
+        true => serde_json::to_string(&report).map(|json| json + "\n"),
+        false => Ok(text(args, &report)),
+    };
+    match said {
+        Ok(said) => answer(&said),
+        Err(error) => return fail(error),
+    };
+    match report.advice + report.unknown {
+        _ if report.interrupted => term::INTERRUPTED.into(),
+        0 => term::COMPLETE.into(),
+        _ => term::NOT_WHOLE.into(),
+    }
+}
+
+fn report(args: &Args) -> Result<Report, Error> {
+    let intent = Intent {
+        cpu: args.cpu,
+        priority: args.priority,
+        wait: args.wait.into(),
+    };
+    if let Some(cpu) = args.cpu.filter(|cpu| !round::may_run_on(*cpu)) {
+        return Err(Error::Cpu(cpu));
+    }
+    let checks = chosen(args, &intent)?;
+    let mut system = System::this_one();
+    if checks.iter().any(|check| check.when == When::Watched) {
+        system.watch(WATCHED);
+    }
+    let fitting = checks.iter().filter(|check| check.fits(&system, &intent));
+    let lines = fitting.map(|check| Line {
+        check: check.name,
+        subject: check.subject,
+        about: check.about,
+        finding: check.find(&system, &intent),
+    });
+    let checks: Vec<Line> = lines.collect();
+    let stop = Stop::default();
+    let proofs = match args.prove {
+        true => {
+            handle_signals(&stop).map_err(Error::Signals)?;
+            let time = Duration::from_nanos(args.duration);
+            Some(prove::prove(&intent, time, args.rounds, &stop)?)
+        }
+        false => None,
+    };
+    let count = |state| {
+        let those = checks.iter().filter(|line| line.finding.state == state);
+        those.count()
+    };
+    Ok(Report {
+        interrupted: round::is_interrupted(&stop),
+        cpu: intent.cpu,
+        priority: intent.priority,
+        wait: intent.wait.to_string(),
+        ok: count(State::Ok),
+        advice: count(State::Advice),
+        unknown: count(State::Unknown),
+        checks,
+        proofs,
+    })
+}
+
+/// Those that were named, or all.
+fn chosen(args: &Args, intent: &Intent) -> Result<Vec<&'static Check>, Error> {
+    if args.checks.is_empty() {
+        return Ok(CHECKS.iter().collect());
+    }
+    let named = args.checks.iter().map(|name| {
+        let check = CHECKS.iter().find(|check| check.name == name);
+        let check = check.ok_or_else(|| Error::NoCheck(name.clone()))?;
+        match check.when == When::Spinning && intent.wait != WaitMode::Spin {
+            true => Err(Error::NotSpinning),
+            false => Ok(check),
+        }
+    });
+    named.collect()
+}
+
+fn text(args: &Args, report: &Report) -> String {
+    let cell = |text: &str| text.to_owned();
+    let mut rows = Vec::new();
+    let mut subject = "";
+    for line in &report.checks {
+        if line.subject != subject {
+            subject = line.subject;
+            rows.push([cell(subject), String::new(), String::new()]);
+        }
+        let finding = &line.finding;
+        let mark = format!("  {}", finding.state.word());
+        rows.push([mark, cell(line.check), cell(&finding.evidence)]);
+        if let Some(remedy) = &finding.remedy {
+            rows.push([String::new(), String::new(), format!("-> {remedy}")]);
+        }
+    }
+    let mut text = term::table("", &rows);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "\n{} ok, {} advice, {} unknown, for a run that waits by {} at fifo:{} on {}",
+        report.ok,
+        report.advice,
+        report.unknown,
+        report.wait,
+        report.priority,
+        report
+            .cpu
+            .map_or("any CPU".to_owned(), |cpu| format!("CPU {cpu}")),
+    );
+    if let Some(proofs) = &report.proofs {
+        text.push_str(&prove::text(proofs, args.rounds, args.duration));
+    }
+    text
+}

@@ -142,6 +142,7 @@ impl Totals {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::doctor::State;
 
     pub(crate) fn info(channels: Vec<Channel>) -> RunInfo {
         RunInfo {
@@ -162,6 +163,15 @@ pub(crate) mod tests {
             channels,
             set_up: Vec::new(),
             doctor: Vec::new(),
+        }
+    }
+
+    /// What a check may have found.
+    pub(crate) fn noted() -> Noted {
+        Noted {
+            check: "fifo".into(),
+            state: State::Advice,
+            evidence: "other; fifo:60 was refused (\"EPERM\")".into(),
         }
     }
 

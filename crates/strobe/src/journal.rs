@@ -276,7 +276,7 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
 mod tests {
     use super::*;
     use crate::channel::tests::channel;
-    use crate::info::tests::{info, totals};
+    use crate::info::tests::{info, noted, totals};
     use crate::output::{arrow::ArrowFile, Output};
 
     const ROWS: [u64; 12] = [
@@ -302,7 +302,9 @@ mod tests {
         let mut counter = channel("sim.counter", Type::U64);
         counter.cost_ns = 0;
         counter.in_use = false;
-        info(vec![counter, scaled])
+        let mut info = info(vec![counter, scaled]);
+        info.doctor.push(noted());
+        info
     }
 
     /// A file of two batches, with an account or without.

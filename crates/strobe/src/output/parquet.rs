@@ -169,7 +169,7 @@ fn io_error(error: ParquetError) -> io::Error {
 mod tests {
     use super::*;
     use crate::channel::tests::channel;
-    use crate::info::tests::{info, totals};
+    use crate::info::tests::{info, noted, totals};
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -185,7 +185,8 @@ mod tests {
         let mut output = ParquetFile::new(file.as_file_mut().try_clone().expect("a file"));
         let first = [0, 0, 100, 0, u64::MAX, -5_i64 as u64, 0.5_f64.to_bits()];
         let second = [4, 9, 1000, 1, 4, -7_i64 as u64, f64::NAN.to_bits()];
-        let run = info(channels);
+        let mut run = info(channels);
+        run.doctor.push(noted());
         output.begin(&run).expect("begin");
         output.write(Rows::new(&first, 3)).expect("write");
         output.flush().expect("flush");
@@ -198,6 +199,11 @@ mod tests {
         let input = ParquetRecordBatchReaderBuilder::try_new(file.reopen().expect("a file"));
         let input = input.expect("a Parquet file");
         assert_eq!(**input.schema(), schema(&run, Some(&totals(7))));
+        let doctor = &input.schema().metadata()["strobe.doctor"];
+        assert!(
+            doctor.starts_with(r#"[{"check":"fifo","state":"advice","#),
+            "{doctor}"
+        );
         let batches: Vec<_> = input
             .build()
             .expect("a reader")

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::channel::tests::channel;
-use crate::info::tests::{info, totals};
+use crate::info::tests::{info, noted, totals};
 
 /// Rows of the channels u64, s64, f64: the second one after a gap of one
 /// trigger missed, the third after another two rows lost and one missed.
@@ -33,11 +33,13 @@ const ROWS: [u64; 21] = [
 fn run() -> RunInfo {
     let mut scaled = channel("adc.u", Type::S64);
     scaled.scale = 0.25;
-    info(vec![
+    let mut info = info(vec![
         channel("sim.counter", Type::U64),
         scaled,
         channel("adc.f", Type::F64),
-    ])
+    ]);
+    info.doctor.push(noted());
+    info
 }
 
 /// A file after a flush, in a folder that is removed with the answer.
@@ -90,6 +92,15 @@ fn rows_gaps_and_account_come_back() {
     assert_eq!(number(&file, "missed_by/throttled"), 2);
     let end = file.dataset("entry/run/end").expect("end");
     assert_eq!(end.read_scalar::<Word>().expect("end").as_str(), "complete");
+    let doctor = file.group("entry/run").expect("run").attr("doctor");
+    let doctor = doctor
+        .expect("doctor")
+        .read_scalar::<::hdf5::types::VarLenUnicode>();
+    let doctor = doctor.expect("text");
+    assert!(
+        doctor.starts_with(r#"[{"check":"fifo","state":"advice","#),
+        "{doctor}"
+    );
 }
 
 #[test]

@@ -212,6 +212,21 @@ fn effective(system: &System, field: &str) -> Result<u32, Unknown> {
     number.ok_or_else(|| not_understood(STATUS, &text))
 }
 
+/// Whether this is root; the root of a container may be another user outside of it, who may what that one may.
+fn is_root(system: &System) -> Result<bool, Unknown> {
+    const MAP: &str = "/proc/self/uid_map";
+    if effective(system, "Uid")? != 0 {
+        return Ok(false);
+    }
+    let map = system.text(MAP)?;
+    match map.split_whitespace().eq(["0", "0", "4294967295"]) {
+        true => Ok(true),
+        false => Err(Unknown(format!(
+            "root is another user outside of this container: {MAP}"
+        ))),
+    }
+}
+
 /// The name of who runs this; its number, if it has none.
 fn user(system: &System) -> String {
     let Ok(id) = effective(system, "Uid") else {
@@ -227,7 +242,7 @@ fn user(system: &System) -> String {
 }
 
 pub fn group(system: &System, _: &Intent) -> Verdict {
-    let id = effective(system, "Uid")?;
+    let is_root = is_root(system)?;
     let mut own: Vec<u32> = vec![effective(system, "Gid")?];
     let others = system.field("/proc/self/status", "Groups")?;
     own.extend(
@@ -253,7 +268,7 @@ pub fn group(system: &System, _: &Intent) -> Verdict {
         .any(|member| member == name);
     Ok(match (own.contains(&number), is_listed) {
         (true, _) => Finding::ok("this user is in the group strobe"),
-        _ if id == 0 => Finding::ok("root needs no group; there is the group strobe"),
+        _ if is_root => Finding::ok("root needs no group; there is the group strobe"),
         (false, true) => Finding::advice(
             format!("{name} is in the group strobe since the last login"),
             "log in again",
@@ -343,6 +358,7 @@ pub fn uio(system: &System, _: &Intent) -> Verdict {
         return Ok(Finding::advice("no driver for UIO is loaded", BIND));
     }
     let (id, group) = (effective(system, "Uid")?, effective(system, "Gid")?);
+    let is_root = is_root(system)?;
     let groups = system.field("/proc/self/status", "Groups")?;
     let is_ours = |gid: u32| {
         gid == group
@@ -358,7 +374,7 @@ pub fn uio(system: &System, _: &Intent) -> Verdict {
         let about = about.map_err(|error| Unknown(format!("{node}: {error}")))?;
         let (mode, owner) = (about.mode(), about.uid());
         let is_open = |shift: u32| mode >> shift & 6 == 6;
-        let may = id == 0
+        let may = is_root
             || (owner == id && is_open(6))
             || (is_ours(about.gid()) && is_open(3))
             || is_open(0);

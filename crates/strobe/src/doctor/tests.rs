@@ -119,6 +119,7 @@ impl Case {
     /// Its own status, as of a process of root.
     fn with_status(self) -> Case {
         self.file("/proc/self/status", STATUS)
+            .file("/proc/self/uid_map", "         0          0 4294967295\n")
     }
 
     /// A machine of two CPUs, whose processes are to be seen.

@@ -184,6 +184,11 @@ pub fn cases() -> Vec<Case> {
             .with_status()
             .file("/etc/group", "strobe:x:500:\n")
             .says("root needs no group"),
+        case("group", Unknown, "the root of a container")
+            .with_status()
+            .file("/proc/self/uid_map", "0 1000 1\n")
+            .file("/etc/group", "strobe:x:500:\n")
+            .says("another user outside"),
         rings(Ok, "0\n", "a quarter").says("256 MiB of 1024"),
         rings(Advice, "1048576\n", "very little").says("echo 536870912"),
         rings(Advice, "1000000000\n", "nearly all").says("echo 0 >"),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 mod delays;
 mod hook;
+mod wake;
 
 /// Measure how long the way from an event to its row takes
 #[derive(clap::Args)]
@@ -16,10 +17,12 @@ pub struct Args {
 #[derive(clap::Subcommand)]
 enum Way {
     Hook(Box<hook::Args>),
+    Wake(wake::Args),
 }
 
 pub fn run(args: &Args) -> ExitCode {
     match &args.way {
         Way::Hook(args) => hook::run(args),
+        Way::Wake(args) => wake::run(args),
     }
 }

@@ -48,5 +48,6 @@ pub mod timing;
 pub mod trace;
 mod uapi;
 pub mod uio;
+pub mod wake;
 
 pub use strobe_ring as ring;

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 use rustix::process::{getrlimit, Resource};
@@ -53,6 +54,34 @@ impl fmt::Display for Policy {
             } => write!(f, "deadline:{runtime_ns}/{period_ns} ns"),
         }
     }
+}
+
+/// As it is displayed: `fifo:1` to `fifo:99`, or `other`.
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Policy, String> {
+        if text == "other" {
+            return Ok(Policy::Other);
+        }
+        let priority = text.strip_prefix("fifo:").and_then(|n| n.parse().ok());
+        priority
+            .filter(|priority| (1..=99).contains(priority))
+            .map(Policy::Fifo)
+            .ok_or_else(|| "write fifo:1 to fifo:99, or other".to_owned())
+    }
+}
+
+/// The CPUs that this thread may run on, by number.
+pub fn cpus() -> Vec<usize> {
+    let may = sched_getaffinity(None);
+    may.map_or_else(
+        |_| Vec::new(),
+        |set| {
+            let all = 0..CpuSet::MAX_CPU;
+            all.filter(|cpu| set.is_set(*cpu)).collect()
+        },
+    )
 }
 
 /// What a thread has cost, and what has disturbed it.

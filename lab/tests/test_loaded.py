@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from labkit import stress
+from labkit import programs
 
 from .test_parts import program
 
@@ -55,11 +55,11 @@ class Loaded(unittest.TestCase):
 
 class Libraries(unittest.TestCase):
     def test_a_program_says_what_it_needs(self) -> None:
-        self.assertIn("libc.so.6", stress.needs(Path(shutil.which("readelf"))))
+        self.assertIn("libc.so.6", programs.needs(Path(shutil.which("readelf"))))
 
     def test_a_file_that_is_no_program_is_an_error(self) -> None:
         with tempfile.NamedTemporaryFile() as file, self.assertRaises(subprocess.CalledProcessError):
-            stress.needs(Path(file.name))
+            programs.needs(Path(file.name))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,12 @@
 use std::process::ExitCode;
 
 mod delays;
+mod follow;
+mod gpio;
 mod hook;
+mod kernel;
+mod steps;
+mod uio;
 mod wake;
 
 /// Measure how long the way from an event to its row takes
@@ -16,13 +21,19 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Way {
+    Gpio(Box<gpio::Args>),
     Hook(Box<hook::Args>),
+    Kernel(Box<kernel::Args>),
+    Uio(Box<uio::Args>),
     Wake(wake::Args),
 }
 
 pub fn run(args: &Args) -> ExitCode {
     match &args.way {
+        Way::Gpio(args) => gpio::run(args),
         Way::Hook(args) => hook::run(args),
+        Way::Kernel(args) => kernel::run(args),
+        Way::Uio(args) => uio::run(args),
         Way::Wake(args) => wake::run(args),
     }
 }

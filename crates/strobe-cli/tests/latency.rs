@@ -1,9 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe latency`, without a board: what needs one is in lab/cases.
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
+
+mod common;
+
+use common::Process;
+
+fn latency(words: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_strobe"))
+        .arg("latency")
+        .args(words.split(' '))
+        .output()
+        .expect("the program runs")
+}
 
 fn hook(more: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_strobe"))
@@ -82,5 +96,89 @@ fn what_cannot_be_measured_is_refused_with_the_remedy() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
         assert!(message.contains(part), "{arguments:?}: {message}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn each_way_to_wake_a_thread_has_all_its_rounds() {
+    let output = latency(
+        "wake futex eventfd epoll --place same --policy other,fifo:1 --rounds 2 --count 50 --json",
+    );
+    assert_eq!(output.status.code(), Some(0));
+    let said = json(&output);
+    let ways = said["ways"].as_array().expect("ways");
+    let names: Vec<&Value> = ways.iter().map(|way| &way["way"]).collect();
+    assert_eq!(
+        names,
+        ["futex", "eventfd", "epoll", "futex", "eventfd", "epoll"]
+    );
+    for way in ways {
+        assert_eq!(way["cpus"][0], way["cpus"][1], "{way}");
+        let rounds = way["rounds"].as_array().expect("rounds");
+        assert_eq!(rounds.len(), 2);
+        let least = rounds.iter().map(|round| round["min"].as_i64()).min();
+        assert_eq!(way["all"]["min"].as_i64(), least.flatten(), "{way}");
+        assert!(way["all"]["min"].as_i64() > Some(0), "{way}");
+        assert!(way["all"]["p99"].is_number() && rounds[0]["p99"].is_null());
+    }
+    let said = latency("wake pipe --place same --rounds 2 --count 20");
+    let text = String::from_utf8(said.stdout).expect("text");
+    for what in ["same CPU, fifo:60  min ", "\npipe  ", "\nover rounds  p50 "] {
+        assert!(text.contains(what), "{what}: {text}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_waking_with_what_there_is() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_strobe"));
+    let words = "latency wake poll --place same --count 1000000 --json";
+    let child = program.args(words.split(' ')).stdout(Stdio::piped());
+    let mut child = Process(child.spawn().expect("the program runs"));
+    std::thread::sleep(Duration::from_millis(500));
+    child.signal(Signal::INT);
+    let mut stdout = child.0.stdout.take().expect("its output");
+    let said: Value = serde_json::from_reader(&mut stdout).expect("JSON");
+    assert_eq!(child.wait(), Some(130));
+    assert_eq!(said["interrupted"], true);
+    assert_eq!(said["ways"][0]["rounds"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name_with_the_remedy() {
+    for (words, part) in [
+        ("wake --rate 0", "'0'"),
+        ("wake --count 0", "'0'"),
+        ("wake sleep", "there are spin, futex, eventfd,"),
+        ("wake spin --place same", "choose --place other"),
+        ("wake futex futex --place same", "given twice"),
+        ("wake --cpu 99999", "--cpu 99999: there is none"),
+        (
+            "wake --policy fifo:100",
+            "write fifo:1 to fifo:99, or other",
+        ),
+        ("kernel soft", "soft: nobody raises it"),
+        ("kernel timer:1kHz --running a.b", "--latched"),
+        ("kernel timer", "say how often"),
+        (
+            "uio no-such-device",
+            "UIO device no-such-device: no such device",
+        ),
+        ("uio x --rows 0", "'0'"),
+        ("uio x --board none.toml", "--event"),
+        ("gpio chip", "write CHIP/LINE"),
+        ("gpio no-such-chip/4", "there is no chip no-such-chip"),
+        (
+            "gpio no-such-chip/4 --answer no-such-chip/5",
+            "there is no chip",
+        ),
+        ("gpio a/1 --drive a/1", "given twice"),
+        ("gpio a/1 --drive b/1 --answer b/2", "cannot be used with"),
+        ("gpio a/1 --rate 0", "'0'"),
+    ] {
+        let output = latency(words);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}: {message}");
+        assert!(message.contains(part), "{words}: {message}");
+        assert!(output.stdout.is_empty(), "{words}");
     }
 }

@@ -90,7 +90,7 @@ impl Account {
 
 /// How to take differences of a counter's values.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Counter {
+pub struct Counter {
     bits: u32,
     /// Of one count.
     ns: f64,
@@ -105,6 +105,11 @@ impl Counter {
                 ns: 1.0,
             }),
         }
+    }
+
+    #[cfg(test)]
+    pub fn of_bits(bits: u32, ns: f64) -> Counter {
+        Counter { bits, ns }
     }
 
     fn of_time(channel: &Channel) -> Result<Self, Error> {
@@ -125,9 +130,22 @@ impl Counter {
         ((to.wrapping_sub(from) << unused) as i64) >> unused
     }
 
-    fn ns(self, from: u64, to: u64) -> i64 {
+    pub fn ns(self, from: u64, to: u64) -> i64 {
         (self.counts(from, to) as f64 * self.ns).round() as i64
     }
+}
+
+/// How to take differences of two views of one counter of time.
+///
+/// # Errors
+/// They do not count time, or not alike.
+pub fn counter_of(running: &Channel, latched: &Channel) -> Result<Counter, Error> {
+    let count = Counter::of_time(running)?;
+    if Counter::of_time(latched)? != count {
+        let names = (running.name.clone(), latched.name.clone());
+        return Err(Error::Unlike(names.0, names.1));
+    }
+    Ok(count)
 }
 
 impl Delays {
@@ -138,13 +156,10 @@ impl Delays {
     pub fn new(channels: &[Channel], places: Places) -> Result<Self, Error> {
         let at = |place: usize| channels.get(place);
         let running = places.clone().running.next().and_then(at);
-        let count = running.map(Counter::of_time).transpose()?;
-        if let (Some(running), Some(latched)) = (running, places.latched.and_then(at)) {
-            if Some(Counter::of_time(latched)?) != count {
-                let names = (running.name.clone(), latched.name.clone());
-                return Err(Error::Unlike(names.0, names.1));
-            }
-        }
+        let count = match (running, places.latched.and_then(at)) {
+            (Some(running), Some(latched)) => Some(counter_of(running, latched)?),
+            _ => running.map(Counter::of_time).transpose()?,
+        };
         let events = places.index.and_then(at).map(Counter::new).transpose()?;
         Ok(Delays {
             places,

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A reader that wants each row as soon as it is there, and stamps when it has seen it.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use strobe::engine::user::clock::monotonic;
+use strobe::engine::{self, Source};
+use strobe::info::End;
+use strobe::record::{failure, Stop};
+use strobe::ring::{Row, State};
+use strobe::rt::{self, Policy};
+
+/// It looks for signals, and for the end of its time, at least this often.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Rows that are taken out of the ring at once.
+const ROWS: usize = 256;
+
+/// How the reader works.
+pub struct Reading {
+    /// Its policy; `None`: the one it has.
+    pub policy: Option<Policy>,
+    /// The CPU it runs on.
+    pub cpu: Option<usize>,
+    /// It never sleeps.
+    pub spin: bool,
+    /// The longest time.
+    pub duration: Duration,
+}
+
+/// What became of the run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Account {
+    /// Rows made.
+    pub rows: u64,
+    /// Triggers that made none.
+    pub missed: u64,
+    /// Rows that were overwritten before they were seen.
+    pub lost: u64,
+    pub end: End,
+    /// What was refused of the real-time set-up, of the run's thread and of the reader's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<rt::Step>,
+}
+
+/// Why a run could not be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    #[error("its rows cannot be waited for: {0}")]
+    Wait(io::Error),
+    #[error("the thread that reads its rows cannot be had: {0}")]
+    Thread(io::Error),
+}
+
+impl Account {
+    /// Whether all that was asked for is there.
+    pub fn is_whole(&self) -> bool {
+        self.missed == 0 && self.lost == 0 && self.end == End::Complete
+    }
+
+    /// In two lines or more.
+    pub fn text(&self, what: &str) -> String {
+        let end = match &self.end {
+            End::Failed(why) => format!("failed: {why}"),
+            end => end.word().to_owned(),
+        };
+        let mut text = format!(
+            "{what}: {} rows, missed {}, lost {}, {end}\n",
+            self.rows, self.missed, self.lost
+        );
+        for step in &self.refused {
+            text += &format!("without {}: {}\n", step.what, step.got);
+        }
+        text
+    }
+}
+
+/// Starts the run and follows it to its end, in a thread of its own; `each` gets every row, and when it was seen.
+pub fn follow(
+    run: &dyn Source,
+    reading: &Reading,
+    stop: &Stop,
+    mut each: impl FnMut(&Row<'_>, u64) + Send,
+) -> Result<Account, Error> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("strobe-reader".to_owned());
+        let reader = thread.spawn_scoped(scope, || {
+            let set_up = match reading.policy {
+                Some(policy) => rt::set_up_thread(reading.cpu, policy),
+                None => Vec::new(),
+            };
+            let account = read(run, reading, stop, &mut each)?;
+            let steps = run.info().set_up.iter().cloned().chain(set_up);
+            Ok(Account {
+                refused: steps.filter(|step| !step.ok).collect(),
+                ..account
+            })
+        });
+        let reader = reader.map_err(Error::Thread)?;
+        let dead = || Error::Thread(io::Error::other("it has died"));
+        reader.join().map_err(|_| dead())?
+    })
+}
+
+fn read(
+    run: &dyn Source,
+    reading: &Reading,
+    stop: &Stop,
+    each: &mut impl FnMut(&Row<'_>, u64),
+) -> Result<Account, Error> {
+    let mut reader = run.reader()?;
+    let mut buffer = vec![0; ROWS * reader.ring().row_words()];
+    run.start()?;
+    let deadline = Instant::now().checked_add(reading.duration);
+    let mut asked = None;
+    loop {
+        if !reading.spin {
+            reader.wait(1, LOOK_EVERY).map_err(Error::Wait)?;
+        }
+        let batch = reader.read(&mut buffer);
+        let seen = monotonic();
+        batch.rows().for_each(|row| each(&row, seen));
+        if reader.ring().ended() {
+            break;
+        }
+        let end = match deadline {
+            _ if asked.is_some() => None,
+            _ if stop.interrupt.load(Ordering::Relaxed) => Some(End::Stopped),
+            Some(deadline) if Instant::now() >= deadline => Some(End::Complete),
+            _ => None,
+        };
+        if end.is_some() {
+            asked = end;
+            run.stop()?;
+        }
+    }
+    let last = reader.snapshot();
+    Ok(Account {
+        rows: last.head,
+        missed: last.missed(),
+        lost: reader.ring().lost(),
+        end: match (last.state, asked) {
+            (State::Failed, _) => End::Failed(failure(&last)),
+            (State::Done, _) | (_, None) => End::Complete,
+            (_, Some(asked)) => asked,
+        },
+        refused: Vec::new(),
+    })
+}

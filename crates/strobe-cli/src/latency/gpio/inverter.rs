@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Answers each edge of a line by driving another one to the other level, and stamps both.
+//!
+//! When the line has really changed, nobody but the hardware knows. The lab's chip does: it observes the answers.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use strobe::engine::user::bell::{bell, Bell};
+use strobe::engine::user::clock::{monotonic, RunClock};
+use strobe::engine::user::gpio::{Drive, Edges, Gpio};
+use strobe::engine::user::provider::WriteOutput;
+use strobe::engine::user::trigger::{EventSource, Woken};
+use strobe::engine::user::WaitMode;
+use strobe::event::Edge;
+use strobe::info::{Clock, End};
+use strobe::quantity::show_ns;
+use strobe::record::Stop;
+use strobe::rt;
+
+use super::{Args, Error, Line};
+use crate::jitter::round::is_interrupted;
+use crate::latency::follow::Account;
+use crate::latency::steps::Steps;
+
+/// Signals and the end of the time are looked for this often.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What a chip says that observes who answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Observer {
+    answered: u64,
+    unanswered: u64,
+    best_ns: u64,
+    typical_ns: u64,
+    worst_ns: u64,
+    mean_ns: u64,
+}
+
+impl Observer {
+    /// Of the chip of this number or name, if it has such files.
+    fn of(chip: &str) -> Option<Observer> {
+        let chips = fs::read_dir("/sys/bus/gpio/devices").ok()?.flatten();
+        let places = chips.filter_map(|entry| fs::canonicalize(entry.path()).ok());
+        let mut devices = places.filter_map(|place| Some(place.parent()?.to_owned()));
+        let device = devices.find(|device| {
+            let name = device.file_name().unwrap_or_default();
+            device.join("best_ns").exists() && name.to_string_lossy().starts_with(chip)
+        })?;
+        let figure = |name: &str| number(&device.join(name));
+        Some(Observer {
+            answered: figure("answered")?,
+            unanswered: figure("unanswered")?,
+            best_ns: figure("best_ns")?,
+            typical_ns: figure("typical_ns")?,
+            worst_ns: figure("worst_ns")?,
+            mean_ns: figure("mean_ns")?,
+        })
+    }
+
+    pub fn text(&self) -> String {
+        let show = |ns: u64| show_ns(ns as f64);
+        format!(
+            "as the chip has observed it: {} answered, {} not; best {}, typical {}, worst {}, mean {}\n",
+            self.answered,
+            self.unanswered,
+            show(self.best_ns),
+            show(self.typical_ns),
+            show(self.worst_ns),
+            show(self.mean_ns)
+        )
+    }
+}
+
+fn number(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// What a thread has seen of the edges: the kernel's stamp, its own, and that of its answer.
+#[derive(Default)]
+struct Answers {
+    edges: Vec<[u64; 3]>,
+    missed: u64,
+}
+
+pub fn invert(
+    args: &Args,
+    output: &Line,
+    stop: &Stop,
+) -> Result<(Account, Steps, Option<Observer>), Error> {
+    let gpio = Gpio::default();
+    let wrong = |line: &Line| {
+        let line = line.clone();
+        move |why| Error::Line(line, why)
+    };
+    let wait = match args.spin {
+        true => WaitMode::Spin,
+        false => WaitMode::Block,
+    };
+    let drive = gpio.drive(&output.chip, &output.line);
+    let drive = drive.map_err(wrong(output))?;
+    let edges = gpio.edges(&args.input.chip, &args.input.line, Edge::Both, wait);
+    let edges = edges.map_err(wrong(&args.input))?;
+    let (rope, mut bell) = bell().map_err(Error::Thread)?;
+    let finished = AtomicBool::new(false);
+    let deadline = Instant::now().checked_add(Duration::from_nanos(args.duration));
+    let (set_up, answered) = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, || {
+            let set_up: Vec<rt::Step> = [rt::lock_memory()]
+                .into_iter()
+                .chain(rt::set_up_thread(args.cpu, args.policy))
+                .collect();
+            let answered = answer(args.rows, edges, drive, &mut bell);
+            finished.store(true, Ordering::Release);
+            (set_up, answered)
+        });
+        let thread = thread.map_err(Error::Thread)?;
+        while !finished.load(Ordering::Acquire) && !thread.is_finished() {
+            if is_interrupted(stop) || deadline.is_some_and(|end| Instant::now() >= end) {
+                rope.ring();
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let dead = |_| Error::Thread(io::Error::other("it has died"));
+        thread.join().map_err(dead)
+    })?;
+    let (answers, failed) = answered;
+    let mut steps = Steps::new(&["edge", "stamp", "answered"], args.list);
+    for (nth, times) in (0..).zip(&answers.edges) {
+        steps.add(nth, &times.map(Some));
+    }
+    let account = Account {
+        rows: answers.edges.len() as u64,
+        missed: answers.missed,
+        lost: 0,
+        end: match failed {
+            Some(error) => End::Failed(error.to_string()),
+            None if is_interrupted(stop) => End::Stopped,
+            None => End::Complete,
+        },
+        refused: set_up.into_iter().filter(|step| !step.ok).collect(),
+    };
+    Ok((account, steps, Observer::of(&args.input.chip)))
+}
+
+/// Until there are so many, or the bell rings.
+fn answer(
+    count: u64,
+    mut edges: Edges,
+    mut output: Drive,
+    bell: &mut Bell,
+) -> (Answers, Option<io::Error>) {
+    let mut answers = Answers {
+        edges: Vec::with_capacity(usize::try_from(count).unwrap_or(0)),
+        missed: 0,
+    };
+    let clock = RunClock::new(Clock::Monotonic);
+    let mut serve = || -> io::Result<()> {
+        edges.begin(&clock, clock.now())?;
+        while (answers.edges.len() as u64) < count {
+            let Woken::Trigger(trigger) = edges.wait(&clock, bell)? else {
+                break;
+            };
+            let stamp = monotonic();
+            output.write(u64::from(!edges.is_high()))?;
+            answers.edges.push([trigger.time, stamp, monotonic()]);
+            answers.missed += trigger.missed;
+        }
+        Ok(())
+    };
+    let failed = serve().err();
+    (answers, failed)
+}

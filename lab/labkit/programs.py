@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Programs of Debian with the libraries they are linked with, to be put into a guest."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import LabError, cache, say
+
+LOADER = "ld-linux-x86-64.so.2"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of a package; `packages` matches the names of those that its libraries and theirs are in."""
+
+    package: str
+    path: str
+    packages: str
+
+    def root(self) -> Path:
+        """A directory with the program and its libraries as their packages have them."""
+        return cache.unpacked(self.package, self.closure, lambda root: None)
+
+    def closure(self) -> list[str]:
+        if not cache.package(self.package):
+            raise LabError(f"apt does not know the package {self.package}: run `apt-get update` as root")
+        say(f"fetching {self.package} into {cache.cache_dir()}")
+        return cache.closure([self.package], self.packages)
+
+    def files(self) -> list[str]:
+        """Words for lab/run --file: the program in /usr/local/bin, and all that it needs to start."""
+        root = self.root()
+        # Without links that lead out of the tree: the loader has one.
+        there = {path.name: path for path in root.rglob("*.so.*") if path.resolve().is_relative_to(root)}
+        wanted, found = needs(root / self.path), {}
+        while wanted:
+            name = wanted.pop()
+            if name in found:
+                continue
+            if name not in there:
+                raise LabError(f"{self.package} needs {name}, which is in none of the packages in {root}: see lab/labkit")
+            found[name] = there[name].resolve()
+            wanted += needs(found[name])
+        place = {LOADER: "/lib64"}
+        return [f"{root / self.path}:/usr/local/bin/{Path(self.path).name}",
+                *(f"{path}:{place.get(name, '/lib/x86_64-linux-gnu')}/{name}" for name, path in sorted(found.items()))]
+
+
+def needs(binary: Path) -> list[str]:
+    """The libraries that a program or library names."""
+    said = subprocess.run(["readelf", "-d", binary], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", said)
+
+
+CYCLICTEST = Program("rt-tests", "usr/bin/cyclictest", r"lib(c6|numa1)$")

@@ -143,7 +143,7 @@ pub fn prove(
             true => stay_awake().ok(),
             false => None,
         };
-        let (_, round) = Round::measure(run.as_ref(), TARGET, &options, stop)?;
+        let (_, round, _) = Round::measure(run.as_ref(), TARGET, &options, stop, None)?;
         side.rounds.push(round);
     }
     let side = |index: usize| sides.get(index);

@@ -136,8 +136,13 @@ pub struct Measured {
     /// Why rows were late, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "verdicts")]
     late_rows: Option<Found>,
-    #[serde(skip)]
+    /// All of the rounds, to be drawn or merged.
+    #[serde(rename = "histogram", serialize_with = "histograms")]
     jitter: Jitter,
+}
+
+fn histograms<S: serde::Serializer>(jitter: &Jitter, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map([("period", jitter.period()), ("late", jitter.late())])
 }
 
 fn verdicts<S: serde::Serializer>(found: &Option<Found>, to: S) -> Result<S::Ok, S::Error> {

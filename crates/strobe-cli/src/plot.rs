@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `strobe plot`: a picture of a recording.
+//! `strobe plot`: a picture of a recording, or of what `strobe jitter` has measured.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -14,16 +14,21 @@ use strobe::journal;
 use crate::term::{self, fail, say};
 
 mod draw;
+mod jitter;
 mod trace;
 
+use jitter::Results;
 use trace::Trace;
 
-/// Draw a recording: channels over time, and histograms of period and lateness
+/// Draw a recording, or what strobe jitter has measured
 ///
-/// Where triggers were missed or rows lost, the picture is coloured.
+/// Of a recording: channels over time, and histograms of period and lateness.
+/// Of the JSON object of strobe jitter: the worst periods over time, and how
+/// late the rows of all ways were. Where triggers were missed or rows lost, the
+/// picture is coloured.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The recording: an .arrows file
+    /// The recording: an .arrows file; or what strobe jitter --json has printed: a .json file
     file: PathBuf,
 
     /// The picture: .png or .svg
@@ -37,6 +42,8 @@ enum Error {
     Format(String),
     #[error("{0}: has no rows, so there is nothing to draw")]
     Empty(String),
+    #[error("{0}: {1}")]
+    Results(String, String),
     #[error("picture {0}: cannot be created: {1}")]
     Create(String, io::Error),
     #[error("picture {0}: {1}")]
@@ -68,13 +75,27 @@ fn plot(args: &Args) -> Result<u8, Error> {
         epaint_default_fonts::UBUNTU_LIGHT,
     )
     .map_err(|_| Error::Font)?;
+    // The system's reason; the drawing library's is vague.
+    let create = || File::create(&args.output).map_err(|error| Error::Create(name(), error));
+    let picture = Picture {
+        path: &args.output,
+        is_svg,
+    };
+    if args.file.extension().is_some_and(|e| e == "json") {
+        let results = Results::read(&args.file)
+            .map_err(|why| Error::Results(args.file.display().to_string(), why))?;
+        create()?;
+        let drawn = picture.draw(results.size(), &Drawn::Jitter(&results));
+        drawn.map_err(|error| Error::Draw(name(), error))?;
+        return Ok(term::COMPLETE);
+    }
     let trace = Trace::read(&args.file)?;
     if trace.rows == 0 {
         return Err(Error::Empty(args.file.display().to_string()));
     }
-    // The system's reason; the drawing library's is vague.
-    File::create(&args.output).map_err(|error| Error::Create(name(), error))?;
-    draw_to(&args.output, is_svg, &trace).map_err(|error| Error::Draw(name(), error))?;
+    create()?;
+    let drawn = picture.draw(draw::size(&trace), &Drawn::Trace(&trace));
+    drawn.map_err(|error| Error::Draw(name(), error))?;
     if trace.totals.is_none() {
         say(format_args!(
             "strobe: {}: the recording was cut off; drawn {} rows",
@@ -86,16 +107,34 @@ fn plot(args: &Args) -> Result<u8, Error> {
     Ok(term::COMPLETE)
 }
 
-fn draw_to(path: &Path, is_svg: bool, trace: &Trace) -> Result<(), String> {
-    fn all<DB: DrawingBackend>(backend: DB, trace: &Trace) -> Result<(), String> {
-        let words = |error: &dyn Display| error.to_string();
-        let root = backend.into_drawing_area();
-        draw::draw(&root, trace).map_err(|e| words(&e))?;
-        root.present().map_err(|e| words(&e))
+/// A file to draw into.
+struct Picture<'a> {
+    path: &'a Path,
+    is_svg: bool,
+}
+
+/// What is drawn.
+enum Drawn<'a> {
+    Trace(&'a Trace),
+    Jitter(&'a Results),
+}
+
+impl Picture<'_> {
+    fn draw(&self, size: (u32, u32), what: &Drawn<'_>) -> Result<(), String> {
+        match self.is_svg {
+            true => all(SVGBackend::new(self.path, size), what),
+            false => all(BitMapBackend::new(self.path, size), what),
+        }
     }
-    let size = draw::size(trace);
-    match is_svg {
-        true => all(SVGBackend::new(path, size), trace),
-        false => all(BitMapBackend::new(path, size), trace),
+}
+
+fn all<DB: DrawingBackend>(backend: DB, what: &Drawn<'_>) -> Result<(), String> {
+    let words = |error: &dyn Display| error.to_string();
+    let root = backend.into_drawing_area();
+    match what {
+        Drawn::Trace(trace) => draw::draw(&root, trace),
+        Drawn::Jitter(results) => results.draw(&root),
     }
+    .map_err(|e| words(&e))?;
+    root.present().map_err(|e| words(&e))
 }

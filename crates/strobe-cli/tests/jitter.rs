@@ -196,6 +196,52 @@ fn without_stress_ng_a_load_is_refused_with_the_remedy() {
     assert!(said.contains("apt install stress-ng"), "{said}");
 }
 
+#[test]
+fn what_was_measured_can_be_drawn_and_else_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let words = "jitter --rate 1kHz --for 200ms --rounds 2 --wait hybrid --vs relative --json";
+    let output = strobe(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0));
+    let said = json(&output);
+    let missed = |part: &Value| number(&part["missed"]);
+    for way in said["ways"].as_array().expect("ways") {
+        for round in way["rounds"].as_array().expect("rounds") {
+            let parts = round["timeline"]["parts"].as_array().expect("parts");
+            let rows: u64 = parts.iter().map(|part| number(&part["rows"])).sum();
+            assert_eq!(rows, number(&round["rows"]), "{way}");
+            // Those behind the last row are in no part.
+            assert!(parts.iter().map(missed).sum::<u64>() <= number(&round["missed"]));
+        }
+        let counted = number(&way["histogram"]["period"]["count"]);
+        assert_eq!(counted, periods(&way["all"]));
+    }
+    let plot = |what: &str| {
+        let name = |extension: &str| dir.path().join(format!("{what}.{extension}"));
+        let [from, to] = ["json", "svg"].map(|extension| name(extension).display().to_string());
+        strobe(dir.path(), &["plot", &from, "-o", &to])
+    };
+    std::fs::write(dir.path().join("said.json"), &output.stdout).expect("a file");
+    let drawn = plot("said");
+    assert_eq!(drawn.status.code(), Some(0), "{drawn:?}");
+    let picture = std::fs::read_to_string(dir.path().join("said.svg")).expect("a picture");
+    for way in ["hybrid: ", "relative: ", "1 ms, in range within 30 us"] {
+        assert!(picture.contains(way), "{way}");
+    }
+    for wrong in [
+        "{}",
+        "[1]",
+        "",
+        "{\"target\":{\"period_ns\":1,\"band_ns\":0},\"machine\":{\"kernel\":\"x\"},\"ways\":[]}",
+    ] {
+        std::fs::write(dir.path().join("wrong.json"), wrong).expect("a file");
+        let drawn = plot("wrong");
+        assert_eq!(drawn.status.code(), Some(1), "{wrong}");
+        let said = String::from_utf8_lossy(&drawn.stderr).into_owned();
+        assert!(said.contains("wrong.json"), "{said}");
+        assert!(!dir.path().join("wrong.svg").exists(), "{wrong}");
+    }
+}
+
 /// A directory with a stress-ng of our own, which does this.
 fn stress_ng(does: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");

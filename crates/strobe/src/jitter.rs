@@ -9,6 +9,10 @@ use crate::info::RunInfo;
 use crate::stats::{Figures, Stats};
 use crate::timing::Timing;
 
+pub mod timeline;
+
+use timeline::Timeline;
+
 /// What a period is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Target {
@@ -29,7 +33,16 @@ pub struct Jitter {
     /// From one row to the next: sum of times, and of steps of the trigger number.
     span_ns: u64,
     span_triggers: u64,
-    last: Option<(u64, u64)>,
+    last: Option<Last>,
+    timeline: Timeline,
+}
+
+/// Of the row before.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    row: u64,
+    trigger: u64,
+    time: u64,
 }
 
 /// The same in figures.
@@ -66,17 +79,27 @@ impl Jitter {
             span_ns: 0,
             span_triggers: 0,
             last: None,
+            timeline: Timeline::new(target.period_ns),
         }
     }
 
     /// The next row that was delivered.
     pub fn add(&mut self, row: Row<'_>) {
-        let Row { trigger, time, .. } = row;
-        if let Some((last_trigger, last_time)) = self.last.filter(|_| !row.status.resumed()) {
-            self.span_ns += time.saturating_sub(last_time);
-            self.span_triggers += trigger.saturating_sub(last_trigger);
+        let this = Last {
+            row: row.row,
+            trigger: row.trigger,
+            time: row.time,
+        };
+        let before = self.last.replace(this);
+        let before = before.filter(|_| !row.status.resumed());
+        let mut missed = 0;
+        if let Some(before) = before {
+            let triggers = this.trigger.saturating_sub(before.trigger);
+            self.span_ns += this.time.saturating_sub(before.time);
+            self.span_triggers += triggers;
+            missed = triggers.saturating_sub(this.row.saturating_sub(before.row));
         }
-        self.last = Some((trigger, time));
+        let mut off_ns = 0;
         if let Some(period) = self.timing.add(row) {
             let from_target = i128::from(period) - i128::from(self.target.period_ns);
             let band = i128::from(self.target.band_ns);
@@ -86,7 +109,9 @@ impl Jitter {
                 _ => &mut self.in_range,
             };
             *count += 1;
+            off_ns = from_target.unsigned_abs() as u64;
         }
+        self.timeline.add(this.time, missed, off_ns);
     }
 
     /// All rows of `other` as well, which had the same target.
@@ -98,6 +123,11 @@ impl Jitter {
         self.under += other.under;
         self.span_ns += other.span_ns;
         self.span_triggers += other.span_triggers;
+    }
+
+    /// How the run went on; of merged ones, the first.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
     /// All periods.
@@ -163,6 +193,16 @@ mod tests {
         let drift = report.drift_ppm.expect("a drift");
         assert!((drift - 1000.0).abs() < 1e-6, "{drift}");
         assert_eq!((report.over, report.missed), (1, 2));
+    }
+
+    #[test]
+    fn the_timeline_tells_missed_triggers_from_lost_rows() {
+        let rows = [[0, 0, 1000, 0], [1, 3, 4000, 0], [4, 6, 7000, 0]];
+        let jitter = jitter(&rows);
+        let parts = &jitter.timeline().parts;
+        let missed: Vec<u64> = parts.iter().map(|part| part.missed).collect();
+        assert_eq!(missed, [0, 0, 0, 2, 0, 0, 0]);
+        assert_eq!(parts[3].worst_ns, 2000);
     }
 
     #[test]

@@ -11,6 +11,8 @@
 
 use serde::Serialize;
 
+mod saved;
+
 /// Greatest error of a quantile, relative to its distance from the expected
 /// value.
 pub const QUANTILE_ERROR: f64 = 1.0 / 256.0;
@@ -225,7 +227,7 @@ impl Stats {
     }
 
     /// Middle and samples of every bin that has some, in ascending order.
-    fn bins(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
+    pub fn bins(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let below = self.below.iter().enumerate().rev();
         let below = below.map(|(bin, samples)| {
             (

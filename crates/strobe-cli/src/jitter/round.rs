@@ -8,6 +8,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use serde::Serialize;
 use strobe::engine::{Error, Source};
 use strobe::info::{End, RunInfo, Totals};
+use strobe::jitter::timeline::Timeline;
 use strobe::jitter::{Jitter, Report, Target};
 use strobe::late::{Found, Late};
 use strobe::machine::Machine;
@@ -44,6 +45,8 @@ pub struct Round {
     /// What was got of the real-time set-up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set_up: Vec<Step>,
+    /// How it went on.
+    pub timeline: Timeline,
 }
 
 /// What the rows of a recording say by their numbers.
@@ -147,6 +150,7 @@ impl Round {
             busy: Some(machine.busy),
             stolen_percent: Some(machine.stolen_percent),
             set_up,
+            timeline: view.jitter.timeline().clone(),
         };
         Ok((view.jitter, round, found))
     }
@@ -171,6 +175,7 @@ impl Round {
             busy: None,
             stolen_percent: None,
             set_up: info.set_up.clone(),
+            timeline: jitter.timeline().clone(),
         }
     }
 

@@ -10,24 +10,24 @@ use strobe::stats::{Figures, Stats, QUANTILE_ERROR};
 
 use super::trace::{Curve, Trace, CHANNELS, COLUMNS};
 
-type Outcome<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+pub type Outcome<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
 const FONT: &str = "sans-serif";
 /// The width of the plot is that of `COLUMNS`; the rest is for labels.
 const LABELS: u32 = 130;
-const RIGHT: u32 = 30;
-const TITLE: u32 = 92;
+pub const RIGHT: u32 = 30;
+pub const TITLE: u32 = 92;
 const PANEL: u32 = 190;
-const TIME_AXIS: u32 = 50;
+pub const TIME_AXIS: u32 = 50;
 const HISTOGRAM: u32 = 340;
 const BARS: usize = 70;
 
-const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
-const SOFT: RGBColor = RGBColor(0x66, 0x66, 0x66);
-const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
-const MISSED: RGBColor = RGBColor(0xd6, 0x27, 0x28);
+pub const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
+pub const SOFT: RGBColor = RGBColor(0x66, 0x66, 0x66);
+pub const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
+pub const MISSED: RGBColor = RGBColor(0xd6, 0x27, 0x28);
 const LOST: RGBColor = RGBColor(0xff, 0x9f, 0x1c);
-const CURVES: [RGBColor; 6] = [
+pub const CURVES: [RGBColor; 6] = [
     RGBColor(0x1f, 0x77, 0xb4),
     RGBColor(0x2c, 0x8a, 0x2c),
     RGBColor(0x94, 0x67, 0xbd),
@@ -75,7 +75,7 @@ pub fn draw<DB: DrawingBackend>(root: &DrawingArea<DB, Shift>, trace: &Trace) ->
     Ok(())
 }
 
-fn font(size: u32, color: &RGBColor) -> TextStyle<'static> {
+pub fn font(size: u32, color: &RGBColor) -> TextStyle<'static> {
     (FONT, size).into_font().color(color)
 }
 

@@ -18,6 +18,7 @@ use crate::term::{self, answer, fail};
 use crate::why;
 
 mod band;
+mod contender;
 mod load;
 mod relative;
 pub(crate) mod round;
@@ -25,9 +26,10 @@ mod table;
 pub(crate) mod way;
 
 use band::Band;
+use contender::Contender;
 use load::{Load, Stressor};
 use round::{Counts, Round};
-use way::{Asked, Policy, Way};
+use way::{Asked, Policy};
 
 /// Unless asked for: 1 kHz.
 const PERIOD_NS: u64 = 1_000_000;
@@ -49,13 +51,13 @@ pub struct Args {
     #[arg(long, value_name = "RATE", value_parser = period_ns)]
     rate: Option<u64>,
 
-    /// How to wait for the next row
+    /// How to wait for the next row, and with which policy: hybrid, hybrid/other
     #[arg(long, value_name = "WAY", default_value = "block")]
-    wait: Way,
+    wait: Contender,
 
     /// Other ways to compare it with
     #[arg(long = "vs", value_name = "WAY,...", value_delimiter = ',')]
-    versus: Vec<Way>,
+    versus: Vec<Contender>,
 
     /// Policy of the user engine's thread: fifo:1 to fifo:99, other, deadline
     #[arg(long, value_name = "POLICY")]
@@ -106,6 +108,8 @@ enum Error {
     Band(String),
     #[error("{0}: its event has no period; say which one is meant with --rate")]
     NoPeriod(String),
+    #[error("--policy: none of these ways has a thread of the user engine; leave it out")]
+    Policy,
     #[error("{0}: given twice; each way is measured once a round")]
     Twice(String),
     #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
@@ -235,6 +239,9 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
             return Err(Error::Twice(way.to_string()));
         }
         ways.push(*way);
+    }
+    if args.policy.is_some() && !ways.iter().any(Contender::has_thread) {
+        return Err(Error::Policy);
     }
     if let Some(cpu) = args.cpu.filter(|cpu| !round::may_run_on(*cpu)) {
         return Err(Error::Cpu(cpu));

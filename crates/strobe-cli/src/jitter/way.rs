@@ -166,6 +166,16 @@ impl fmt::Display for Way {
     }
 }
 
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
+            Policy::Other => f.write_str("other"),
+            Policy::Deadline => f.write_str("deadline"),
+        }
+    }
+}
+
 impl FromStr for Policy {
     type Err = String;
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One of those that are compared: a way to make rows, and the policy of its thread if it has one of its own.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use strobe::engine::Source;
+
+use super::way::{Asked, Error, Policy, Way};
+
+/// `hybrid`, or `hybrid/other`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contender {
+    way: Way,
+    policy: Option<Policy>,
+}
+
+impl Contender {
+    /// Whether a thread makes its rows, which has a policy.
+    pub fn has_thread(&self) -> bool {
+        matches!(self.way, Way::User(_) | Way::Relative)
+    }
+
+    /// A run of it. What it says of itself goes before what was asked for all.
+    pub fn run(&self, asked: &Asked) -> Result<Arc<dyn Source>, Error> {
+        self.way.run(&Asked {
+            policy: self.policy.or(asked.policy),
+            ..*asked
+        })
+    }
+}
+
+impl FromStr for Contender {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Contender, String> {
+        let Some((way, policy)) = text.split_once('/') else {
+            return Ok(Contender {
+                way: text.parse()?,
+                policy: None,
+            });
+        };
+        let (way, policy): (Way, Policy) = (way.parse()?, policy.parse()?);
+        let contender = Contender {
+            way,
+            policy: Some(policy),
+        };
+        match contender.has_thread() {
+            true => Ok(contender),
+            false => Err(format!(
+                "the policy of {way} is the kernel's; write {way}, without /{policy}"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.policy {
+            None => write!(f, "{}", self.way),
+            Some(policy) => write!(f, "{}/{policy}", self.way),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_written_as_it_is_read() {
+        for text in [
+            "block",
+            "hybrid/other",
+            "relative/fifo:80",
+            "spin/deadline",
+            "kernel:loop",
+        ] {
+            let contender: Contender = text.parse().expect(text);
+            assert_eq!(contender.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_policy_is_for_those_who_have_a_thread() {
+        for (wrong, why) in [
+            ("kernel:timer/other", "without /other"),
+            ("block/", "write fifo:1 to fifo:99"),
+            ("block/fifo:0", "write fifo:1 to fifo:99"),
+            ("/other", "there are block, hybrid"),
+            ("other", "there are block, hybrid"),
+        ] {
+            let error = wrong.parse::<Contender>().expect_err(wrong);
+            assert!(error.contains(why), "{wrong}: {error}");
+        }
+    }
+}

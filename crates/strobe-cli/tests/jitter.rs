@@ -245,6 +245,20 @@ fn what_was_measured_can_be_drawn_and_else_nothing() {
     }
 }
 
+#[test]
+fn a_rate_beyond_the_machine_is_said_to_be_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    // Each sleep takes longer than that.
+    let words = ["jitter", "--rate", "1us", "--for", "50ms"];
+    let output = strobe(dir.path(), &words);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("this rate is beyond the machine"), "{said}");
+    let words = ["jitter", "--rate", "100Hz", "--for", "50ms"];
+    let output = strobe(dir.path(), &words);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!said.contains("beyond"), "{said}");
+}
+
 /// A directory with a stress-ng of our own, which does this.
 fn stress_ng(does: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");

@@ -9,8 +9,10 @@ use crate::info::RunInfo;
 use crate::stats::{Figures, Stats};
 use crate::timing::Timing;
 
+mod drift;
 pub mod timeline;
 
+use drift::Drift;
 use timeline::Timeline;
 
 /// What a period is to be.
@@ -30,9 +32,7 @@ pub struct Jitter {
     in_range: u64,
     over: u64,
     under: u64,
-    /// From one row to the next: sum of times, and of steps of the trigger number.
-    span_ns: u64,
-    span_triggers: u64,
+    drift: Drift,
     last: Option<Last>,
     timeline: Timeline,
 }
@@ -42,7 +42,6 @@ pub struct Jitter {
 struct Last {
     row: u64,
     trigger: u64,
-    time: u64,
 }
 
 /// The same in figures.
@@ -56,7 +55,7 @@ pub struct Report {
     pub under: u64,
     /// Triggers between the rows that made none.
     pub missed: u64,
-    /// How much longer the mean time from trigger to trigger is than the period, in millionths. `None` without two rows.
+    /// How much longer the time from trigger to trigger is than the period, in millionths. `None` without two rows.
     pub drift_ppm: Option<f64>,
     /// Time from row to row, ns.
     pub period_ns: Option<Figures>,
@@ -76,8 +75,7 @@ impl Jitter {
             in_range: 0,
             over: 0,
             under: 0,
-            span_ns: 0,
-            span_triggers: 0,
+            drift: Drift::default(),
             last: None,
             timeline: Timeline::new(target.period_ns),
         }
@@ -88,15 +86,16 @@ impl Jitter {
         let this = Last {
             row: row.row,
             trigger: row.trigger,
-            time: row.time,
         };
+        if row.status.resumed() {
+            self.drift.pause();
+        }
+        self.drift.add(row.trigger, row.time, self.target.period_ns);
         let before = self.last.replace(this);
         let before = before.filter(|_| !row.status.resumed());
         let mut missed = 0;
         if let Some(before) = before {
             let triggers = this.trigger.saturating_sub(before.trigger);
-            self.span_ns += this.time.saturating_sub(before.time);
-            self.span_triggers += triggers;
             missed = triggers.saturating_sub(this.row.saturating_sub(before.row));
         }
         let mut off_ns = 0;
@@ -111,7 +110,7 @@ impl Jitter {
             *count += 1;
             off_ns = from_target.unsigned_abs() as u64;
         }
-        self.timeline.add(this.time, missed, off_ns);
+        self.timeline.add(row.time, missed, off_ns);
     }
 
     /// All rows of `other` as well, which had the same target.
@@ -121,8 +120,7 @@ impl Jitter {
         self.in_range += other.in_range;
         self.over += other.over;
         self.under += other.under;
-        self.span_ns += other.span_ns;
-        self.span_triggers += other.span_triggers;
+        self.drift.merge(&other.drift);
     }
 
     /// How the run went on; of merged ones, the first.
@@ -142,13 +140,14 @@ impl Jitter {
 
     /// In figures; `missed` is what the run says.
     pub fn report(&self, missed: u64) -> Report {
-        let asked = self.span_triggers as f64 * self.target.period_ns as f64;
+        let period = self.target.period_ns as f64;
+        let drift = self.drift.ns_per_trigger();
         Report {
             in_range: self.in_range,
             over: self.over,
             under: self.under,
             missed,
-            drift_ppm: (asked > 0.0).then(|| (self.span_ns as f64 / asked - 1.0) * 1e6),
+            drift_ppm: drift.map(|ns| 1e6 * ns / period),
             period_ns: self.timing.period.figures(),
             late_ns: self.timing.late.figures(),
         }

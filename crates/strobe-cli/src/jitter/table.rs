@@ -176,6 +176,15 @@ fn remarks(to: &mut String, way: &Measured) -> std::fmt::Result {
     for step in last.set_up.iter().filter(|step| !step.ok) {
         writeln!(to, "  without {}: {}", step.what, step.got)?;
     }
+    let sum = |of: fn(&Round) -> u64| way.rounds.iter().map(of).sum::<u64>();
+    let (rows, missed) = (sum(|round| round.rows), sum(|round| round.report.missed));
+    if missed > rows {
+        writeln!(
+            to,
+            "  this rate is beyond the machine: {missed} of {} triggers were missed; choose a lower --rate",
+            rows + missed
+        )?;
+    }
     for round in &way.rounds {
         if round.lost > 0 {
             writeln!(to, "  {} rows were made, and not read in time", round.lost)?;

@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use strobe_ring::{Engine, Row};
 
+use crate::engine::user::clock::RunClock;
 use crate::engine::Source;
 use crate::event::{Event, EventSpec};
 use crate::info::RunInfo;
 use crate::quantity::show_ns;
 use crate::timing::Timing;
 use crate::trace::cause::{self, main_share, shares, Cause, Delay, Maker, Share};
-use crate::trace::{self, Instance, Settings, Trace};
+use crate::trace::{self, Instance, Settings, Text, Trace};
 
 /// For so long a buffer holds the events of rows, at the least.
 const SPAN_NS: u64 = 250_000_000;
@@ -238,6 +239,9 @@ pub struct Late {
     instance: Instance,
     maker: Maker,
     suspects: Suspects,
+    clock: RunClock,
+    /// From when on events are there.
+    since: u64,
     verdicts: Vec<Verdict>,
     failed: Option<trace::Error>,
 }
@@ -259,10 +263,13 @@ impl Late {
         };
         let instance = Instance::create(&settings)?;
         instance.turn_on()?;
+        let clock = RunClock::new(info.clock);
         Ok(Late {
             instance,
             maker,
             suspects: Suspects::new(info, which),
+            clock,
+            since: clock.now(),
             verdicts: Vec::new(),
             failed: None,
         })
@@ -284,25 +291,45 @@ impl Late {
     }
 
     /// Looks at the events of late rows; to be called some ten times a second, when there are no rows to be read.
+    ///
+    /// Nothing is traced meanwhile, for the kernel cannot be relied upon to tell of a buffer that is written. Why rows were
+    /// late just then is not known; else who looks would be the cause, and have to look again.
     pub fn look(&mut self) {
-        if self.suspects.waiting.is_empty() {
+        let since = self.since;
+        let (seen, unseen): (Vec<_>, Vec<_>) =
+            (self.suspects.take().into_iter()).partition(|suspect| suspect.delay.from > since);
+        for suspect in unseen {
+            let shares = shares(&Trace::default(), self.maker, suspect.delay);
+            self.judged(Verdict::new(suspect, shares, String::new()));
+        }
+        if seen.is_empty() {
             return;
         }
-        let suspects = self.suspects.take();
-        let text = match self.instance.text() {
-            Ok(text) => text,
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                return;
-            }
-        };
+        let text = self.events().unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            Text::default()
+        });
         let trace = text.trace();
-        let kept: Vec<String> = suspects.iter().map(|s| around(&trace, s.delay)).collect();
+        let kept: Vec<String> = seen.iter().map(|s| around(&trace, s.delay)).collect();
         let trace = trace.with_stacks();
-        for (suspect, events) in suspects.into_iter().zip(kept) {
+        for (suspect, events) in seen.into_iter().zip(kept) {
             let shares = shares(&trace, self.maker, suspect.delay);
-            self.verdicts.push(Verdict::new(suspect, shares, events));
+            self.judged(Verdict::new(suspect, shares, events));
         }
+    }
+
+    /// The events until now; new ones come from now on.
+    fn events(&mut self) -> Result<Text, trace::Error> {
+        self.instance.turn_off()?;
+        let text = self.instance.text()?;
+        self.instance.clear()?;
+        self.instance.turn_on()?;
+        self.since = self.clock.now();
+        Ok(text)
+    }
+
+    fn judged(&mut self, verdict: Verdict) {
+        self.verdicts.push(verdict);
         if let Which::Worst(count) = self.suspects.which {
             keep_worst(&mut self.verdicts, count);
             if let Some(least) = self

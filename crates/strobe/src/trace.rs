@@ -21,7 +21,7 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -44,6 +44,9 @@ use guard::Guard;
 const PREFIX: &str = "strobe-";
 /// Memory for the events of each CPU, unless asked for.
 const BUFFER_KB: u32 = 2048;
+
+/// Bytes of the text that are read at once: two events or three.
+const PIECE: usize = 256;
 
 /// The form of the text that [`parse`] reads. Whoever uses the machine's own instance may have chosen another, which a
 /// new one inherits.
@@ -302,13 +305,15 @@ impl Instance {
         }
     }
 
-    /// All events that are there, oldest first, in the kernel's words. They stay there, and tracing goes on.
+    /// All events that are there, oldest first, in the kernel's words. They stay there. While it is turned on the newest may
+    /// be missing: the kernel gives up where it has to overwrite what is being read.
     ///
     /// # Errors
     /// The system's.
     pub fn text(&self) -> Result<Text, Error> {
         let path = self.dir.join("trace");
-        let bytes = fs::read(&path).map_err(|why| failed(&path, "reading it", why))?;
+        let bytes = File::open(&path).and_then(|mut file| read_in_pieces(&mut file));
+        let bytes = bytes.map_err(|why| failed(&path, "reading it", why))?;
         Ok(Text(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
@@ -347,7 +352,7 @@ impl Drop for Instance {
 }
 
 /// What an instance has recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text(String);
 
 impl Text {
@@ -365,6 +370,19 @@ impl Text {
 impl From<String> for Text {
     fn from(text: String) -> Text {
         Text(text)
+    }
+}
+
+/// The kernel makes the text as it is read, and most kernels cannot be preempted meanwhile: in small pieces, so that whoever
+/// is traced on this CPU does not wait for all of it.
+fn read_in_pieces(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; PIECE];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(bytes),
+            count => bytes.extend(piece.iter().take(count)),
+        }
     }
 }
 

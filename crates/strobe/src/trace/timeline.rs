@@ -30,8 +30,14 @@ pub struct Doing {
     pub priority: Option<i64>,
 }
 
+/// Until when the trace tells anything: a stretch that has begun goes on, but not for longer than anybody has looked.
+fn end_of(trace: &Trace<'_>) -> u64 {
+    trace.events.last().map_or(0, |last| last.time)
+}
+
 /// What `thread` was doing, for as long as the trace knows of it, until `end`.
 pub fn of_thread(trace: &Trace<'_>, thread: u32, end: u64) -> Vec<Doing> {
+    let end = end.min(end_of(trace));
     let me = Some(i64::from(thread));
     let mut done: Vec<Doing> = Vec::new();
     let mut now: Option<Doing> = None;
@@ -143,6 +149,7 @@ impl<'t, 'a> Cpu<'t, 'a> {
             .iter()
             .filter(|event| event.cpu == cpu)
             .collect();
+        let end = end_of(trace);
         let mut handlers: Vec<(&str, &str)> = Vec::new();
         let mut priority = None;
         let mut at = Vec::new();
@@ -164,7 +171,7 @@ impl<'t, 'a> Cpu<'t, 'a> {
                     handlers.truncate(depth);
                 }
             }
-            let to = events.get(index + 1).map_or(u64::MAX, |next| next.time);
+            let to = events.get(index + 1).map_or(end, |next| next.time);
             let handler = handlers.last().map(|(_, name)| *name);
             at.push(At {
                 from: event.time,

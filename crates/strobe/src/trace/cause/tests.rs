@@ -4,7 +4,7 @@ use super::*;
 
 const THREAD: u32 = 99;
 
-/// The trace of a machine's CPU 0, from lines as `TIME-in-us TASK-PID EVENT DETAILS`; ` => f` adds to the stack.
+/// The trace of a machine's CPU 0, and an event long after on CPU 1, from lines as `TIME-in-us TASK-PID EVENT DETAILS`; ` => f` adds to the stack.
 fn text(lines: &[&str]) -> String {
     let mut text = String::new();
     for line in lines {
@@ -22,7 +22,7 @@ fn text(lines: &[&str]) -> String {
             time % 1_000_000
         );
     }
-    text
+    text + "          <idle>-0       [001] d..2.   99.000000: local_timer_entry: vector=236\n"
 }
 
 fn judged(lines: &[&str], from: u64, due: u64, to: u64) -> Vec<Share> {
@@ -115,6 +115,19 @@ fn what_the_trace_does_not_tell_is_not_known() {
         cause(&judged(&[], 10_000, 10_000, 10_500)),
         (Cause::Unknown, "", 500)
     );
+}
+
+#[test]
+fn what_comes_after_the_last_event_is_not_known() {
+    let text = text(&[SLEEPS]).replace("99.000000", " 0.010100");
+    let trace = Trace::parse(&text).with_stacks();
+    let delay = Delay {
+        from: 10_000_000,
+        due: 10_000_000,
+        to: 10_500_000,
+    };
+    let shares = shares(&trace, Maker::Thread(THREAD), delay);
+    assert_eq!(cause(&shares), (Cause::Unknown, "", 400));
 }
 
 #[test]

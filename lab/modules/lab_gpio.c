@@ -4,7 +4,8 @@
  *
  *   line 0 "wave"    input with interrupts: a square wave, made by a timer
  *   line 1 "answer"  output: whoever drives it to the inverse of line 0 has answered the edge
- *   line 2, 3        without a purpose: they keep the level they are driven to
+ *   line 2, 3        without a purpose: they keep the level they are driven to; with wire=1
+ *                    there is a wire between them: line 3 is an input with interrupts
  *
  * In /sys/devices/platform/lab_gpio:
  *
@@ -27,13 +28,14 @@
 #include <linux/gpio/driver.h>
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
+#include <linux/irq_work.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
 #include <linux/seq_file.h>
 
 #include "compat.h"
 
-enum { WAVE, ANSWER, LINES = 4 };
+enum { WAVE, ANSWER, NEAR_END, FAR_END, LINES };
 
 /* Bins: one a nanosecond up to 64, then 64 for each doubling, up to 2^40 ns. */
 #define SUB_BITS	6
@@ -47,6 +49,10 @@ MODULE_PARM_DESC(period_ns, "distance of the edges, at least 10000 (half the per
 static unsigned long delay_ns;
 module_param(delay_ns, ulong, 0644);
 MODULE_PARM_DESC(delay_ns, "from starting the wave to its first edge; 0: period_ns");
+
+static bool wire;
+module_param(wire, bool, 0444);
+MODULE_PARM_DESC(wire, "1: a wire from line 2 to line 3 (default 0)");
 
 struct account {
 	u64 edges;
@@ -69,12 +75,15 @@ struct lab_gpio {
 	raw_spinlock_t lock;
 	unsigned long levels;
 	unsigned long outputs;
-	unsigned int type;
-	bool masked;
+	/* Of lines with interrupts: edges that are wanted, and whether they must wait. */
+	unsigned int types[LINES];
+	bool masked[LINES];
 	bool waiting;
 	u64 left;
 	u64 edge_time;
 	struct account account;
+	/* Raises the interrupt of line 3, whoever drives line 2, where interrupts are raised. */
+	struct irq_work far_edge;
 };
 
 static unsigned int bin_of(u64 ns)
@@ -107,8 +116,8 @@ static enum hrtimer_restart make_edge(struct hrtimer *timer)
 		WRITE_ONCE(lab->levels, lab->levels ^ BIT(WAVE));
 		account->edges++;
 		edge = lab->levels & BIT(WAVE) ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING;
-		if (lab->type & edge) {
-			raise = !lab->masked;
+		if (lab->types[WAVE] & edge) {
+			raise = !lab->masked[WAVE];
 			account->raised += raise;
 			account->dropped += !raise;
 		}
@@ -145,17 +154,43 @@ static void judge(struct lab_gpio *lab, int value, u64 now)
 	WRITE_ONCE(account->bins[bin], account->bins[bin] + 1);
 }
 
+static void raise_far_edge(struct irq_work *work)
+{
+	struct lab_gpio *lab = container_of(work, struct lab_gpio, far_edge);
+
+	generic_handle_domain_irq(lab->chip.irq.domain, FAR_END);
+}
+
+/* Line 2 is driven; lab->lock is held. */
+static void follow_wire(struct lab_gpio *lab, int value)
+{
+	unsigned int edge = value ? IRQ_TYPE_EDGE_RISING : IRQ_TYPE_EDGE_FALLING;
+
+	if (!!value == !!(lab->levels & BIT(FAR_END)))
+		return;
+	WRITE_ONCE(lab->levels, lab->levels ^ BIT(FAR_END));
+	if (lab->types[FAR_END] & edge && !lab->masked[FAR_END])
+		irq_work_queue(&lab->far_edge);
+}
+
+static bool is_source(unsigned int line)
+{
+	return line == WAVE || (wire && line == FAR_END);
+}
+
 static void lab_set(struct gpio_chip *chip, unsigned int line, int value)
 {
 	u64 now = ktime_get_ns();
 	struct lab_gpio *lab = gpiochip_get_data(chip);
 
-	if (line == WAVE)
+	if (is_source(line))
 		return;
 	scoped_guard(raw_spinlock_irqsave, &lab->lock) {
 		WRITE_ONCE(lab->levels, (lab->levels & ~BIT(line)) | (value ? BIT(line) : 0));
 		if (line == ANSWER)
 			judge(lab, value, now);
+		if (wire && line == NEAR_END)
+			follow_wire(lab, value);
 	}
 }
 
@@ -188,7 +223,7 @@ static int lab_direction_output(struct gpio_chip *chip, unsigned int line, int v
 {
 	struct lab_gpio *lab = gpiochip_get_data(chip);
 
-	if (line == WAVE)
+	if (is_source(line))
 		return -EINVAL;
 	scoped_guard(raw_spinlock_irqsave, &lab->lock)
 		WRITE_ONCE(lab->outputs, lab->outputs | BIT(line));
@@ -205,7 +240,7 @@ static void set_masked(struct irq_data *data, bool masked)
 	struct lab_gpio *lab = gpiochip_get_data(irq_data_get_irq_chip_data(data));
 
 	scoped_guard(raw_spinlock_irqsave, &lab->lock)
-		lab->masked = masked;
+		lab->masked[irqd_to_hwirq(data)] = masked;
 }
 
 static void lab_irq_mask(struct irq_data *data)
@@ -224,10 +259,10 @@ static int lab_irq_set_type(struct irq_data *data, unsigned int type)
 {
 	struct lab_gpio *lab = gpiochip_get_data(irq_data_get_irq_chip_data(data));
 
-	if (irqd_to_hwirq(data) != WAVE || type & ~IRQ_TYPE_EDGE_BOTH)
+	if (!is_source(irqd_to_hwirq(data)) || type & ~IRQ_TYPE_EDGE_BOTH)
 		return -EINVAL;
 	scoped_guard(raw_spinlock_irqsave, &lab->lock)
-		lab->type = type;
+		lab->types[irqd_to_hwirq(data)] = type;
 	return 0;
 }
 
@@ -238,7 +273,7 @@ static void lab_irq_shutdown(struct irq_data *data)
 
 	lab_irq_mask(data);
 	scoped_guard(raw_spinlock_irqsave, &lab->lock)
-		lab->type = IRQ_TYPE_NONE;
+		lab->types[irqd_to_hwirq(data)] = IRQ_TYPE_NONE;
 }
 
 static const struct irq_chip lab_irq_chip = {
@@ -357,9 +392,12 @@ static int histogram_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(histogram);
 
-static void end_wave(void *timer)
+static void end_wave(void *data)
 {
-	hrtimer_cancel(timer);
+	struct lab_gpio *lab = data;
+
+	hrtimer_cancel(&lab->timer);
+	irq_work_sync(&lab->far_edge);
 }
 
 static void remove_file(void *file)
@@ -382,7 +420,9 @@ static int lab_gpio_probe(struct platform_device *pdev)
 		return -ENOMEM;
 	raw_spin_lock_init(&lab->lock);
 	mutex_init(&lab->starting);
-	lab->masked = true;
+	lab->masked[WAVE] = true;
+	lab->masked[FAR_END] = true;
+	lab->far_edge = IRQ_WORK_INIT_HARD(raise_far_edge);
 	hrtimer_setup(&lab->timer, make_edge, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 	platform_set_drvdata(pdev, lab);
 
@@ -405,7 +445,7 @@ static int lab_gpio_probe(struct platform_device *pdev)
 	if (err)
 		return err;
 	/* Undone before the chip goes. */
-	err = devm_add_action_or_reset(dev, end_wave, &lab->timer);
+	err = devm_add_action_or_reset(dev, end_wave, lab);
 	if (err)
 		return err;
 	file = debugfs_create_file("lab_gpio", 0444, NULL, lab, &histogram_fops);

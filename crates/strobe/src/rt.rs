@@ -158,7 +158,7 @@ pub fn lock_memory() -> Step {
 
 /// The words for an error of new memory, or of a thread with its stack, of so many bytes: once all memory is
 /// locked, what may be locked is all that there may be, and the system's word for that is EAGAIN.
-pub(crate) fn lock_limit(error: io::Error, bytes: u64) -> io::Error {
+pub fn lock_limit(error: io::Error, bytes: u64) -> io::Error {
     if error.raw_os_error() != Some(libc::EAGAIN) || !is_beyond_lock_limit(bytes) {
         return error;
     }

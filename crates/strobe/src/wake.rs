@@ -113,6 +113,9 @@ struct Shared {
     sent: AtomicU64,
 }
 
+/// Bytes of a thread's stack. All of them are locked in memory, so not more than it needs.
+const STACK: usize = 256 * 1024;
+
 /// Measures it. Ends early when `stop` is set.
 ///
 /// # Errors
@@ -126,18 +129,22 @@ pub fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<Measured> {
         policy => policy,
     };
     thread::scope(|scope| {
-        let signaller = thread::Builder::new().spawn_scoped(scope, move || {
+        let thread = || thread::Builder::new().stack_size(STACK);
+        let locked = |error| rt::lock_limit(error, STACK as u64);
+        let signaller = thread().spawn_scoped(scope, move || {
             let got = rt::set_up_thread(Some(plan.signaller), policy);
             signal_each(signal.as_ref(), shared, plan, stop);
             got
-        })?;
-        let sleeper = thread::Builder::new().spawn_scoped(scope, move || {
+        });
+        let signaller = signaller.map_err(locked)?;
+        let sleeper = thread().spawn_scoped(scope, move || {
             let got = rt::set_up_thread(Some(plan.sleeper), plan.policy);
             let took = sleep_each(sleep, shared, plan.count);
             shared.begun.store(END, Ordering::Release);
             (got, took)
         });
-        let sleeper = sleeper.inspect_err(|_| shared.begun.store(END, Ordering::Release))?;
+        let sleeper = sleeper.inspect_err(|_| shared.begun.store(END, Ordering::Release));
+        let sleeper = sleeper.map_err(locked)?;
         let dead = |_| io::Error::other("a thread has died");
         let (got, took) = sleeper.join().map_err(dead)?;
         set_up.extend(got);

@@ -15,6 +15,8 @@ use strobe::rt::{self, Policy};
 
 /// It looks for signals, and for the end of its time, at least this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Bytes of its stack, which are locked in memory.
+const STACK: usize = 256 * 1024;
 /// Rows that are taken out of the ring at once.
 const ROWS: usize = 256;
 
@@ -40,6 +42,9 @@ pub struct Account {
     /// Rows that were overwritten before they were seen.
     pub lost: u64,
     pub end: End,
+    /// When it was started, on its clock.
+    #[serde(skip)]
+    pub begun: u64,
     /// What was refused of the real-time set-up, of the run's thread and of the reader's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<rt::Step>,
@@ -88,6 +93,7 @@ pub fn follow(
 ) -> Result<Account, Error> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("strobe-reader".to_owned());
+        let thread = thread.stack_size(STACK);
         let reader = thread.spawn_scoped(scope, || {
             let set_up = match reading.policy {
                 Some(policy) => rt::set_up_thread(reading.cpu, policy),
@@ -100,7 +106,8 @@ pub fn follow(
                 ..account
             })
         });
-        let reader = reader.map_err(Error::Thread)?;
+        let locked = |error| Error::Thread(rt::lock_limit(error, STACK as u64));
+        let reader = reader.map_err(locked)?;
         let dead = || Error::Thread(io::Error::other("it has died"));
         reader.join().map_err(|_| dead())?
     })
@@ -148,6 +155,7 @@ fn read(
             (State::Done, _) | (_, None) => End::Complete,
             (_, Some(asked)) => asked,
         },
+        begun: last.start.time,
         refused: Vec::new(),
     })
 }

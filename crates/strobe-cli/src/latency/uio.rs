@@ -135,6 +135,8 @@ struct Side {
 struct Traced {
     #[serde(flatten)]
     report: Report,
+    /// What the paper prints: from the call of uio_event_notify to the return of the wait.
+    paper: Report,
     /// Rows of which every event is there.
     rows: u64,
     /// Of these, rows whose own stamps do not lie where the kernel's events say, to a microsecond.
@@ -193,12 +195,12 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         return Err(Error::Cpu(cpu));
     }
     let device = Uio::find(&args.device)?;
+    let stop = Stop::default();
+    handle_signals(&stop).map_err(Error::Signals)?;
     // Before anything is measured: what cannot be had is said at once.
     if !args.no_trace {
         Instance::create(&TraceSettings::of(chain::wanted(&device.name, 0, false)))?;
     }
-    let stop = Stop::default();
-    handle_signals(&stop).map_err(Error::Signals)?;
     let machine = Machine::from_now();
     let (untraced, period_us) = side(args, &device, false, &stop)?;
     let traced = match args.no_trace || is_interrupted(&stop) {
@@ -249,7 +251,8 @@ fn side(args: &Args, device: &Uio, traced: bool, stop: &Stop) -> Result<(Side, u
     let kernel = match &instance {
         Some((instance, thread)) => {
             instance.turn_off()?;
-            Some(traced_rows(args, device, instance, *thread, &seen)?)
+            let begun = account.begun;
+            Some(traced_rows(args, device, instance, *thread, begun, &seen)?)
         }
         None => None,
     };
@@ -317,19 +320,24 @@ fn tracing(args: &Args, device: &Uio, thread: u32) -> Result<Instance, Error> {
 }
 
 fn rows(args: &Args, run: &dyn Source, stop: &Stop) -> Result<(Vec<Seen>, Account), Error> {
-    let mut seen = Vec::with_capacity(usize::try_from(args.rows).unwrap_or(0));
+    let mut seen: Vec<Seen> = Vec::with_capacity(usize::try_from(args.rows).unwrap_or(0));
     let reading = Reading {
         policy: None,
         cpu: None,
         spin: false,
         duration: Duration::from_nanos(args.duration),
     };
-    let mut next = 0;
+    let (mut next, mut last) = (0, None);
     let account = follow(run, &reading, stop, |row, visible| {
+        let said = row.values.first().copied();
+        if let Some(before) = seen.last_mut().filter(|_| last.is_some() && last == said) {
+            // The row before has read already when the interrupt of this one was raised.
+            before.overtaken = true;
+            before.raised = None;
+        }
         // Interrupts that made no row went before, or another came after the stamp, before the channel was read.
         let merged = row.trigger != next;
-        next = row.trigger + 1;
-        let said = row.values.first().copied();
+        (next, last) = (row.trigger + 1, said);
         let raised = said.filter(|raised| !merged && *raised <= row.time);
         seen.push(Seen {
             row: row.row,
@@ -363,11 +371,12 @@ fn traced_rows(
     device: &Uio,
     instance: &Instance,
     thread: u32,
+    begun: u64,
     seen: &[Seen],
 ) -> Result<Traced, Error> {
     let text = instance.text()?;
     let stamps: Vec<u64> = seen.iter().map(|row| row.stamp).collect();
-    let ways = chain::ways(&text.trace(), &device.name, thread, &stamps);
+    let ways = chain::ways(&text.trace(), &device.name, thread, begun, &stamps);
     // Of a device with an interrupt both are one.
     let apart = ways.iter().any(|way| way.handler != way.interrupt);
     let names = [
@@ -386,7 +395,9 @@ fn traced_rows(
         .filter_map(|nth| names.get(*nth).copied())
         .collect();
     let mut steps = Steps::new(&points, args.list);
+    let mut paper = Steps::new(&["woken", "wait returns"], false);
     for (row, way) in seen.iter().zip(&ways) {
+        paper.add(row.row, &[way.woken, way.returned]);
         let times = [
             way.interrupt,
             way.handler,
@@ -405,6 +416,7 @@ fn traced_rows(
     let whole = || seen.iter().zip(&ways).filter(|(_, way)| way.is_whole());
     Ok(Traced {
         report: steps.report(),
+        paper: paper.report(),
         rows: whole().count() as u64,
         disagree: whole().filter(|(row, way)| !agree(row, way)).count() as u64,
         missing: instance.missing().to_vec(),
@@ -456,6 +468,7 @@ fn text(outcome: &Outcome) -> String {
                 text += &format!("this kernel does not have {}\n", traced.missing.join(", "));
             }
             text += &traced.report.text("");
+            text += &format!("\nas in the paper\n{}", traced.paper.text(""));
         }
     }
     text += "\n";

@@ -137,6 +137,7 @@ pub fn invert(
         rows: answers.edges.len() as u64,
         missed: answers.missed,
         lost: 0,
+        begun: 0,
         end: match failed {
             Some(error) => End::Failed(error.to_string()),
             None if is_interrupted(stop) => End::Stopped,

@@ -65,9 +65,11 @@ pub fn wanted(device: &str, thread: u32, has_interrupt: bool) -> Vec<Wanted> {
     wanted
 }
 
-/// The way of each row, by the stamps of the rows, which are in their order.
-pub fn ways(trace: &Trace<'_>, device: &str, thread: u32, stamps: &[u64]) -> Vec<Way> {
-    let mut events = trace.events.iter().peekable();
+/// The way of each row of a run that was begun then, by the stamps of the rows, which are in their order.
+pub fn ways(trace: &Trace<'_>, device: &str, thread: u32, begun: u64, stamps: &[u64]) -> Vec<Way> {
+    // Before, the thread was woken to begin, and not by the device.
+    let since = trace.events.iter().filter(|event| event.time >= begun);
+    let mut events = since.peekable();
     let mut state = State {
         device,
         thread: thread.into(),
@@ -110,11 +112,16 @@ impl State<'_> {
             "hrtimer_expire_entry" if event.details.contains(&format!("[{}]", self.device)) => {
                 self.last = (self.timers.get(&event.cpu).copied(), time);
             }
-            "sched_waking" if mine("pid") => {
-                // One that was made by the run's owner is not of the device.
-                (self.way.interrupt, self.way.handler) = std::mem::take(&mut self.last);
-                self.way.woken = time;
-            }
+            "sched_waking" if mine("pid") => match std::mem::take(&mut self.last) {
+                (interrupt, Some(handler)) => {
+                    (self.way.interrupt, self.way.handler) = (interrupt, Some(handler));
+                    self.way.woken = time;
+                }
+                // It has met a lock on its way out, and is woken for that: a kernel with PREEMPT_RT does so.
+                _ if self.way.woken.is_some() => {}
+                // By the run's owner.
+                _ => self.way.woken = time,
+            },
             "sched_switch" if mine("next_pid") => self.way.running = time,
             "sys_poll" | "sys_ppoll" if i64::from(event.pid) == self.thread => {
                 self.way.returned = time;
@@ -150,7 +157,13 @@ mod tests {
     #[test]
     fn each_row_has_the_events_between_the_row_before_and_its_stamp() {
         let trace = Trace::parse(DUMMY);
-        let ways = ways(&trace, "uio_dummy", 77, &[10_000_018_600, 10_001_021_000]);
+        let ways = ways(
+            &trace,
+            "uio_dummy",
+            77,
+            0,
+            &[10_000_018_600, 10_001_021_000],
+        );
         let first = Way {
             interrupt: us(10_000_010),
             handler: us(10_000_012),
@@ -165,12 +178,32 @@ mod tests {
     }
 
     #[test]
+    fn what_was_before_the_run_is_not_of_its_first_row() {
+        let trace = Trace::parse(DUMMY);
+        let ways = ways(&trace, "uio_dummy", 77, 10_000_017_000, &[10_000_021_000]);
+        assert_eq!(ways[0].woken, None);
+        assert_eq!(ways[0].returned, us(10_000_019));
+    }
+
+    #[test]
+    fn a_thread_that_is_woken_once_more_for_a_lock_was_woken_by_the_device() {
+        let again = "          <idle>-0       [001] d.s2.    10.000017: sched_waking: comm=strobe-run pid=77 prio=39 target_cpu=001\n";
+        let lines: Vec<&str> = DUMMY.split_inclusive('\n').collect();
+        let text = [&lines[..4], &[again], &lines[4..]].concat().concat();
+        let trace = Trace::parse(&text);
+        let ways = ways(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
+        assert!(ways[0].is_whole());
+        assert_eq!(ways[0].woken, us(10_000_014));
+    }
+
+    #[test]
     fn a_row_whose_thread_did_not_sleep_has_no_way() {
         let trace = Trace::parse(DUMMY);
         let ways = ways(
             &trace,
             "uio_dummy",
             77,
+            0,
             &[10_000_021_000, 10_000_023_000, 10_001_021_000],
         );
         assert_eq!(ways[1], Way::default());

@@ -3,17 +3,23 @@
 
 use super::cpus::Cpus;
 use super::system::{boot_with, not_understood, some_of, System, Unknown};
-use super::task::{self, Task};
+use super::task::Task;
 use super::{Finding, Intent, Verdict};
 
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+const NOHZ: &str = "/sys/devices/system/cpu/nohz_full";
 /// Thread priorities beyond this watch over the machine.
 const PRIORITY_MAX: u32 = 89;
 
-/// The words that make a CPU free of what need not be there.
-fn isolating(cpu: usize, others: &Cpus) -> String {
+/// The words that make a CPU free of what need not be there, of those that the kernel knows.
+fn isolating(cpu: usize, others: &Cpus, has_nohz: bool) -> String {
+    let ticks = match has_nohz {
+        true => format!("nohz_full={cpu} rcu_nocbs={cpu} "),
+        false => String::new(),
+    };
     boot_with(&format!(
-        "isolcpus=managed_irq,domain,{cpu} nohz_full={cpu} rcu_nocbs={cpu} irqaffinity={others}"
+        "isolcpus=managed_irq,domain,{cpu} {ticks}irqaffinity={others}"
     ))
 }
 
@@ -23,8 +29,6 @@ fn advised(cpus: &Cpus) -> usize {
 }
 
 pub fn isolation(system: &System, intent: &Intent) -> Verdict {
-    const ONLINE: &str = "/sys/devices/system/cpu/online";
-    const NOHZ: &str = "/sys/devices/system/cpu/nohz_full";
     const AFFINITY: &str = "/proc/irq/default_smp_affinity";
     let cpus = system.cpus_of(intent)?;
     let online = system.cpus(ONLINE)?;
@@ -71,7 +75,7 @@ pub fn isolation(system: &System, intent: &Intent) -> Verdict {
     {
         missing.push("irqaffinity");
     }
-    let without = match nohz {
+    let without = match &nohz {
         Some(_) => "",
         None => "; this kernel has no nohz_full",
     };
@@ -84,7 +88,7 @@ pub fn isolation(system: &System, intent: &Intent) -> Verdict {
                 "CPU {cpus} is shared with all else: without {}{without}",
                 missing.join(", ")
             ),
-            isolating(cpu, &others),
+            isolating(cpu, &others, nohz.is_some()),
         ),
     })
 }
@@ -94,7 +98,7 @@ pub fn isolation(system: &System, intent: &Intent) -> Verdict {
 pub fn rt_tasks(system: &System, intent: &Intent) -> Verdict {
     let cpus = system.cpus_of(intent)?;
     let priority = u32::from(intent.priority);
-    let tasks = task::all(system)?;
+    let tasks = system.tasks()?;
     let is_counted = |task: &&Task| {
         task.priority > 0
             && !task.name.starts_with("migration/")
@@ -129,7 +133,7 @@ pub fn rt_tasks(system: &System, intent: &Intent) -> Verdict {
         match first.priority {
             below if below < PRIORITY_MAX => format!("--priority {}", below + 1),
             _ => {
-                let online = system.cpus("/sys/devices/system/cpu/online")?;
+                let online = system.cpus(ONLINE)?;
                 match online.without(&cpus) {
                     none if none.is_empty() => format!(
                         "chrt -f -p {} {}",
@@ -153,13 +157,13 @@ pub fn spinning(system: &System, intent: &Intent) -> Verdict {
         )));
     }
     let cpu = advised(&cpus);
-    let online = system.cpus("/sys/devices/system/cpu/online")?;
+    let (online, has_nohz) = (system.cpus(ONLINE)?, system.is_there(NOHZ)?);
     Ok(Finding::advice(
         format!(
             "CPU {cpus} is not isolated ({ISOLATED}: {isolated}): at fifo:{} the thread starves the interrupt threads, the \
              soft interrupts and RCU of the CPU it is on, also those of its own device",
             intent.priority
         ),
-        format!("--wait hybrid; or {}", isolating(cpu, &online.without(&Cpus::one(cpu)))),
+        format!("--wait hybrid; or {}", isolating(cpu, &online.without(&Cpus::one(cpu)), has_nohz)),
     ))
 }

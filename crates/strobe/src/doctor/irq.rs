@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::cpus::Cpus;
 use super::system::{not_understood, some_of, System, Unknown};
-use super::task::{self, Task};
+use super::task::Task;
 use super::{Finding, Intent, Verdict};
 use crate::engine::user::WaitMode;
 
@@ -14,10 +14,10 @@ use crate::engine::user::WaitMode;
 pub fn threads(system: &System, intent: &Intent) -> Verdict {
     let cpus = system.cpus_of(intent)?;
     let priority = u32::from(intent.priority);
-    let tasks = task::all(system)?;
+    let tasks = system.tasks()?;
     let is_one =
-        |task: &Task| task.name.starts_with("irq/") && task.priority > 0 && task.cpus.meet(&cpus);
-    let threads: Vec<Task> = tasks.into_iter().filter(is_one).collect();
+        |task: &&Task| task.name.starts_with("irq/") && task.priority > 0 && task.cpus.meet(&cpus);
+    let threads: Vec<&Task> = tasks.iter().filter(is_one).collect();
     let Some(highest) = threads.iter().max_by_key(|task| task.priority) else {
         return Ok(Finding::ok(format!(
             "no interrupt of CPU {cpus} has a thread"
@@ -25,7 +25,7 @@ pub fn threads(system: &System, intent: &Intent) -> Verdict {
     };
     let words = |of: fn(u32, u32) -> bool| -> Vec<String> {
         let some = threads.iter().filter(|task| of(task.priority, priority));
-        some.map(Task::words).collect()
+        some.map(|task| task.words()).collect()
     };
     let below = words(|task, ours| task <= ours);
     if intent.wait == WaitMode::Spin && !below.is_empty() {
@@ -36,7 +36,10 @@ pub fn threads(system: &System, intent: &Intent) -> Verdict {
                 some_of(&below)
             ),
             match priority < 98 {
-                true => format!("--wait hybrid; or, for the interrupt of the run's event: chrt -f -p {} {}", priority + 1, highest.id),
+                true => format!(
+                    "--wait hybrid; or, for the one of the run's own event: chrt -f -p {} NUMBER (as root)",
+                    priority + 1
+                ),
                 false => "--wait hybrid --priority 60".to_owned(),
             },
         ));

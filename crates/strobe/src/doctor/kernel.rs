@@ -5,6 +5,13 @@ use super::system::{boot_with, not_understood, System, Unknown};
 use super::{Finding, Intent, Verdict};
 use crate::engine::user::WaitMode;
 
+/// What Debian calls CPUs of this kind.
+const DEBIAN_ARCH: &str = if cfg!(target_arch = "aarch64") {
+    "arm64"
+} else {
+    "amd64"
+};
+
 /// By what the kernel says of its own build: /sys/kernel/realtime may be hidden.
 pub fn preemption(system: &System, _: &Intent) -> Verdict {
     const PATH: &str = "/proc/version";
@@ -22,18 +29,24 @@ pub fn preemption(system: &System, _: &Intent) -> Verdict {
             "/sys/kernel/realtime is 1, but {PATH} does not say PREEMPT_RT"
         )));
     }
-    let mode = system.chosen("/sys/kernel/debug/sched/preempt");
+    // Round brackets, here.
+    let modes = system
+        .text("/sys/kernel/debug/sched/preempt")
+        .unwrap_or_default();
+    let mode = modes
+        .split_once('(')
+        .and_then(|(_, rest)| rest.split_once(')'));
     let asked = system.command_line().unwrap_or_default();
     let asked = asked.iter().find(|word| word.starts_with("preempt="));
-    let mode = match (&mode, asked) {
-        (Ok(mode), _) => format!("preempt={mode}"),
-        (Err(_), Some(word)) => word.clone(),
-        (Err(_), None) => "how far it is preempted is not to be seen".to_owned(),
+    let mode = match (mode, asked) {
+        (Some((mode, _)), _) => format!("preempt={mode}"),
+        (None, Some(word)) => word.clone(),
+        (None, None) => "how far it is preempted is not to be seen".to_owned(),
     };
     Ok(Finding::advice(
         format!("{PATH} does not say PREEMPT_RT; {mode}"),
         format!(
-            "apt install linux-image-rt-amd64 && reboot (Debian's PREEMPT_RT kernel); or {}",
+            "apt install linux-image-rt-{DEBIAN_ARCH} && reboot (Debian's PREEMPT_RT kernel); or {}",
             boot_with("preempt=full")
         ),
     ))

@@ -99,7 +99,11 @@ pub fn governor(system: &System, intent: &Intent) -> Verdict {
 pub fn smt(system: &System, intent: &Intent) -> Verdict {
     let active: u8 = system.number(&format!("{CPU}/smt/active"))?;
     match active {
-        0 => return Ok(Finding::ok("smt/active is 0: each core is one CPU")),
+        0 => {
+            return Ok(Finding::ok(
+                "smt/active is 0: as far as this machine knows, each core is one CPU",
+            ))
+        }
         1 => {}
         other => {
             return Err(not_understood(

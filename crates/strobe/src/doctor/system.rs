@@ -5,9 +5,11 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::cpus::Cpus;
+use super::task::{self, Task};
 use super::Intent;
 use crate::engine;
 use crate::engine::kernel::Control;
@@ -103,6 +105,7 @@ pub struct System {
     root: PathBuf,
     trial: Box<dyn Trial>,
     watched: Option<Watched>,
+    tasks: OnceLock<Result<Vec<Task>, Unknown>>,
 }
 
 impl System {
@@ -117,6 +120,7 @@ impl System {
             root: root.to_owned(),
             trial,
             watched: None,
+            tasks: OnceLock::new(),
         }
     }
 
@@ -149,6 +153,12 @@ impl System {
 
     pub(super) fn trial(&self) -> &dyn Trial {
         self.trial.as_ref()
+    }
+
+    /// Its tasks, looked for once: there may be thousands.
+    pub(super) fn tasks(&self) -> Result<&[Task], Unknown> {
+        let tasks = self.tasks.get_or_init(|| task::all(self));
+        tasks.as_deref().map_err(Unknown::clone)
     }
 
     /// /proc/interrupts, twice.

@@ -2,7 +2,6 @@
 //! What the kernel and its programs do by themselves, now and then.
 
 use super::system::System;
-use super::task;
 use super::{Finding, Intent, Verdict};
 
 /// Seconds; each CPU has its turn once in so many.
@@ -53,7 +52,7 @@ pub fn statistics(system: &System, _: &Intent) -> Verdict {
 }
 
 pub fn irqbalance(system: &System, _: &Intent) -> Verdict {
-    let tasks = task::all(system)?;
+    let tasks = system.tasks()?;
     let running = tasks.iter().find(|task| task.name == "irqbalance");
     Ok(match running {
         None => Finding::ok("it is not running"),

@@ -70,7 +70,7 @@ pub fn cases() -> Vec<Case> {
         with_irq("irq-threads", Advice, "interrupt threads below who spins: an event that never comes")
             .spinning()
             .on_cpu(1)
-            .says("it never comes --wait hybrid; or, for the interrupt of the run's event: chrt -f -p 61 77"),
+            .says("it never comes --wait hybrid; or, for the one of the run's own event: chrt -f -p 61"),
         case("irq-threads", Unknown, "a container").with_status().file("/proc/1/comm", "init\n"),
         case("spinning", Ok, "an isolated CPU").spinning().on_cpu(1).file(&format!("{CPU}/isolated"), "1\n"),
         case("spinning", Advice, "a CPU that others need")

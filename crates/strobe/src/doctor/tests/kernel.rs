@@ -44,7 +44,7 @@ pub fn cases() -> Vec<Case> {
         .file("/proc/version", STOCK)
         .file(
             "/sys/kernel/debug/sched/preempt",
-            "none voluntary (full) [lazy]\n",
+            "none voluntary full (lazy)\n",
         )
         .says("preempt=lazy"),
         case("preemption", Advice, "a stock kernel, locked down")

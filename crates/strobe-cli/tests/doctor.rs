@@ -14,10 +14,8 @@ mod common;
 use common::strobe;
 
 fn doctor(arguments: &[&str]) -> Output {
-    strobe(
-        Path::new("/nonexistent"),
-        &[&["doctor"], arguments].concat(),
-    )
+    let dir = tempfile::tempdir().expect("a directory");
+    strobe(dir.path(), &[&["doctor"], arguments].concat())
 }
 
 fn json(output: &Output) -> Value {

@@ -37,6 +37,10 @@ pub fn text(found: &Found) -> String {
     if found.more > 0 {
         text += &format!("{} more late rows, of which nothing is kept\n", found.more);
     }
+    if found.overlooked > 0 {
+        let count = found.overlooked;
+        text += &format!("without {count} rows that were made while others were looked at\n");
+    }
     text
 }
 

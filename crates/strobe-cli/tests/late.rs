@@ -45,6 +45,7 @@ fn instances_of(pid: u32) -> usize {
 
 /// Each delay is divided without a rest, and its events are in a file.
 fn assert_explained(dir: &Path, rows: &[Value]) {
+    assert!(rows.iter().any(|row| row["cause"] != "unknown"), "{rows:?}");
     let number = |value: &Value| value.as_u64().expect("a number");
     for row in rows {
         let shares = row["shares"].as_array().expect("shares");
@@ -54,7 +55,9 @@ fn assert_explained(dir: &Path, rows: &[Value]) {
         let trace = row["trace"].as_str().expect("a file");
         let text = fs::read_to_string(dir.join(trace)).expect("a trace");
         assert!(text.starts_with(&format!("row {}, ", row["row"])), "{text}");
-        assert!(text.contains(": sched_switch: "), "{text}");
+        // Of rows that came while others were looked at there are none.
+        let is_known = row["cause"] != "unknown";
+        assert!(text.contains(": sched_switch: ") || !is_known, "{text}");
     }
 }
 
@@ -114,7 +117,7 @@ fn late_rows_of_a_recording_are_in_its_account() {
     ));
     let rows = said["late_rows"].as_array().expect("late rows");
     assert!(rows.len() > 200, "{} late rows", rows.len());
-    assert_explained(dir.path(), &rows[rows.len() - 20..]);
+    assert_explained(dir.path(), rows);
     let said = json(&late(dir.path(), &format!("{record} --json")));
     assert!(said.get("late_rows").is_none(), "it was not asked for");
 }

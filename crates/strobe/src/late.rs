@@ -156,6 +156,10 @@ struct Suspects {
     seen: usize,
     /// Rows beyond [`MOST`].
     more: u64,
+    /// From when on there are events to tell why.
+    since: u64,
+    /// Rows before that, among which the worst are not looked for.
+    overlooked: u64,
 }
 
 impl Suspects {
@@ -172,6 +176,8 @@ impl Suspects {
             },
             seen: 0,
             more: 0,
+            since: 0,
+            overlooked: 0,
         }
     }
 
@@ -207,6 +213,10 @@ impl Suspects {
             return;
         }
         match self.which {
+            Which::Worst(_) if suspect.delay.from <= self.since => {
+                self.overlooked += 1;
+                return;
+            }
             Which::Worst(count) if self.waiting.len() > 4 * count => self.keep_worst(count),
             Which::First(_) if self.seen + self.waiting.len() > 0 => return,
             Which::LaterThan(_) if self.seen + self.waiting.len() >= MOST => {
@@ -240,8 +250,6 @@ pub struct Late {
     maker: Maker,
     suspects: Suspects,
     clock: RunClock,
-    /// From when on events are there.
-    since: u64,
     verdicts: Vec<Verdict>,
     failed: Option<trace::Error>,
 }
@@ -269,7 +277,6 @@ impl Late {
             maker,
             suspects: Suspects::new(info, which),
             clock,
-            since: clock.now(),
             verdicts: Vec::new(),
             failed: None,
         })
@@ -293,9 +300,10 @@ impl Late {
     /// Looks at the events of late rows; to be called some ten times a second, when there are no rows to be read.
     ///
     /// Nothing is traced meanwhile, for the kernel cannot be relied upon to tell of a buffer that is written. Why rows were
-    /// late just then is not known; else who looks would be the cause, and have to look again.
+    /// late just then is not known, and they are not among the worst; else who looks would be the cause, and have to look
+    /// again.
     pub fn look(&mut self) {
-        let since = self.since;
+        let since = self.suspects.since;
         let (seen, unseen): (Vec<_>, Vec<_>) =
             (self.suspects.take().into_iter()).partition(|suspect| suspect.delay.from > since);
         for suspect in unseen {
@@ -324,7 +332,7 @@ impl Late {
         let text = self.instance.text()?;
         self.instance.clear()?;
         self.instance.turn_on()?;
-        self.since = self.clock.now();
+        self.suspects.since = self.clock.now();
         Ok(text)
     }
 
@@ -352,6 +360,7 @@ impl Late {
         Found {
             verdicts: self.verdicts,
             more: self.suspects.more,
+            overlooked: self.suspects.overlooked,
             failed: self.failed,
         }
     }
@@ -364,6 +373,8 @@ pub struct Found {
     pub verdicts: Vec<Verdict>,
     /// Late rows beyond these, of which nothing is kept.
     pub more: u64,
+    /// Rows that came while others were looked at, and that may have been among the worst.
+    pub overlooked: u64,
     /// Why some rows have none.
     pub failed: Option<trace::Error>,
 }
@@ -392,6 +403,7 @@ impl Found {
         self.verdicts.extend(other.verdicts);
         keep_worst(&mut self.verdicts, count);
         self.more += other.more;
+        self.overlooked += other.overlooked;
         self.failed = self.failed.take().or(other.failed);
     }
 }

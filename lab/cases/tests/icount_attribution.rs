@@ -137,11 +137,15 @@ fn named(stage: impl Fn(u64) + Send, recording: Recording, is_named: impl Fn(&Va
             row["row"], row["delay_ns"], row["shares"]
         );
     }
-    let wrong = dues
-        .iter()
-        .zip(&rows)
-        .filter(|(_, row)| !row.is_some_and(&is_named));
-    assert!(right >= NAMED, "{:#?}", wrong.collect::<Vec<_>>());
+    for (due, row) in dues.iter().zip(&rows) {
+        if !row.is_some_and(&is_named) {
+            println!(
+                "  not named: due {due}: {:?}",
+                row.map(|row| row.to_string())
+            );
+        }
+    }
+    assert!(right >= NAMED, "{right} of {STAGED}");
     // The events are kept, and the instance is not.
     let kept = rows
         .iter()

@@ -128,3 +128,14 @@ fn only_the_first_late_row_is_looked_at_if_it_is_to_end_the_run() {
     let rows = [[0, 0, 1100], [1, 1, 2301], [2, 2, 3900]];
     assert_eq!(delays(&mut suspects(Which::First(200), &rows)), [(1, 301)]);
 }
+
+#[test]
+fn a_row_that_came_while_others_were_looked_at_is_not_among_the_worst() {
+    for (which, wanted) in [(Which::Worst(2), 0), (Which::LaterThan(100), 1)] {
+        let mut late = suspects(which, &[]);
+        late.since = 2500;
+        Rows::new(&[0, 1, 2900, 0], 0).for_each(|row| late.row(&row));
+        assert_eq!(late.take().len(), wanted, "{which:?}");
+        assert_eq!(late.overlooked, 1 - wanted as u64);
+    }
+}

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use strobe::late::{Error, Found};
+use strobe::quantity::show_ns;
 
 use crate::term::say;
 
@@ -37,9 +38,9 @@ pub fn text(found: &Found) -> String {
     if found.more > 0 {
         text += &format!("{} more late rows, of which nothing is kept\n", found.more);
     }
-    if found.overlooked > 0 {
-        let count = found.overlooked;
-        text += &format!("without {count} rows that were made while others were looked at\n");
+    if let (count @ 1.., most) = found.overlooked {
+        let most = show_ns(most as f64);
+        text += &format!("without {count} rows that were made while others were looked at, late {most} at most\n");
     }
     text
 }

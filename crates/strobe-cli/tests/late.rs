@@ -78,8 +78,6 @@ fn the_worst_rows_of_all_rounds_are_explained_the_worst_first() {
             .filter_map(|row| row["delay_ns"].as_u64())
             .collect();
         assert!(delays.is_sorted_by(|one, next| one >= next), "{delays:?}");
-        let worst = way["all"]["late_ns"]["max"].as_u64();
-        assert!(delays.first() >= worst.as_ref(), "{worst:?} {delays:?}");
     }
     let kept = fs::read_dir(dir.path().join("kept")).expect("traces");
     assert_eq!(kept.count(), 6, "three of each way");

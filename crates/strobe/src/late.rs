@@ -158,8 +158,8 @@ struct Suspects {
     more: u64,
     /// From when on there are events to tell why.
     since: u64,
-    /// Rows before that, among which the worst are not looked for.
-    overlooked: u64,
+    /// Delays of rows before that, among which the worst are not looked for: how many, and the greatest.
+    overlooked: (u64, u64),
 }
 
 impl Suspects {
@@ -177,7 +177,7 @@ impl Suspects {
             seen: 0,
             more: 0,
             since: 0,
-            overlooked: 0,
+            overlooked: (0, 0),
         }
     }
 
@@ -214,7 +214,8 @@ impl Suspects {
         }
         match self.which {
             Which::Worst(_) if suspect.delay.from <= self.since => {
-                self.overlooked += 1;
+                let (count, most) = self.overlooked;
+                self.overlooked = (count + 1, most.max(suspect.delay_ns()));
                 return;
             }
             Which::Worst(count) if self.waiting.len() > 4 * count => self.keep_worst(count),
@@ -303,6 +304,18 @@ impl Late {
     /// late just then is not known, and they are not among the worst; else who looks would be the cause, and have to look
     /// again.
     pub fn look(&mut self) {
+        // Who looks for the worst may wait for worse, but not until the events are gone.
+        let now = self.clock.now();
+        let is_early = |suspect: &Suspect| suspect.delay.to + SPAN_NS / 2 > now;
+        if matches!(self.suspects.which, Which::Worst(_))
+            && self.suspects.waiting.iter().all(is_early)
+        {
+            return;
+        }
+        self.look_now();
+    }
+
+    fn look_now(&mut self) {
         let since = self.suspects.since;
         let (seen, unseen): (Vec<_>, Vec<_>) =
             (self.suspects.take().into_iter()).partition(|suspect| suspect.delay.from > since);
@@ -353,7 +366,7 @@ impl Late {
     /// The verdicts: of the worst the worst first, else in the order of the rows. Tracing has ended, and its instance is
     /// gone.
     pub fn end(mut self) -> Found {
-        self.look();
+        self.look_now();
         if let Which::LaterThan(_) = self.suspects.which {
             self.verdicts.sort_by_key(|verdict| verdict.row);
         }
@@ -373,8 +386,9 @@ pub struct Found {
     pub verdicts: Vec<Verdict>,
     /// Late rows beyond these, of which nothing is kept.
     pub more: u64,
-    /// Rows that came while others were looked at, and that may have been among the worst.
-    pub overlooked: u64,
+    /// Rows that came while others were looked at, and that may have been among the worst: how many, and the greatest
+    /// delay of them, ns.
+    pub overlooked: (u64, u64),
     /// Why some rows have none.
     pub failed: Option<trace::Error>,
 }
@@ -403,7 +417,8 @@ impl Found {
         self.verdicts.extend(other.verdicts);
         keep_worst(&mut self.verdicts, count);
         self.more += other.more;
-        self.overlooked += other.overlooked;
+        self.overlooked.0 += other.overlooked.0;
+        self.overlooked.1 = self.overlooked.1.max(other.overlooked.1);
         self.failed = self.failed.take().or(other.failed);
     }
 }

@@ -185,7 +185,7 @@ impl Shares {
                 && event.time <= to + 1000
                 && event.time + 1000 > from
         };
-        let Some(fired) = trace.events.iter().filter(fires).next_back() else {
+        let Some(fired) = trace.events.iter().rfind(fires) else {
             return;
         };
         let cpu = Cpu::of(trace, fired.cpu);

@@ -153,6 +153,9 @@ fn verdicts<S: serde::Serializer>(found: &Option<Found>, to: S) -> Result<S::Ok,
     found.as_ref().map(|found| &found.verdicts).serialize(to)
 }
 
+/// What the rounds of a way have given so far.
+type Rounds = (Jitter, Vec<Round>, Option<Found>);
+
 /// All that was measured.
 #[derive(Serialize)]
 pub struct Outcome {
@@ -271,8 +274,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         .map(|count| Which::Worst(count as usize))
         .or(args.stop_on.map(Which::First));
     let machine = Machine::from_now();
-    let mut measured: Vec<Option<(Jitter, Vec<Round>, Option<Found>)>> =
-        ways.iter().map(|_| None).collect();
+    let mut measured: Vec<Option<Rounds>> = ways.iter().map(|_| None).collect();
     let turns = (0..rounds).flat_map(|round| round::order(round, ways.len()));
     for turn in turns.take_while(|_| !round::is_over(&stop)) {
         let (Some(way), Some(slot)) = (ways.get(turn), measured.get_mut(turn)) else {

@@ -219,7 +219,13 @@ mod tests {
    irq/11-uio_pci-66     [000] d..2.     5.000112: sched_switch: prev_comm=irq/11-uio_pci prev_pid=66 prev_prio=49 prev_state=S ==> next_comm=strobe-run next_pid=77 next_prio=39
       strobe-run-77      [000] .....     5.000115: sys_poll -> 0x1
 ";
-        let ways = ways(&Trace::parse(text), "uio_pci_generic", 77, &[5_000_116_000]);
+        let ways = ways(
+            &Trace::parse(text),
+            "uio_pci_generic",
+            77,
+            0,
+            &[5_000_116_000],
+        );
         assert!(ways[0].is_whole(), "{ways:?}");
         assert_eq!(ways[0].interrupt, us(5_000_100));
         assert_eq!(ways[0].handler, ways[0].interrupt);

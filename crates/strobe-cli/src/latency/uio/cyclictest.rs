@@ -37,6 +37,8 @@ pub fn run(priority: u8, period_us: u64, loops: u64, stop: &Stop) -> Result<Cycl
     let words = [
         "--quiet".to_owned(),
         "--mlockall".to_owned(),
+        // Else it keeps all CPUs from sleeping, which a run does not do: that would be another machine.
+        "--default-system".to_owned(),
         format!("--priority={priority}"),
         format!("--interval={period_us}"),
         format!("--loops={loops}"),

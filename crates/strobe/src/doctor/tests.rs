@@ -294,6 +294,25 @@ fn all_files() -> Files {
     cases().into_iter().flat_map(parts).collect()
 }
 
+#[test]
+fn nothing_is_ok_where_all_directories_are_empty() {
+    let root = tempfile::tempdir().expect("a directory");
+    for path in all_files().into_keys() {
+        let path = root.path().join(path.trim_start_matches('/'));
+        let directory = path.parent().expect("a directory");
+        std::fs::create_dir_all(directory).expect("a directory");
+    }
+    let mut system = System::new(root.path(), Box::new(DEAF));
+    system.watch_while(|| {});
+    // Where boards would be, none is.
+    for check in CHECKS.iter().filter(|check| check.name != "boards") {
+        for intent in intents() {
+            let found = check.find(&system, &intent);
+            assert_ne!(found.state, State::Ok, "{}: {found:?}", check.name);
+        }
+    }
+}
+
 /// Any name is one; what these check is that there is something of that name.
 const OF_ANY_NAME: [&str; 2] = ["uio", "ptp"];
 

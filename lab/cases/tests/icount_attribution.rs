@@ -50,11 +50,11 @@ struct Recording {
 }
 
 impl Recording {
-    fn begin(channels: &str, more: &[&str]) -> Recording {
+    fn begin(engine: &str, channels: &str, more: &[&str]) -> Recording {
         let _ = fs::remove_dir_all(KEPT);
         let _ = fs::remove_file(ROWS);
         let strobe = Command::new("strobe")
-            .args(["record", "--engine", "user", "--event", "timer:1ms"])
+            .args(["record", "--engine", engine, "--event", "timer:1ms"])
             .args(["--read", channels, "--trace-late", LATE, "--trace-to", KEPT])
             .args(["-o", ROWS, "--json"])
             .args(more)
@@ -171,7 +171,7 @@ fn is(cause: &'static str, who: &'static str) -> impl Fn(&Value) -> bool {
 
 #[test]
 fn a_task_that_comes_first_is_named() {
-    let recording = Recording::begin("clock.late", &[]);
+    let recording = Recording::begin("user", "clock.late", &[]);
     let spin = |_| {
         let end = monotonic() + LASTS;
         while monotonic() < end {}
@@ -181,10 +181,12 @@ fn a_task_that_comes_first_is_named() {
 
 #[test]
 fn interrupts_that_are_off_are_named_with_the_function_and_its_task() {
-    let recording = Recording::begin("clock.late", &[]);
-    let stall = |_| fs::write(Path::new(STALL).join("left"), "1").expect("a stall");
-    let who = "lab_stall_interrupts_off";
-    named(stall, recording, is("interrupts-off", who));
+    for engine in ["user", "kernel"] {
+        let recording = Recording::begin(engine, "clock.late", &[]);
+        let stall = |_| fs::write(Path::new(STALL).join("left"), "1").expect("a stall");
+        let who = "lab_stall_interrupts_off, in lab_stall-";
+        named(stall, recording, is("interrupts-off", who));
+    }
 }
 
 #[test]
@@ -199,7 +201,7 @@ fn a_cpu_that_stood_still_is_told_from_one_whose_interrupts_were_off() {
     let register = |offset| registers.register(offset, 4).expect("a register");
     let (length, after, stops) = (register(0x40), register(0x44), register(0x48));
     length.write(LASTS);
-    let recording = Recording::begin("clock.late", &[]);
+    let recording = Recording::begin("user", "clock.late", &[]);
     // Long after this thread has gone to sleep again.
     let stop = move |due: u64| after.write(due.saturating_sub(monotonic() + BEFORE / 5));
     named(stop, recording, is("outside", ""));
@@ -210,7 +212,11 @@ fn a_cpu_that_stood_still_is_told_from_one_whose_interrupts_were_off() {
 fn a_page_fault_that_takes_longer_than_a_period_is_named_with_the_trigger_that_was_missed() {
     fs::write("/root/stall.toml", BOARD).expect("a board");
     fs::write("/sys/module/lab_stall/parameters/fault_us", "1200").expect("a parameter");
-    let recording = Recording::begin("clock.late,stall.word", &["--board", "/root/stall.toml"]);
+    let recording = Recording::begin(
+        "user",
+        "clock.late,stall.word",
+        &["--board", "/root/stall.toml"],
+    );
     let drop = |_| fs::write(Path::new(STALL).join("drop"), "1").expect("to take it away");
     named(drop, recording, |row| {
         is("page-fault", "")(row) && row["missed"].as_u64() > Some(0)

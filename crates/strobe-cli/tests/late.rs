@@ -67,7 +67,7 @@ fn the_worst_rows_of_all_rounds_are_explained_the_worst_first() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
-    let words = "jitter --vs spin --rounds 2 --for 200ms --worst 3 --trace-to kept --json";
+    let words = "jitter --vs hybrid --rounds 2 --for 200ms --worst 3 --trace-to kept --json";
     let said = json(&late(dir.path(), words));
     for way in said["ways"].as_array().expect("ways") {
         let rows = way["late_rows"].as_array().expect("late rows");

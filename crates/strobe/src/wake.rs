@@ -228,7 +228,8 @@ mod tests {
                 assert_eq!(way, Way::Uring, "{way:?}: {why}");
                 continue;
             }
-            let measured = measure(&plan(way), &AtomicBool::new(false)).expect(way.name());
+            let measured = measure(&plan(way), &AtomicBool::new(false))
+                .unwrap_or_else(|error| panic!("{}: {error}", way.name()));
             assert_eq!(measured.took.count(), 20, "{way:?}");
             let figures = measured.took.figures().expect("figures");
             assert!(

@@ -22,7 +22,7 @@ const NAMED: usize = 19;
 /// How long what is staged lasts.
 const LASTS: u64 = 300_000;
 /// How long before a row is due it begins.
-const BEFORE: u64 = 100_000;
+const BEFORE: u64 = 150_000;
 /// A row that is later than this is looked at.
 const LATE: &str = "80us";
 /// Between two of them, so that nobody looks at one while the next is staged.

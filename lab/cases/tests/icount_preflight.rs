@@ -28,22 +28,27 @@ fn highest(read: &str) -> f64 {
     highest.expect("a rate")
 }
 
-fn missed_at(hz: f64, read: &str) -> u64 {
+/// The share of its triggers that this misses.
+fn missed_at(hz: f64, read: &str) -> f64 {
     let period = (1e9 / hz).round();
-    let words = format!("--event timer:{period}ns --read {read} --rows 2000 --allow-loss --force");
+    let words = format!("--event timer:{period}ns --read {read} --rows 20000 --allow-loss --force");
     let answer = said(&record(&words));
-    answer["missed"].as_u64().expect("a count")
+    let count = |what: &str| answer[what].as_f64().expect("a count");
+    count("missed") / (count("missed") + count("rows"))
 }
 
 #[test]
-fn below_the_highest_rate_nothing_is_missed_and_above_it_something_is() {
+fn below_the_highest_rate_rows_keep_up_and_above_it_they_do_not() {
     for read in [
         "sim.counter",
         "sim.counter,sim.sine,sim.noise,clock.time,clock.late",
     ] {
         let highest = highest(read);
-        assert_eq!(missed_at(0.8 * highest, read), 0, "{read}: {highest} Hz");
-        assert!(missed_at(1.25 * highest, read) > 0, "{read}: {highest} Hz");
+        // The guest's other work takes its share at any rate.
+        let below = missed_at(0.8 * highest, read);
+        assert!(below < 0.02, "{read}: {highest} Hz, {below} missed");
+        let above = missed_at(1.25 * highest, read);
+        assert!(above > 0.02, "{read}: {highest} Hz, {above} missed");
     }
 }
 

@@ -117,6 +117,13 @@ fn words(row: u64) -> [u64; ROW_WORDS] {
         0 | 1 => row,
         2 => 100_000 * row,
         3 => 0,
-        word => value(row, word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48,
+        word => noise(value(row, word)) >> 48,
     })
+}
+
+/// A number that has nothing to do with the next one: multiplied and folded twice.
+fn noise(number: u64) -> u64 {
+    let once = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let twice = (once ^ (once >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    twice ^ (twice >> 32)
 }

@@ -14,7 +14,7 @@ use strobe::record::{self as recording, Stop};
 use crate::choice::WaitChoice;
 use crate::jitter::round;
 use crate::record::handle_signals;
-use crate::term::{self, answer, fail};
+use crate::term::{self, fail};
 
 mod prove;
 
@@ -73,8 +73,8 @@ enum Error {
     NoCheck(String),
     #[error("spinning: is about a run that never sleeps; say --wait spin")]
     NotSpinning,
-    #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
-    Cpu(usize),
+    #[error(transparent)]
+    Cpu(#[from] round::NoCpu),
     #[error("signals cannot be handled: {0}")]
     Signals(std::io::Error),
     #[error("--prove: {0}")]
@@ -115,19 +115,8 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(report) => report,
         Err(error) => return fail(error),
     };
-    let said = match args.json {
-        true => serde_json::to_string(&report).map(|json| json + "\n"),
-        false => Ok(text(args, &report)),
-    };
-    match said {
-        Ok(said) => answer(&said),
-        Err(error) => return fail(error),
-    };
-    match report.advice + report.unknown {
-        _ if report.interrupted => term::INTERRUPTED.into(),
-        0 => term::COMPLETE.into(),
-        _ => term::NOT_WHOLE.into(),
-    }
+    let status = term::status(report.interrupted, report.advice + report.unknown == 0);
+    term::found(&report, args.json, |report| text(args, report), status)
 }
 
 fn report(args: &Args) -> Result<Report, Error> {
@@ -136,9 +125,7 @@ fn report(args: &Args) -> Result<Report, Error> {
         priority: args.priority,
         wait: args.wait.into(),
     };
-    if let Some(cpu) = args.cpu.filter(|cpu| !round::may_run_on(*cpu)) {
-        return Err(Error::Cpu(cpu));
-    }
+    round::check_cpu(args.cpu)?;
     let checks = chosen(args, &intent)?;
     let mut system = System::this_one();
     if checks.iter().any(|check| check.when == When::Watched) {

@@ -14,7 +14,7 @@ use strobe::quantity::{duration_ns, period_ns};
 use strobe::record::{self as recording, Options, Stop};
 
 use crate::record::handle_signals;
-use crate::term::{self, answer, fail};
+use crate::term::{self, fail};
 use crate::why;
 
 mod band;
@@ -112,8 +112,8 @@ enum Error {
     Policy,
     #[error("{0}: given twice; each way is measured once a round")]
     Twice(String),
-    #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
-    Cpu(usize),
+    #[error(transparent)]
+    Cpu(#[from] round::NoCpu),
     #[error("signals cannot be handled: {0}")]
     Signals(std::io::Error),
     #[error(transparent)]
@@ -176,23 +176,12 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(outcome) => outcome,
         Err(error) => return fail(error),
     };
-    if args.json {
-        match serde_json::to_string(&outcome) {
-            Ok(json) => answer(&(json + "\n")),
-            Err(error) => return fail(error),
-        };
-    } else {
-        answer(&table::text(&outcome));
-    }
     for found in outcome.ways.iter().filter_map(|way| way.late_rows.as_ref()) {
         why::complain(found);
     }
     let is_whole = |way: &Measured| way.rounds.iter().all(Round::is_whole);
-    match outcome.ways.iter().all(is_whole) {
-        _ if outcome.interrupted => term::INTERRUPTED.into(),
-        true => term::COMPLETE.into(),
-        false => term::NOT_WHOLE.into(),
-    }
+    let status = term::status(outcome.interrupted, outcome.ways.iter().all(is_whole));
+    term::found(&outcome, args.json, table::text, status)
 }
 
 fn target(args: &Args, period_ns: u64) -> Result<Target, Error> {
@@ -246,9 +235,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
     if args.policy.is_some() && !ways.iter().any(Contender::has_thread) {
         return Err(Error::Policy);
     }
-    if let Some(cpu) = args.cpu.filter(|cpu| !round::may_run_on(*cpu)) {
-        return Err(Error::Cpu(cpu));
-    }
+    round::check_cpu(args.cpu)?;
     let asked = Asked {
         period_ns,
         policy: args.policy,

@@ -6,6 +6,8 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use serde::Serialize;
+
 /// Everything that was asked for is there.
 pub const COMPLETE: u8 = 0;
 /// Nothing was done.
@@ -40,6 +42,33 @@ pub fn answer(text: &str) -> ExitCode {
             fail(format_args!("standard output: {error}"))
         }
         _ => COMPLETE.into(),
+    }
+}
+
+/// What a measurement has found, on standard output: as one JSON object, or in words. The status is the one given.
+pub fn found<T: Serialize>(
+    outcome: &T,
+    json: bool,
+    text: impl FnOnce(&T) -> String,
+    status: u8,
+) -> ExitCode {
+    let said = match json {
+        true => serde_json::to_string(outcome).map(|json| json + "\n"),
+        false => Ok(text(outcome)),
+    };
+    match said {
+        Ok(said) => answer(&said),
+        Err(error) => return fail(error),
+    };
+    status.into()
+}
+
+/// The status of a measurement.
+pub fn status(interrupted: bool, is_whole: bool) -> u8 {
+    match is_whole {
+        _ if interrupted => INTERRUPTED,
+        true => COMPLETE,
+        false => NOT_WHOLE,
     }
 }
 

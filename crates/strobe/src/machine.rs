@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What something was measured on, and what else the machine did meanwhile. No figure of time means anything without.
 
+use std::fmt;
 use std::fs;
 
 use serde::Serialize;
@@ -23,6 +24,21 @@ pub struct Machine {
     pub stolen_percent: f64,
     #[serde(skip)]
     begun: (u64, Ticks),
+}
+
+/// In one line. What else it did is not known of a recording's.
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Linux {}", self.kernel)?;
+        if self.cpus > 0 {
+            write!(
+                f,
+                ", {} CPUs, {:.1} of them busy, {:.1} % stolen",
+                self.cpus, self.busy, self.stolen_percent
+            )?;
+        }
+        Ok(())
+    }
 }
 
 /// Of /proc/stat, in 1/100 s.

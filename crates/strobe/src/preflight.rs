@@ -98,12 +98,12 @@ pub fn measure<E: From<Error>>(
         duration: Some(AT_MOST),
         ..Options::default()
     };
-    let run = |event: EventSpec, steps: Vec<Step>, observer: &mut dyn Observer| {
+    let run = |event: EventSpec, steps: &[Step], rows: u64, observer: &mut dyn Observer| {
         let run = create(&Plan {
             event,
-            steps,
-            limit: Some(ROWS),
-            ring: Some(2 * ROWS),
+            steps: steps.to_vec(),
+            limit: Some(rows),
+            ring: Some(2 * rows),
             ..plan.clone()
         })?;
         Ok::<Summary, E>(record(run.as_ref(), &options, &Stop::default(), observer)?)
@@ -113,26 +113,20 @@ pub fn measure<E: From<Error>>(
     let fast = || EventSpec::timer(FAST_NS);
 
     let mut between = Between::new(&steps);
-    run(fast(), between.steps.clone(), &mut between)?;
-    let fastest = run(fast(), steps.clone(), &mut |_| {})?;
+    run(fast(), &between.steps.clone(), ROWS, &mut between)?;
+    let fastest = run(fast(), &steps, ROWS, &mut |_| {})?;
     let mean = fastest.period_ns.as_ref().map(|figures| figures.mean);
     // A thread shares its CPU with others, and may keep up at one moment and not at the next.
     let shortest = match mean.filter(|_| fastest.engine == Engine::Kernel) {
         None => mean,
         Some(mean) => Some(shortest(mean, |period| {
-            let tried = create(&Plan {
-                event: EventSpec::timer(period),
-                steps: steps.clone(),
-                limit: Some(ROWS.max(TRIED_NS / period)),
-                ring: None,
-                ..plan.clone()
-            })?;
-            let summary = record(tried.as_ref(), &options, &Stop::default(), &mut |_| {})?;
+            let rows = ROWS.max(TRIED_NS / period);
+            let summary = run(EventSpec::timer(period), &steps, rows, &mut |_| {})?;
             Ok::<_, E>(summary.missed * FEW <= summary.rows)
         })?),
     };
     let rehearsal = match plan.event.period_ns() {
-        Some(_) => Some(run(plan.event.clone(), steps, &mut |_| {})?),
+        Some(_) => Some(run(plan.event.clone(), &steps, ROWS, &mut |_| {})?),
         None => None,
     };
 

@@ -218,7 +218,7 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
         ..pair("idle-states", 0, sides.len())
     });
     sides.push(awake);
-    let all: Vec<usize> = (0..).take_while(|cpu| round::may_run_on(*cpu)).collect();
+    let all = strobe::rt::cpus();
     // One that was asked for is what the other sides have already.
     let (with, without) = match (cpu, all.last()) {
         (Some(_), _) => (

@@ -15,7 +15,7 @@ use strobe::machine::Machine;
 use strobe::reader::RunReader;
 use strobe::record::{self as recording, record, Observer, Options, Progress, Stop};
 use strobe::ring::Row;
-use strobe::rt::{Step, Usage};
+use strobe::rt::{self, Step, Usage};
 use strobe::summary::Summary;
 
 use crate::progress::Line;
@@ -230,9 +230,17 @@ impl<S: Source> Source for StartedOn<S> {
     }
 }
 
+/// A CPU that was asked for, and that cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
+pub struct NoCpu(usize);
+
 /// Whether this process may run there.
-pub fn may_run_on(cpu: usize) -> bool {
-    cpu < CpuSet::MAX_CPU && sched_getaffinity(None).is_ok_and(|may| may.is_set(cpu))
+pub fn check_cpu(cpu: Option<usize>) -> Result<(), NoCpu> {
+    match cpu.filter(|cpu| !rt::cpus().contains(cpu)) {
+        Some(cpu) => Err(NoCpu(cpu)),
+        None => Ok(()),
+    }
 }
 
 /// Whether a signal came, or the row that was waited for.

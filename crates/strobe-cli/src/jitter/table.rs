@@ -23,22 +23,13 @@ pub fn text(outcome: &Outcome) -> String {
 
 fn write(to: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let target = outcome.target;
-    let machine = &outcome.machine;
     write!(
         to,
-        "period {}, in range within {} of it; Linux {}",
+        "period {}, in range within {} of it; {}",
         show_ns(target.period_ns as f64),
         show_ns(target.band_ns as f64),
-        machine.kernel
+        outcome.machine
     )?;
-    // Of a recording it is not known.
-    if machine.cpus > 0 {
-        write!(
-            to,
-            ", {} CPUs, {:.1} of them busy, {:.1} % stolen",
-            machine.cpus, machine.busy, machine.stolen_percent
-        )?;
-    }
     writeln!(to, "\n\n{}", counts(&outcome.ways))?;
     let late = figures("late", outcome, |way| way.all.late_ns.as_ref());
     let period = figures("period", outcome, |way| way.all.period_ns.as_ref());

@@ -22,9 +22,9 @@ use strobe::rt::{self, Policy};
 
 use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};
-use crate::jitter::round::{is_interrupted, may_run_on};
+use crate::jitter::round::{check_cpu, is_interrupted, NoCpu};
 use crate::record::handle_signals;
-use crate::term::{self, answer, fail};
+use crate::term::{self, fail};
 
 mod inverter;
 
@@ -95,8 +95,8 @@ struct Line {
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
-    Cpu(usize),
+    #[error(transparent)]
+    Cpu(#[from] NoCpu),
     #[error("{0}: given twice; an edge comes in by one line and goes out by another")]
     Same(Line),
     #[error("line {0}: {1}")]
@@ -133,25 +133,12 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(outcome) => outcome,
         Err(error) => return fail(error),
     };
-    if args.json {
-        match serde_json::to_string(&outcome) {
-            Ok(json) => answer(&(json + "\n")),
-            Err(error) => return fail(error),
-        };
-    } else {
-        answer(&text(&outcome));
-    }
-    match outcome.account.is_whole() {
-        _ if outcome.interrupted => term::INTERRUPTED.into(),
-        true => term::COMPLETE.into(),
-        false => term::NOT_WHOLE.into(),
-    }
+    let status = term::status(outcome.interrupted, outcome.account.is_whole());
+    term::found(&outcome, args.json, text, status)
 }
 
 fn measure(args: &Args) -> Result<Outcome, Error> {
-    if let Some(cpu) = args.cpu.filter(|cpu| !may_run_on(*cpu)) {
-        return Err(Error::Cpu(cpu));
-    }
+    check_cpu(args.cpu)?;
     let other = args.drive.as_ref().or(args.answer.as_ref());
     if let Some(line) = other.filter(|line| **line == args.input) {
         return Err(Error::Same(line.clone()));
@@ -287,14 +274,10 @@ fn drive(line: &Line) -> Result<Drive, Error> {
 }
 
 fn text(outcome: &Outcome) -> String {
-    let machine = &outcome.machine;
     let observer = outcome.observer.as_ref();
     format!(
-        "Linux {}, {} CPUs, {:.1} of them busy, {:.1} % stolen\n{}{}{}",
-        machine.kernel,
-        machine.cpus,
-        machine.busy,
-        machine.stolen_percent,
+        "{}\n{}{}{}",
+        outcome.machine,
         outcome.account.text(&format!("line {}", outcome.line)),
         outcome.report.text(""),
         observer.map_or(String::new(), Observer::text)

@@ -18,9 +18,9 @@ use strobe::rt::Policy;
 use super::delays::{self, Counter};
 use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};
-use crate::jitter::round::{is_interrupted, may_run_on, StartedOn};
+use crate::jitter::round::{check_cpu, is_interrupted, NoCpu, StartedOn};
 use crate::record::handle_signals;
-use crate::term::{self, answer, fail};
+use crate::term::{self, fail};
 
 /// From an event to its row, and to the program that reads it
 ///
@@ -79,8 +79,8 @@ pub struct Args {
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
-    Cpu(usize),
+    #[error(transparent)]
+    Cpu(#[from] NoCpu),
     #[error("soft: nobody raises it; name a timer, such as timer:1kHz, or an event of a device (`strobe list` shows them)")]
     Soft,
     #[error("{0}: it has not happened; is its source running?")]
@@ -139,34 +139,21 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(outcome) => outcome,
         Err(error) => return fail(error),
     };
-    if args.json {
-        match serde_json::to_string(&outcome) {
-            Ok(json) => answer(&(json + "\n")),
-            Err(error) => return fail(error),
-        };
-    } else {
-        let machine = &outcome.machine;
-        answer(&format!(
-            "Linux {}, {} CPUs, {:.1} of them busy, {:.1} % stolen\n{}{}",
-            machine.kernel,
-            machine.cpus,
-            machine.busy,
-            machine.stolen_percent,
-            outcome.account.text(&outcome.event),
-            outcome.report.text("")
-        ));
-    }
-    match outcome.account.is_whole() {
-        _ if outcome.interrupted => term::INTERRUPTED.into(),
-        true => term::COMPLETE.into(),
-        false => term::NOT_WHOLE.into(),
-    }
+    let status = term::status(outcome.interrupted, outcome.account.is_whole());
+    term::found(&outcome, args.json, text, status)
+}
+
+fn text(outcome: &Outcome) -> String {
+    format!(
+        "{}\n{}{}",
+        outcome.machine,
+        outcome.account.text(&outcome.event),
+        outcome.report.text("")
+    )
 }
 
 fn measure(args: &Args) -> Result<Outcome, Error> {
-    if let Some(cpu) = args.cpu.filter(|cpu| !may_run_on(*cpu)) {
-        return Err(Error::Cpu(cpu));
-    }
+    check_cpu(args.cpu)?;
     if *args.event.event() == Event::Soft {
         return Err(Error::Soft);
     }

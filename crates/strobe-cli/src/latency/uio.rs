@@ -24,9 +24,9 @@ use strobe::uio::{self, Uio};
 
 use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};
-use crate::jitter::round::{is_interrupted, may_run_on};
+use crate::jitter::round::{check_cpu, is_interrupted, NoCpu};
 use crate::record::handle_signals;
-use crate::term::{self, answer, fail};
+use crate::term::{self, fail};
 
 mod chain;
 mod cyclictest;
@@ -97,8 +97,8 @@ pub struct Args {
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
-    Cpu(usize),
+    #[error(transparent)]
+    Cpu(#[from] NoCpu),
     #[error("{0}: no interrupt of it came; is it running, and its interrupt enabled? `strobe uio wait {0}` shows them")]
     Silent(String),
     #[error("{0}; without tracing, use --no-trace")]
@@ -174,26 +174,14 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(outcome) => outcome,
         Err(error) => return fail(error),
     };
-    if args.json {
-        match serde_json::to_string(&outcome) {
-            Ok(json) => answer(&(json + "\n")),
-            Err(error) => return fail(error),
-        };
-    } else {
-        answer(&text(&outcome));
-    }
     let sides = [Some(&outcome.untraced), outcome.traced.as_ref()];
-    match sides.iter().flatten().all(|side| side.account.is_whole()) {
-        _ if outcome.interrupted => term::INTERRUPTED.into(),
-        true => term::COMPLETE.into(),
-        false => term::NOT_WHOLE.into(),
-    }
+    let is_whole = sides.iter().flatten().all(|side| side.account.is_whole());
+    let status = term::status(outcome.interrupted, is_whole);
+    term::found(&outcome, args.json, text, status)
 }
 
 fn measure(args: &Args) -> Result<Outcome, Error> {
-    if let Some(cpu) = args.cpu.filter(|cpu| !may_run_on(*cpu)) {
-        return Err(Error::Cpu(cpu));
-    }
+    check_cpu(args.cpu)?;
     let device = Uio::find(&args.device)?;
     let stop = Stop::default();
     handle_signals(&stop).map_err(Error::Signals)?;
@@ -451,11 +439,7 @@ impl Side {
 }
 
 fn text(outcome: &Outcome) -> String {
-    let machine = &outcome.machine;
-    let mut text = format!(
-        "{}; Linux {}, {} CPUs, {:.1} of them busy, {:.1} % stolen\n\n",
-        outcome.device, machine.kernel, machine.cpus, machine.busy, machine.stolen_percent
-    );
+    let mut text = format!("{}; {}\n\n", outcome.device, outcome.machine);
     text += &outcome.untraced.text("untraced");
     if let Some(side) = &outcome.traced {
         text += &format!("\n{}", side.text("traced"));

@@ -19,7 +19,7 @@ use strobe::wake::{self, Plan};
 use crate::jitter::round::{is_interrupted, order};
 use crate::record::handle_signals;
 use crate::report;
-use crate::term::{self, answer, fail, say};
+use crate::term::{self, fail, say};
 
 /// Unless asked for.
 const POLICY: Policy = Policy::Fifo(60);
@@ -137,18 +137,8 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(outcome) => outcome,
         Err(error) => return fail(error),
     };
-    if args.json {
-        match serde_json::to_string(&outcome) {
-            Ok(json) => answer(&(json + "\n")),
-            Err(error) => return fail(error),
-        };
-    } else {
-        answer(&text(&outcome));
-    }
-    match outcome.interrupted {
-        true => term::INTERRUPTED.into(),
-        false => term::COMPLETE.into(),
-    }
+    let status = term::status(outcome.interrupted, true);
+    term::found(&outcome, args.json, text, status)
 }
 
 fn measure(args: &Args) -> Result<Outcome, Error> {
@@ -297,11 +287,7 @@ impl Measured {
 }
 
 fn text(outcome: &Outcome) -> String {
-    let machine = &outcome.machine;
-    let mut text = format!(
-        "Linux {}, {} CPUs, {:.1} of them busy, {:.1} % stolen\n",
-        machine.kernel, machine.cpus, machine.busy, machine.stolen_percent
-    );
+    let mut text = format!("{}\n", outcome.machine);
     for measured in outcome
         .ways
         .chunk_by(|a, b| a.case.table() == b.case.table())

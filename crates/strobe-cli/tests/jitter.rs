@@ -111,7 +111,8 @@ fn a_recording_is_judged_by_its_own_period_or_another() {
     let all = &said["ways"][0]["all"];
     assert!(number(&all["over"]) > number(&all["in_range"]), "{all}");
 
-    // As after a crash: the account is not there.
+    // As after a crash: the account is not there. A busy machine may have
+    // written all rows as one batch, of which half a file has none.
     let whole = std::fs::read(file).expect("the file");
     std::fs::write(file, &whole[..whole.len() / 2]).expect("to cut it");
     let output = strobe(dir.path(), &["jitter", file]);
@@ -120,7 +121,9 @@ fn a_recording_is_judged_by_its_own_period_or_another() {
     assert!(text.contains("failed: cut off"), "{text}");
     let said = json(&strobe(dir.path(), &["jitter", file, "--json"]));
     let round = &said["ways"][0]["rounds"][0];
-    assert_eq!(periods(round) + 1, number(&round["rows"]), "{round}");
+    let rows = number(&round["rows"]);
+    assert!(rows < 200, "{round}");
+    assert_eq!(periods(round), rows.saturating_sub(1), "{round}");
 }
 
 #[test]

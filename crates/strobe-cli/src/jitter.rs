@@ -44,7 +44,7 @@ const PERIOD_NS: u64 = 1_000_000;
 #[derive(clap::Args)]
 pub struct Args {
     /// A recording (.arrows) to look at, instead of measuring
-    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "load", "duration", "rounds", "worst", "stop_on"])]
+    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "idle_states", "load", "duration", "rounds", "worst", "stop_on"])]
     file: Option<PathBuf>,
 
     /// Rows a second, or the time between them: 100Hz, 250us (default: 1kHz; of a recording, its own)
@@ -66,6 +66,10 @@ pub struct Args {
     /// The CPU to work on
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
+
+    /// Let CPUs sleep deeply between rows
+    #[arg(long)]
+    idle_states: bool,
 
     /// How far a period may be from the one asked for: 3%, 100us
     #[arg(long, value_name = "BAND", default_value = "3%")]
@@ -240,6 +244,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         period_ns,
         policy: args.policy,
         cpu: args.cpu,
+        idle_states: args.idle_states,
     };
     // Before anything is loaded: what cannot be had is said at once.
     for way in &ways {

@@ -56,6 +56,10 @@ pub struct Args {
     #[arg(long, value_name = "1..99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
 
+    /// Let CPUs sleep deeply between rows: it saves power, and rows are late by what it takes to wake
+    #[arg(long)]
+    idle_states: bool,
+
     /// End after so many rows
     #[arg(long, value_name = "N", conflicts_with = "duration",
           value_parser = clap::value_parser!(u64).range(1..))]
@@ -163,6 +167,7 @@ fn plan(args: &Args) -> Plan {
         steps: args.set.iter().cloned().chain(reads).collect(),
         ring: args.ring,
         priority: args.priority,
+        idle_states: args.idle_states,
         // A timer makes a known number of rows in a time.
         limit: args
             .rows

@@ -51,7 +51,7 @@ pub struct RunInfo {
     pub start: StartTimes,
     /// The values of a row, in their order.
     pub channels: Vec<Channel>,
-    /// Real-time set-up of the user engine: what was got, and what was refused.
+    /// Real-time set-up: what was got, and what was refused.
     pub set_up: Vec<Step>,
     /// How the machine was when it was recorded; nothing of a run that is not.
     pub doctor: Vec<Noted>,

@@ -22,6 +22,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+pub mod awake;
 pub mod board;
 pub mod catalogue;
 pub mod channel;

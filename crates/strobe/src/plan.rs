@@ -44,6 +44,8 @@ pub struct Plan {
     pub priority: Option<u8>,
     /// Whether anybody who can see the run may read its ring.
     pub shared: bool,
+    /// Whether CPUs may sleep deeply between rows. It saves power, and makes rows late by what it takes to wake.
+    pub idle_states: bool,
 }
 
 impl Plan {
@@ -57,6 +59,7 @@ impl Plan {
             clock: Clock::Monotonic,
             priority: None,
             shared: false,
+            idle_states: false,
         }
     }
 

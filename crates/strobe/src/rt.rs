@@ -19,7 +19,7 @@ const RAISE_MEMLOCK: &str =
 /// One step of the set-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// What it is about: `memory`, `cpu`, `slack`, `policy`.
+    /// What it is about: `memory`, `cpu`, `slack`, `policy`, ...
     pub what: Cow<'static, str>,
     /// Whether it is as it was asked for.
     pub ok: bool,

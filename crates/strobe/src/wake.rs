@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::awake::Awake;
 use crate::engine::user::clock::monotonic;
 use crate::rt::{self, Policy, Step};
 use crate::stats::Stats;
@@ -123,7 +124,8 @@ const STACK: usize = 256 * 1024;
 pub fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<Measured> {
     let Link { signal, sleep } = Link::new(plan.way)?;
     let shared = &Shared::default();
-    let mut set_up = vec![rt::lock_memory()];
+    let awake = Awake::unless(false);
+    let mut set_up = vec![rt::lock_memory(), awake.step.clone()];
     let policy = match plan.policy {
         Policy::Fifo(priority) => Policy::Fifo(priority.saturating_sub(1).max(1)),
         policy => policy,
@@ -236,7 +238,7 @@ mod tests {
                 figures.max > 0 && figures.max < 10_000_000_000,
                 "{figures:?}"
             );
-            assert_eq!(measured.set_up.len(), 1 + 2 * 3, "{:?}", measured.set_up);
+            assert_eq!(measured.set_up.len(), 2 + 2 * 3, "{:?}", measured.set_up);
         }
     }
 

@@ -4,8 +4,6 @@
 //! Only what ends with this program is tried. What a run does by itself in any case (memory locked, timer slack) has no
 //! other side; what changes the machine for others is never done.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -111,8 +109,6 @@ struct Side {
     words: String,
     wait: WaitMode,
     asked: Asked,
-    /// No CPU may sleep deeply meanwhile.
-    awake: bool,
     rounds: Vec<Round>,
 }
 
@@ -139,17 +135,13 @@ pub fn prove(
         let run = Way::User(side.wait)
             .run(&side.asked)
             .map_err(engine_error)?;
-        let _awake = match side.awake {
-            true => stay_awake().ok(),
-            false => None,
-        };
         let (_, round, _) = Round::measure(run.as_ref(), TARGET, &options, stop, None)?;
         side.rounds.push(round);
     }
     let side = |index: usize| sides.get(index);
     let proofs = pairs.into_iter().filter_map(|pair| {
         let (without, with) = (side(pair.without)?, side(pair.with)?);
-        Some(judge(pair.advice, without, with, pair.refused))
+        Some(judge(pair.advice, without, with))
     });
     Ok(proofs.collect())
 }
@@ -171,7 +163,6 @@ struct Pair {
     advice: &'static str,
     without: usize,
     with: usize,
-    refused: Option<String>,
 }
 
 /// The sides, and which are compared; the first is what a run does if nothing is said.
@@ -183,8 +174,8 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
             period_ns: TARGET.period_ns,
             policy: Some(policy),
             cpu,
+            idle_states: false,
         },
-        awake: false,
         rounds: Vec::new(),
     };
     let (cpu, fifo) = (intent.cpu, Policy::Fifo(intent.priority));
@@ -205,19 +196,15 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
         ),
     ];
     let mut pairs = vec![pair("fifo", 1, 0), pair("hybrid", 0, 2)];
-    let mut awake = side(
-        format!("{plain}, cpu_dma_latency 0"),
+    let mut asleep = side(
+        format!("{plain}, CPUs may sleep"),
         WaitMode::Block,
         fifo,
         cpu,
     );
-    awake.awake = true;
-    let refused = stay_awake().err();
-    pairs.push(Pair {
-        refused: refused.map(|error| format!("/dev/cpu_dma_latency: {error}")),
-        ..pair("idle-states", 0, sides.len())
-    });
-    sides.push(awake);
+    asleep.asked.idle_states = true;
+    pairs.push(pair("idle-states", sides.len(), 0));
+    sides.push(asleep);
     let all = strobe::rt::cpus();
     // One that was asked for is what the other sides have already.
     let (with, without) = match (cpu, all.last()) {
@@ -245,21 +232,11 @@ fn pair(advice: &'static str, without: usize, with: usize) -> Pair {
         advice,
         without,
         with,
-        refused: None,
     }
 }
 
-/// As long as this is open no CPU sleeps deeply.
-fn stay_awake() -> io::Result<File> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .open("/dev/cpu_dma_latency")?;
-    file.write_all(&0_i32.to_ne_bytes())?;
-    Ok(file)
-}
-
-fn judge(advice: &'static str, without: &Side, with: &Side, refused: Option<String>) -> Proof {
-    let refused = refused.or_else(|| why_not(without, with));
+fn judge(advice: &'static str, without: &Side, with: &Side) -> Proof {
+    let refused = why_not(without, with);
     let figure = |of: fn(&Figures) -> Option<i64>| {
         let range = |side: &Side| {
             let late = side
@@ -298,7 +275,7 @@ fn why_not(without: &Side, with: &Side) -> Option<String> {
         let missing = side.rounds.iter().flat_map(|round| &round.set_up);
         if let Some(step) = missing
             .into_iter()
-            .find(|step| !step.ok && ["policy", "cpu"].contains(&step.what.as_ref()))
+            .find(|step| !step.ok && ["policy", "cpu", "awake CPUs"].contains(&step.what.as_ref()))
         {
             let why = step.got.split(": ").next().unwrap_or_default();
             return Some(format!("{} was not got: {why}", step.what));
@@ -425,7 +402,7 @@ mod tests {
                 let differs = match pair.advice {
                     "fifo" => one.policy == Some(Policy::Other) && other.policy != one.policy,
                     "hybrid" => with.wait == WaitMode::Hybrid && without.wait == WaitMode::Block,
-                    "idle-states" => with.awake && !without.awake,
+                    "idle-states" => !other.idle_states && one.idle_states,
                     _ => other.cpu.is_some() && one.cpu.is_none(),
                 };
                 assert!(
@@ -440,7 +417,7 @@ mod tests {
     #[test]
     fn too_few_rounds_are_no_proof() {
         let (sides, _) = sides(&Intent::default());
-        let proof = judge("hybrid", &sides[0], &sides[2], None);
+        let proof = judge("hybrid", &sides[0], &sides[2]);
         assert!(proof.refused.is_some_and(|why| why.contains("too few")));
         assert_eq!(proof.p99.verdict, None);
     }

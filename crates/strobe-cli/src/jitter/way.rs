@@ -63,6 +63,8 @@ pub struct Asked {
     pub period_ns: u64,
     pub policy: Option<Policy>,
     pub cpu: Option<usize>,
+    /// CPUs may sleep deeply.
+    pub idle_states: bool,
 }
 
 impl Way {
@@ -72,6 +74,7 @@ impl Way {
         let plan = |event: EventSpec| Plan {
             // Also if whoever reads is held up for a while: what is measured is who makes the rows.
             ring: Some(rows_of_seconds(period)),
+            idle_states: asked.idle_states,
             ..Plan::new(event)
         };
         let user = |wait| {

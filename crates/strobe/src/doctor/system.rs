@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::cpus::Cpus;
 use super::task::{self, Task};
 use super::Intent;
+use crate::awake::Awake;
 use crate::engine;
 use crate::engine::kernel::Control;
 use crate::rt::{self, Policy};
@@ -35,6 +36,9 @@ pub trait Trial: Send + Sync {
     /// # Errors
     /// There is no thread to try it with.
     fn fifo(&self, priority: u8) -> io::Result<rt::Step>;
+
+    /// What who asks for CPUs that are awake gets.
+    fn awake(&self) -> rt::Step;
 
     /// Locks so many bytes more in memory, and frees them.
     ///
@@ -65,6 +69,10 @@ impl Trial for Here {
         let steps = steps.join().unwrap_or_default();
         let policy = steps.into_iter().find(|step| step.what == "policy");
         policy.ok_or_else(|| io::Error::other("the thread said nothing"))
+    }
+
+    fn awake(&self) -> rt::Step {
+        Awake::unless(false).step
     }
 
     fn lock(&self, bytes: u64) -> io::Result<()> {

@@ -21,6 +21,7 @@ mod power;
 #[derive(Clone, Copy)]
 struct Answers {
     fifo: fn(u8) -> io::Result<Step>,
+    awake: fn() -> Step,
     lock: fn(u64) -> io::Result<()>,
     resolution_ns: fn() -> io::Result<u64>,
     control: fn() -> Result<usize, engine::Error>,
@@ -29,6 +30,7 @@ struct Answers {
 /// One that nothing can be tried on.
 const DEAF: Answers = Answers {
     fifo: |_| Err(error(libc::EAGAIN)),
+    awake: || got("awake CPUs", false, "/dev/cpu_dma_latency: no permission"),
     lock: |_| Err(error(libc::ENOSYS)),
     resolution_ns: || Err(error(libc::EINVAL)),
     control: || {
@@ -40,6 +42,14 @@ const DEAF: Answers = Answers {
     },
 };
 
+fn got(what: &'static str, ok: bool, got: &str) -> Step {
+    Step {
+        what: what.into(),
+        ok,
+        got: got.to_owned(),
+    }
+}
+
 fn error(errno: i32) -> io::Error {
     io::Error::from_raw_os_error(errno)
 }
@@ -47,6 +57,10 @@ fn error(errno: i32) -> io::Error {
 impl Trial for Answers {
     fn fifo(&self, priority: u8) -> io::Result<Step> {
         (self.fifo)(priority)
+    }
+
+    fn awake(&self) -> Step {
+        (self.awake)()
     }
 
     fn lock(&self, bytes: u64) -> io::Result<()> {

@@ -12,6 +12,7 @@ use strobe_ring::layout::CLOCK_TAI;
 use strobe_ring::{Begin, Engine, Reader, StartTimes, State};
 
 use super::{DryRun, Error, Source};
+use crate::awake::Awake;
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent, RunStatus};
 use crate::channel::{Channel, Class, Type};
 use crate::event::Event;
@@ -98,6 +99,7 @@ impl Control {
         let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
         let (entries, _) = self.entries(answer.run)?;
         let channels = entries.iter().filter(|e| e.kind == kind::CHANNEL);
+        let awake = Awake::unless(plan.idle_states);
         let mut run = Run {
             owner,
             info: RunInfo {
@@ -111,9 +113,10 @@ impl Control {
                 limit: plan.limit,
                 start: StartTimes::default(),
                 channels: channels.map(channel).collect(),
-                set_up: Vec::new(),
+                set_up: vec![awake.step.clone()],
                 doctor: Vec::new(),
             },
+            _awake: awake,
         };
         // The ring knows best what it is.
         let reader = run.reader()?;
@@ -310,6 +313,8 @@ impl Control {
 pub struct Run {
     owner: OwnedFd,
     info: RunInfo,
+    /// Its interrupts find a CPU that serves them at once.
+    _awake: Awake,
 }
 
 impl Run {

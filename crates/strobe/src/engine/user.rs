@@ -13,6 +13,7 @@ use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI, NO_LIMIT};
 use strobe_ring::{Geometry, Header, StartTimes, Writer};
 
 use super::{DryRun, Error};
+use crate::awake::Awake;
 use crate::board::Board;
 use crate::catalogue::Catalogue;
 use crate::channel::Channel;
@@ -197,6 +198,8 @@ impl User {
                 if locked { "locked" } else { "not locked" }
             ),
         });
+        let awake = Awake::unless(plan.idle_states);
+        set_up.push(awake.step.clone());
         set_up.push(rt::Step {
             what: "wait".into(),
             ok: true,
@@ -258,7 +261,7 @@ impl User {
                 usage_before: rt::Usage::default(),
             },
         )?;
-        Ok(run.visible_by(claim))
+        Ok(run.awake(awake).visible_by(claim))
     }
 
     fn providers(&self, clock: RunClock) -> Vec<Arc<dyn Provider>> {

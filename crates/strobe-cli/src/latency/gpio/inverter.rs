@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use strobe::awake::Awake;
 use strobe::engine::user::bell::{bell, Bell};
 use strobe::engine::user::clock::{monotonic, RunClock};
 use strobe::engine::user::gpio::{Drive, Edges, Gpio};
@@ -110,7 +111,8 @@ pub fn invert(
     let deadline = Instant::now().checked_add(Duration::from_nanos(args.duration));
     let (set_up, answered) = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
-            let set_up: Vec<rt::Step> = [rt::lock_memory()]
+            let awake = Awake::unless(false);
+            let set_up: Vec<rt::Step> = [rt::lock_memory(), awake.step.clone()]
                 .into_iter()
                 .chain(rt::set_up_thread(args.cpu, args.policy))
                 .collect();

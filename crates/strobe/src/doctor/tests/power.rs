@@ -91,6 +91,20 @@ pub fn cases() -> Vec<Case> {
         sleeping(Ok, "890\n", "a deep state that is switched off")
             .file(&format!("{CPU}/cpu0/cpuidle/state1/disable"), "1\n"),
         sleeping(Advice, "890\n", "a deep state").says("in C6, and wakes within 890 us"),
+        sleeping(
+            Advice,
+            "890\n",
+            "a deep state that a run may not keep CPUs from",
+        )
+        .says("no permission"),
+        Case {
+            answers: Answers {
+                awake: || got("awake CPUs", true, "/dev/cpu_dma_latency is 0 us"),
+                ..DEAF
+            },
+            ..sleeping(Ok, "890\n", "a deep state that a run keeps CPUs from")
+        }
+        .says("while there is a run: /dev/cpu_dma_latency is 0 us"),
         sleeping(Unknown, "long\n", "a latency that is none"),
         haltpoll(Ok, "200000\n", "a guest that polls"),
         haltpoll(Advice, "0\n", "a guest that does not").says("echo 200000 >"),

@@ -12,6 +12,7 @@ use super::bell::Rope;
 use super::memfd::{ReaderError, RingFile};
 use super::registry::{self, About, Claim, Post};
 use super::service::{Order, Request, Service};
+use crate::awake::Awake;
 use crate::engine::{Error, Source};
 use crate::info::RunInfo;
 use crate::reader::RunReader;
@@ -30,6 +31,8 @@ pub struct Run {
     thread: Option<JoinHandle<()>>,
     /// Its number.
     number: u32,
+    /// Its thread finds a CPU that serves it at once.
+    _awake: Option<Awake>,
     /// Tells others of the run. It goes after the thread: so they see the end in the ring first.
     _post: Option<Post>,
 }
@@ -73,8 +76,15 @@ impl Run {
             usage,
             thread: Some(thread),
             number,
+            _awake: None,
             _post: None,
         })
+    }
+
+    /// The run, with CPUs that are awake as long as it is there.
+    pub(super) fn awake(mut self, awake: Awake) -> Run {
+        self._awake = Some(awake);
+        self
     }
 
     /// The run, to be seen by others if it could claim a number. If not, it goes on all the same.

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPUs that are awake: the kernel's promise that none sleeps deeply while a run is there.
+//!
+//! A CPU with nothing to do goes to sleep, and is the slower to wake the deeper it slept: some microseconds to a
+//! millisecond, in which no interrupt is served. Who holds `/dev/cpu_dma_latency` open says how long that may take
+//! (Documentation/power/pm_qos_interface.rst); it costs power, on all CPUs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+
+use crate::rt::Step;
+
+const DEVICE: &str = "/dev/cpu_dma_latency";
+
+/// No CPU of this machine sleeps deeply. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Awake {
+    /// Whether it was wanted, what was got, or why nothing was.
+    pub step: Step,
+    /// The promise is of the open file; nobody looks at it.
+    _held: Option<File>,
+}
+
+impl Awake {
+    /// Asks for it, unless CPUs may use their idle states.
+    pub fn unless(idle_states: bool) -> Awake {
+        let (ok, got, held) = match idle_states {
+            true => (true, "not asked for".to_owned(), None),
+            false => match hold() {
+                Ok((file, us)) => (us == 0, format!("{DEVICE} is {us} us"), Some(file)),
+                Err(error) => (false, refused(&error), None),
+            },
+        };
+        let what = "awake CPUs".into();
+        Awake {
+            step: Step { what, ok, got },
+            _held: held,
+        }
+    }
+}
+
+/// Holds it at 0, and reads what the kernel makes of all who hold it, us.
+fn hold() -> io::Result<(File, i32)> {
+    let mut file = OpenOptions::new().read(true).write(true).open(DEVICE)?;
+    file.write_all(&0_i32.to_ne_bytes())?;
+    let mut us = [0; 4];
+    file.read_exact(&mut us)?;
+    Ok((file, i32::from_ne_bytes(us)))
+}
+
+fn refused(error: &io::Error) -> String {
+    let remedy = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; become a member of group strobe, which strobe's udev rule gives it to, or be root"
+        }
+        _ => "",
+    };
+    format!("{DEVICE}: {error}: a CPU that sleeps deeply wakes late{remedy}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_asked_for_is_not_held() {
+        let awake = Awake::unless(true);
+        assert!(awake.step.ok && awake._held.is_none());
+    }
+
+    #[test]
+    fn what_was_got_is_what_the_kernel_says() {
+        let awake = Awake::unless(false);
+        let us = || -> io::Result<i32> {
+            let mut us = [0; 4];
+            File::open(DEVICE)?.read_exact(&mut us)?;
+            Ok(i32::from_ne_bytes(us))
+        };
+        match us() {
+            Ok(us) => assert_eq!(awake.step.ok, us == 0, "{:?}", awake.step),
+            Err(_) => assert!(!awake.step.ok, "{:?}", awake.step),
+        }
+    }
+
+    #[test]
+    fn who_may_not_have_it_is_told_what_to_do() {
+        let said = refused(&io::Error::from_raw_os_error(libc::EACCES));
+        assert!(said.contains("group strobe"), "{said}");
+    }
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, ClockId, Timespec};
 use serde::Serialize;
-use strobe::awake::Awake;
+use strobe::awake::{Awake, WakeWithin};
 use strobe::engine::user::clock::monotonic;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::Source;
@@ -115,7 +115,7 @@ pub fn measure(
 fn bare(rate: u64, points: u64, cpu: usize) -> Result<Turn, Box<dyn Error>> {
     let period = 1_000_000_000 / rate;
     // As a run has them: what is compared is the loop.
-    let _awake = Awake::unless(false);
+    let _awake = Awake::hold(WakeWithin::default());
     let work = std::thread::spawn(move || {
         rt::lock_memory();
         rt::set_up_thread(Some(cpu), Policy::Fifo(PRIORITY));

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
+use strobe::awake::WakeWithin;
 use strobe::jitter::{Jitter, Report, Target};
 use strobe::journal::{self, Journal};
 use strobe::late::{self, Found, Late, Which};
@@ -44,7 +45,7 @@ const PERIOD_NS: u64 = 1_000_000;
 #[derive(clap::Args)]
 pub struct Args {
     /// A recording (.arrows) to look at, instead of measuring
-    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "idle_states", "load", "duration", "rounds", "worst", "stop_on"])]
+    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "load", "duration", "rounds", "worst", "stop_on"])]
     file: Option<PathBuf>,
 
     /// Rows a second, or the time between them: 100Hz, 250us (default: 1kHz; of a recording, its own)
@@ -67,9 +68,10 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
 
-    /// Let CPUs sleep deeply between rows
-    #[arg(long)]
-    idle_states: bool,
+    /// How long CPUs may take to wake from sleep: 10us; any, to save power; 0, to
+    /// let none sleep
+    #[arg(long, value_name = "TIME", default_value_t)]
+    wake_within: WakeWithin,
 
     /// How far a period may be from the one asked for: 3%, 100us
     #[arg(long, value_name = "BAND", default_value = "3%")]
@@ -244,7 +246,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         period_ns,
         policy: args.policy,
         cpu: args.cpu,
-        idle_states: args.idle_states,
+        wake_within: args.wake_within,
     };
     // Before anything is loaded: what cannot be had is said at once.
     for way in &ways {

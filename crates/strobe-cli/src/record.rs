@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use strobe::awake::WakeWithin;
 use strobe::engine::Source;
 use strobe::event::{Event, EventSpec};
 use strobe::info::{End, RunInfo};
@@ -56,9 +57,10 @@ pub struct Args {
     #[arg(long, value_name = "1..99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
 
-    /// Let CPUs sleep deeply between rows: it saves power, and rows are late by what it takes to wake
-    #[arg(long)]
-    idle_states: bool,
+    /// How long CPUs may take to wake from sleep: 10us; any, to save power; 0, to
+    /// let none sleep
+    #[arg(long, value_name = "TIME", default_value_t)]
+    wake_within: WakeWithin,
 
     /// End after so many rows
     #[arg(long, value_name = "N", conflicts_with = "duration",
@@ -167,7 +169,7 @@ fn plan(args: &Args) -> Plan {
         steps: args.set.iter().cloned().chain(reads).collect(),
         ring: args.ring,
         priority: args.priority,
-        idle_states: args.idle_states,
+        wake_within: args.wake_within,
         // A timer makes a known number of rows in a time.
         limit: args
             .rows

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run is to do, whichever engine does it.
 
+use crate::awake::WakeWithin;
 use crate::event::EventSpec;
 use crate::info::Clock;
 
@@ -44,8 +45,8 @@ pub struct Plan {
     pub priority: Option<u8>,
     /// Whether anybody who can see the run may read its ring.
     pub shared: bool,
-    /// Whether CPUs may sleep deeply between rows. It saves power, and makes rows late by what it takes to wake.
-    pub idle_states: bool,
+    /// How long CPUs may take to wake for a row.
+    pub wake_within: WakeWithin,
 }
 
 impl Plan {
@@ -59,7 +60,7 @@ impl Plan {
             clock: Clock::Monotonic,
             priority: None,
             shared: false,
-            idle_states: false,
+            wake_within: WakeWithin::default(),
         }
     }
 

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use strobe::awake::WakeWithin;
 use strobe::doctor::Intent;
 use strobe::engine::user::WaitMode;
 use strobe::jitter::Target;
@@ -174,7 +175,7 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
             period_ns: TARGET.period_ns,
             policy: Some(policy),
             cpu,
-            idle_states: false,
+            wake_within: WakeWithin::default(),
         },
         rounds: Vec::new(),
     };
@@ -202,7 +203,7 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
         fifo,
         cpu,
     );
-    asleep.asked.idle_states = true;
+    asleep.asked.wake_within = WakeWithin(None);
     pairs.push(pair("idle-states", sides.len(), 0));
     sides.push(asleep);
     let all = strobe::rt::cpus();
@@ -402,7 +403,9 @@ mod tests {
                 let differs = match pair.advice {
                     "fifo" => one.policy == Some(Policy::Other) && other.policy != one.policy,
                     "hybrid" => with.wait == WaitMode::Hybrid && without.wait == WaitMode::Block,
-                    "idle-states" => !other.idle_states && one.idle_states,
+                    "idle-states" => {
+                        one.wake_within == WakeWithin(None) && other.wake_within != one.wake_within
+                    }
                     _ => other.cpu.is_some() && one.cpu.is_none(),
                 };
                 assert!(

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use strobe::awake::WakeWithin;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, Source};
@@ -63,8 +64,7 @@ pub struct Asked {
     pub period_ns: u64,
     pub policy: Option<Policy>,
     pub cpu: Option<usize>,
-    /// CPUs may sleep deeply.
-    pub idle_states: bool,
+    pub wake_within: WakeWithin,
 }
 
 impl Way {
@@ -74,7 +74,7 @@ impl Way {
         let plan = |event: EventSpec| Plan {
             // Also if whoever reads is held up for a while: what is measured is who makes the rows.
             ring: Some(rows_of_seconds(period)),
-            idle_states: asked.idle_states,
+            wake_within: asked.wake_within,
             ..Plan::new(event)
         };
         let user = |wait| {

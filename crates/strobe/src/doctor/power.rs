@@ -72,7 +72,7 @@ pub fn idle_states(system: &System, intent: &Intent) -> Verdict {
             false => format!("{evidence}; {}", awake.got),
         },
         "chgrp strobe /dev/cpu_dma_latency && chmod 660 /dev/cpu_dma_latency (as root; the udev rule of dist/install does \
-         it at each boot): a run holds it at 0, and no CPU sleeps deeply",
+         it at each boot): a run holds it, and no CPU sleeps deeply",
     ))
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::cpus::Cpus;
 use super::task::{self, Task};
 use super::Intent;
-use crate::awake::Awake;
+use crate::awake::{Awake, WakeWithin};
 use crate::engine;
 use crate::engine::kernel::Control;
 use crate::rt::{self, Policy};
@@ -72,7 +72,7 @@ impl Trial for Here {
     }
 
     fn awake(&self) -> rt::Step {
-        Awake::unless(false).step
+        Awake::hold(WakeWithin::default()).step
     }
 
     fn lock(&self, bytes: u64) -> io::Result<()> {

@@ -99,7 +99,7 @@ impl Control {
         let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
         let (entries, _) = self.entries(answer.run)?;
         let channels = entries.iter().filter(|e| e.kind == kind::CHANNEL);
-        let awake = Awake::unless(plan.idle_states);
+        let awake = Awake::hold(plan.wake_within);
         let mut run = Run {
             owner,
             info: RunInfo {

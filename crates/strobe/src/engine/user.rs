@@ -198,7 +198,7 @@ impl User {
                 if locked { "locked" } else { "not locked" }
             ),
         });
-        let awake = Awake::unless(plan.idle_states);
+        let awake = Awake::hold(plan.wake_within);
         set_up.push(awake.step.clone());
         set_up.push(rt::Step {
             what: "wait".into(),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use strobe::awake::Awake;
+use strobe::awake::{Awake, WakeWithin};
 use strobe::engine::user::bell::{bell, Bell};
 use strobe::engine::user::clock::{monotonic, RunClock};
 use strobe::engine::user::gpio::{Drive, Edges, Gpio};
@@ -111,7 +111,7 @@ pub fn invert(
     let deadline = Instant::now().checked_add(Duration::from_nanos(args.duration));
     let (set_up, answered) = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
-            let awake = Awake::unless(false);
+            let awake = Awake::hold(WakeWithin::default());
             let set_up: Vec<rt::Step> = [rt::lock_memory(), awake.step.clone()]
                 .into_iter()
                 .chain(rt::set_up_thread(args.cpu, args.policy))

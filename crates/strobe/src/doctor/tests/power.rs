@@ -99,12 +99,12 @@ pub fn cases() -> Vec<Case> {
         .says("no permission"),
         Case {
             answers: Answers {
-                awake: || got("awake CPUs", true, "/dev/cpu_dma_latency is 0 us"),
+                awake: || got("awake CPUs", true, "wake within 10 us"),
                 ..DEAF
             },
             ..sleeping(Ok, "890\n", "a deep state that a run keeps CPUs from")
         }
-        .says("while there is a run: /dev/cpu_dma_latency is 0 us"),
+        .says("while there is a run: wake within 10 us"),
         sleeping(Unknown, "long\n", "a latency that is none"),
         haltpoll(Ok, "200000\n", "a guest that polls"),
         haltpoll(Advice, "0\n", "a guest that does not").says("echo 200000 >"),

@@ -81,9 +81,11 @@ impl Service {
     /// Makes rows until the bell rings.
     fn serve(&mut self) -> io::Result<()> {
         while self.ring.state() == State::Running {
-            match self.source.wait(&self.clock, &mut self.bell)? {
-                Woken::Bell => return Ok(()),
-                Woken::Trigger(trigger) => {
+            // Looked at where it is: to move what was just written costs more than a channel.
+            let woken = self.source.wait(&self.clock, &mut self.bell);
+            match &woken {
+                Ok(Woken::Bell) => return Ok(()),
+                Ok(Woken::Trigger(trigger)) => {
                     let now = self.clock.now();
                     self.row(now, trigger)?;
                     let done = self.source.done();
@@ -91,6 +93,7 @@ impl Service {
                         done?;
                     }
                 }
+                Err(_) => return woken.map(|_| ()),
             }
         }
         while !self.bell.rang() {
@@ -101,14 +104,14 @@ impl Service {
 
     /// The row of one trigger.
     #[inline]
-    fn row(&mut self, now: u64, trigger: Trigger) -> io::Result<()> {
+    fn row(&mut self, now: u64, trigger: &Trigger) -> io::Result<()> {
         if trigger.missed > 0 {
             self.ring.miss(trigger.cause, trigger.missed);
         }
         let about = Row {
             time: now,
             start: self.start,
-            trigger,
+            trigger: *trigger,
         };
         let mut gone = None;
         let Some(mut row) = self.ring.begin(now) else {
@@ -238,7 +241,7 @@ impl Service {
                 break;
             }
             let now = self.clock.now();
-            self.row(now, Trigger::PLAIN)?;
+            self.row(now, &Trigger::PLAIN)?;
             self.end_if_full();
         }
         Ok(())

@@ -6,7 +6,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 HOURS ?= 24
 export PREFIX DESTDIR KDIR
 
-.PHONY: help setup build build-kernel build-host build-guest run test check lab litmus bench sanitize soak install uninstall docs clean
+.PHONY: help setup build build-kernel build-host build-guest firmware run test check lab litmus bench sanitize soak install uninstall docs clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -24,6 +24,9 @@ build-host:
 
 build-guest:
 	@lab/guest-build
+
+firmware:        ## the sending side of frames for this machine and for Cortex-M, and its size
+	@$(MAKE) --no-print-directory -C firmware
 
 run: build      ## a demonstration of both engines: on this machine, and in a guest
 	@lab/demo

@@ -42,6 +42,7 @@ pub mod preflight;
 pub mod quantity;
 pub mod reader;
 pub mod record;
+pub mod rpmsg;
 pub mod rt;
 pub mod stats;
 pub mod summary;

@@ -75,12 +75,12 @@ def apt_get(words: list[str], directory: Path, options: list[str]) -> None:
                        "check the network, and run `apt-get update` as root if apt's lists are old or missing")
 
 
-def package(name: str) -> dict[str, str] | None:
-    """The fields of the version of a package that apt would install, or None."""
+def package(name: str, version: str = "") -> dict[str, str] | None:
+    """The fields of a version of a package, by default the one that apt would install, or None."""
     if not shutil.which("apt-cache"):
         raise LabError("the lab's kernels come as Debian packages, and this system has no apt; "
                        "run it on Debian 12 or newer, or in a container of that")
-    show = subprocess.run(["apt-cache", "show", "--no-all-versions", name],
+    show = subprocess.run(["apt-cache", "show", "--no-all-versions", f"{name}={version}" if version else name],
                           capture_output=True, text=True)
     fields = dict(re.findall(r"^([\w-]+): (.*)$", show.stdout, re.MULTILINE))
     return fields if "Version" in fields else None

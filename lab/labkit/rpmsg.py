@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The stock rpmsg drivers, for kernels that are built without: Debian's for PCs are.
+
+Their source is of the kernel's exact version, since what a driver has of its bus changes within a stable series. It is
+built beside this tree's modules, and never part of it. A kernel that has rpmsg keeps its own.
+"""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from . import LabError, cache, say, source
+from .kernel import Kernel
+
+DRIVERS = ("rpmsg_core", "rpmsg_ctrl", "rpmsg_char")
+HEADERS = ("rpmsg_internal.h", "rpmsg_char.h")
+# Their headers have stubs that warn unless the kernel's configuration has them.
+KBUILD = """\
+# SPDX-License-Identifier: GPL-2.0-only
+# Written by lab/labkit/rpmsg.py.
+ccflags-y := -DCONFIG_RPMSG_MODULE=1 -DCONFIG_RPMSG_CHAR_MODULE=1 -DCONFIG_RPMSG_CTRL_MODULE=1
+obj-m := """ + " ".join(f"{name}.o" for name in DRIVERS) + "\n"
+
+
+def sources(kernel: Kernel) -> Path | None:
+    """A directory with the stock drivers and a Kbuild for them; None if the kernel has its own."""
+    if re.search(r"^CONFIG_RPMSG=[ym]$", config(kernel), re.MULTILINE):
+        return None
+    number = version(kernel)
+    return cache.unpacked(f"rpmsg-{number}", lambda: package(number), finish)
+
+
+def config(kernel: Kernel) -> str:
+    return (kernel.root / "boot" / f"config-{kernel.release}").read_text()
+
+
+def version(kernel: Kernel) -> str:
+    """Of the packages that the kernel comes from: all of one source have the same."""
+    words = (kernel.root / "packages").read_text()
+    found = re.search(rf"^linux-(?:image|source)-[^=]*=({re.escape(kernel.release.partition('+')[0].partition('-')[0])}\S*)$",
+                      words, re.MULTILINE)
+    if not found:
+        raise LabError(f"{kernel.root}/packages does not say which version it is: delete {kernel.root}, it will come back")
+    return found[1]
+
+
+def package(number: str) -> list[str]:
+    for name in source.PACKAGES:
+        if cache.package(name, number):
+            say(f"fetching {name} {number} into {cache.cache_dir()}, for its rpmsg drivers")
+            return [f"{name}={number}"]
+    raise LabError(f"apt has no linux-source of version {number} any more: delete linux-* in {cache.cache_dir()}, "
+                   "then the lab takes the kernels that it has now")
+
+
+def finish(root: Path) -> None:
+    """Takes the drivers out of the package, and drops the rest."""
+    (archive,) = (root / "usr/src").glob("linux-source-*.tar.xz")
+    wanted = [f"linux-source-*/drivers/rpmsg/{name}" for name in (*(f"{driver}.c" for driver in DRIVERS), *HEADERS)]
+    subprocess.run(["tar", "-xf", archive, "-C", root, "--strip-components=3", "--wildcards", *wanted], check=True)
+    shutil.rmtree(root / "usr")
+    (root / "Kbuild").write_text(KBUILD)

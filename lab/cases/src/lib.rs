@@ -11,6 +11,7 @@ pub mod monitor;
 pub mod pci;
 pub mod raw;
 pub mod ringfd;
+pub mod rpmsg;
 pub mod slow;
 pub mod thermometer;
 pub mod uio;

@@ -84,6 +84,8 @@ numbers! {
     STATE: usize = 144, ERROR: usize = 148,
 }
 
+pub mod rpmsg;
+
 impl Entry {
     /// The name, as text.
     pub fn name(&self) -> &str {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Hands for the lab's rpmsg transport, lab_rpmsg, and for the programs on both of its ends.
+
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use crate::account::until;
+use crate::machine::command;
+use crate::raw::rpmsg::{create_fd, receive, send, wanted};
+
+/// The control node of strobe_rpmsg.
+pub const CONTROL: &str = "/dev/strobe_rpmsg0";
+/// That of the stock driver.
+pub const STOCK_CONTROL: &str = "/dev/rpmsg_ctrl0";
+/// The least address that a program on the remote can have.
+pub const REMOTE: u32 = 0x400;
+
+const PARAMETERS: &str = "/sys/module/lab_rpmsg/parameters";
+
+/// The remote processor: plugged in, taking and losing nothing, when this is made and when it is dropped.
+pub struct Processor(());
+
+impl Processor {
+    /// `hard`: its messages arrive in hard interrupt context.
+    pub fn new(hard: bool) -> Processor {
+        let processor = Processor(());
+        processor.reset();
+        processor.set("hard", hard.into());
+        processor
+    }
+
+    fn reset(&self) {
+        for name in ["hard", "stalled", "drop"] {
+            self.set(name, 0);
+        }
+        self.plug();
+    }
+
+    /// Sets a parameter of the transport.
+    pub fn set(&self, name: &str, value: u64) {
+        let path = Path::new(PARAMETERS).join(name);
+        fs::write(&path, value.to_string()).unwrap_or_else(|why| panic!("{name}={value}: {why}"));
+    }
+
+    /// Messages that the transport has lost.
+    pub fn dropped(&self) -> u64 {
+        let text = fs::read_to_string(Path::new(PARAMETERS).join("dropped")).expect("a parameter");
+        text.trim().parse().expect("a number")
+    }
+
+    /// It goes.
+    pub fn pull(&self) {
+        self.set("plugged", 0);
+    }
+
+    /// It comes; devtmpfs has the nodes a little later.
+    pub fn plug(&self) {
+        self.set("plugged", 1);
+        if Path::new("/sys/bus/rpmsg/drivers/strobe_rpmsg").exists() {
+            until("a control node", || open(CONTROL).is_ok());
+        }
+    }
+}
+
+impl Drop for Processor {
+    fn drop(&mut self) {
+        self.reset();
+    }
+}
+
+/// Both ways that a message can arrive; each with a processor as new.
+pub fn contexts() -> impl Iterator<Item = Processor> {
+    [false, true].into_iter().map(Processor::new)
+}
+
+/// Opens a node for reading and writing.
+pub fn open(path: &str) -> std::io::Result<OwnedFd> {
+    Ok(File::options().read(true).write(true).open(path)?.into())
+}
+
+/// A control node that has to be there.
+pub fn control() -> OwnedFd {
+    open(CONTROL).unwrap_or_else(|why| panic!("{CONTROL}: {why}"))
+}
+
+/// An endpoint with this address, which sends to that one.
+pub fn endpoint(src: u32, dst: u32, flags: i32) -> OwnedFd {
+    let mut info = wanted(src, dst, libc::O_RDWR | libc::O_CLOEXEC | flags);
+    create_fd(&control(), &mut info).expect("an endpoint")
+}
+
+/// A program on the remote, which has all of its addresses.
+pub struct Program(OwnedFd);
+
+impl Program {
+    /// The only one.
+    pub fn start() -> Program {
+        Program(open("/dev/lab_remote").expect("the remote has no other program"))
+    }
+
+    /// Sends a message from an address of its own to one of the host.
+    pub fn send(&self, src: u32, dst: u32, bytes: &[u8]) -> Result<(), i32> {
+        let message = [&src.to_le_bytes(), &dst.to_le_bytes(), bytes].concat();
+        send(&self.0, &message).map(|_| ())
+    }
+
+    /// Waits for a message of the host: who has sent it, to whom, and what.
+    pub fn receive(&self) -> (u32, u32, Vec<u8>) {
+        let message = receive(&self.0).expect("a message of the host");
+        let word = |at: usize| u32::from_le_bytes(message[at..at + 4].try_into().expect("a word"));
+        (word(0), word(4), message[8..].to_vec())
+    }
+}
+
+/// What is loaded on top of the stock drivers, in order.
+const MODULES: [&str; 2] = ["strobe_rpmsg", "lab_rpmsg"];
+
+/// The modules loaded with other parameters until this is dropped.
+pub struct Reloaded(());
+
+impl Reloaded {
+    /// Parameters of strobe_rpmsg and of lab_rpmsg.
+    pub fn with(strobe: &str, lab: &str) -> Reloaded {
+        let reloaded = Reloaded(());
+        unload();
+        for (module, words) in MODULES.into_iter().zip([strobe, lab]) {
+            let line = format!("modprobe {module} {words}");
+            assert!(command(line.trim()), "{line}");
+        }
+        reloaded
+    }
+}
+
+impl Drop for Reloaded {
+    fn drop(&mut self) {
+        unload();
+        for module in MODULES {
+            assert!(command(&format!("modprobe {module}")), "{module}");
+        }
+    }
+}
+
+/// Unloads both: that they can be is a finding of its own.
+pub fn unload() {
+    for module in MODULES.into_iter().rev() {
+        assert!(command(&format!("rmmod {module}")), "{module} can go");
+    }
+}

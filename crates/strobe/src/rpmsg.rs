@@ -1,5 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of co-processors.
-#![forbid(unsafe_code)]
+//! Messages of co-processors: endpoints of rpmsg as file descriptors, by the module strobe_rpmsg, and the frames that
+//! firmware sends (docs/reference/rpmsg.md, docs/reference/frames.md).
+//!
+//! ```no_run
+//! use strobe::rpmsg::{Address, Control};
+//!
+//! let control = Control::find(None)?;
+//! let endpoint = control.create(&Address::to("service", 0x400))?;
+//! endpoint.send(b"hello")?;
+//! let mut message = [0; 512];
+//! let length = endpoint.receive(&mut message)?;
+//! println!("{:?}", &message[..length]);
+//! # Ok::<(), strobe::rpmsg::Error>(())
+//! ```
 
+mod call;
+mod control;
+mod endpoint;
+mod error;
 pub mod frame;
+
+pub use control::{Address, Control};
+pub use endpoint::{Endpoint, Stats};
+pub use error::Error;

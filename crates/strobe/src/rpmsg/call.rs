@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The structures and calls of `include/uapi/strobe_rpmsg.h`, one to one; their layout is compared with the header by the
+//! guest tests.
+#![allow(unsafe_code)]
+
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io;
+use rustix::ioctl::{ioctl, opcode, NoArg, Opcode, Updater};
+
+/// Bytes of a service's name, its NUL included.
+pub const NAME_SIZE: usize = 32;
+/// Any address will do.
+pub const ANY: u32 = u32::MAX;
+
+/// `struct rpmsg_endpoint_fd_info`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct FdInfo {
+    pub name: [u8; NAME_SIZE],
+    pub src: u32,
+    pub dst: u32,
+    pub flags: u32,
+    pub fd: i32,
+}
+
+/// `struct rpmsg_endpoint_stats`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct RawStats {
+    pub size: u32,
+    pub src: u32,
+    pub dst: u32,
+    pub mtu: u32,
+    pub queued: u32,
+    pub reserved: u32,
+    pub received: u64,
+    pub dropped: u64,
+    pub sent: u64,
+}
+
+const CREATE_FD: Opcode = opcode::read_write::<FdInfo>(0xb5, 7);
+const DESTROY: Opcode = opcode::none(0xb5, 2);
+const GET_STATS: Opcode = opcode::none(0xda, 0x40);
+
+/// RPMSG_CREATE_EPT_FD_IOCTL, on a control node.
+pub fn create(control: BorrowedFd<'_>, info: &mut FdInfo) -> io::Result<OwnedFd> {
+    info.fd = -1;
+    // SAFETY: the call takes this structure, and writes into nothing else.
+    unsafe { ioctl(control, Updater::<CREATE_FD, FdInfo>::new(info))? };
+    // SAFETY: it has succeeded, so this is a new file, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(info.fd) })
+}
+
+/// RPMSG_DESTROY_EPT_IOCTL, on an endpoint.
+pub fn destroy(endpoint: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: the call takes no argument.
+    unsafe { ioctl(endpoint, NoArg::<DESTROY>::new()) }
+}
+
+/// RPMSG_GET_EPT_STATS_IOCTL, on an endpoint; ENOTTY on any other file.
+pub fn stats(endpoint: BorrowedFd<'_>) -> io::Result<RawStats> {
+    let mut stats = RawStats {
+        size: std::mem::size_of::<RawStats>() as u32,
+        ..RawStats::default()
+    };
+    // SAFETY: the call takes this structure, which says its size, and writes into nothing else.
+    unsafe { ioctl(endpoint, Updater::<GET_STATS, RawStats>::new(&mut stats))? };
+    Ok(stats)
+}

@@ -21,6 +21,7 @@ mod plot;
 mod progress;
 mod record;
 mod report;
+mod rpmsg;
 mod runs;
 mod status;
 mod term;
@@ -55,6 +56,7 @@ enum Command {
     Doctor(doctor::Args),
     Board(board::Args),
     Uio(uio::Args),
+    Rpmsg(rpmsg::Args),
     Convert(convert::Args),
     #[cfg(feature = "plot")]
     Plot(plot::Args),
@@ -81,6 +83,7 @@ pub fn main() -> ExitCode {
             Command::Doctor(args) => doctor::run(&args),
             Command::Board(args) => board::run(args),
             Command::Uio(args) => uio::run(&args),
+            Command::Rpmsg(args) => rpmsg::run(&args),
             Command::Convert(args) => convert::run(&args),
             #[cfg(feature = "plot")]
             Command::Plot(args) => plot::run(&args),

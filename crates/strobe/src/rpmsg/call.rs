@@ -6,7 +6,7 @@
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io;
-use rustix::ioctl::{ioctl, opcode, NoArg, Opcode, Updater};
+use rustix::ioctl::{ioctl, opcode, NoArg, Opcode, Setter, Updater};
 
 /// Bytes of a service's name, its NUL included.
 pub const NAME_SIZE: usize = 32;
@@ -39,6 +39,16 @@ pub struct RawStats {
     pub sent: u64,
 }
 
+/// `struct rpmsg_endpoint_info`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Info {
+    pub name: [u8; NAME_SIZE],
+    pub src: u32,
+    pub dst: u32,
+}
+
+const CREATE_NODE: Opcode = opcode::write::<Info>(0xb5, 1);
 const CREATE_FD: Opcode = opcode::read_write::<FdInfo>(0xb5, 7);
 const DESTROY: Opcode = opcode::none(0xb5, 2);
 const GET_STATS: Opcode = opcode::none(0xda, 0x40);
@@ -50,6 +60,12 @@ pub fn create(control: BorrowedFd<'_>, info: &mut FdInfo) -> io::Result<OwnedFd>
     unsafe { ioctl(control, Updater::<CREATE_FD, FdInfo>::new(info))? };
     // SAFETY: it has succeeded, so this is a new file, and nobody else's.
     Ok(unsafe { OwnedFd::from_raw_fd(info.fd) })
+}
+
+/// RPMSG_CREATE_EPT_IOCTL, on a control node: the stock driver's way, to a node.
+pub fn create_node(control: BorrowedFd<'_>, info: Info) -> io::Result<()> {
+    // SAFETY: the call only reads this structure.
+    unsafe { ioctl(control, Setter::<CREATE_NODE, Info>::new(info)) }
 }
 
 /// RPMSG_DESTROY_EPT_IOCTL, on an endpoint.

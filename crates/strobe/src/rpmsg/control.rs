@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::call::{self, FdInfo, ANY, NAME_SIZE};
+use super::call::{self, FdInfo, Info, ANY, NAME_SIZE};
 use super::endpoint::Endpoint;
 use super::error::Error;
 
@@ -136,6 +136,23 @@ impl Control {
             },
         })?;
         Ok(Endpoint::new(fd, info.src))
+    }
+
+    /// Makes an endpoint the way of the stock driver, on its control node too: a node, which appears in /dev when the
+    /// system has made it.
+    ///
+    /// # Errors
+    /// As of [`Control::create`].
+    pub fn create_node(&self, address: &Address) -> Result<(), Error> {
+        let info = Info {
+            name: fixed(&address.name).ok_or_else(|| Error::Name(address.name.clone()))?,
+            src: address.src.unwrap_or(ANY),
+            dst: address.dst.unwrap_or(ANY),
+        };
+        call::create_node(self.fd.as_fd(), info).map_err(|errno| Error::Call {
+            doing: "making a node",
+            source: errno.into(),
+        })
     }
 }
 

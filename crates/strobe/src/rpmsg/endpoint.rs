@@ -3,7 +3,9 @@
 //! when it is dropped.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
@@ -35,6 +37,14 @@ pub struct Stats {
 pub struct Endpoint {
     fd: OwnedFd,
     src: u32,
+}
+
+/// The file of a node that is an endpoint: the stock driver's have no figures.
+impl From<std::fs::File> for Endpoint {
+    fn from(node: std::fs::File) -> Endpoint {
+        let src = call::stats(node.as_fd()).map_or(call::ANY, |stats| stats.src);
+        Endpoint::new(node.into(), src)
+    }
 }
 
 /// One that somebody else has made, and has passed on.
@@ -92,6 +102,24 @@ impl Endpoint {
     pub fn receive(&self, message: &mut [u8]) -> Result<usize, Error> {
         let received = retry(|| rustix::io::read(&self.fd, &mut *message));
         received.map_err(|errno| self.failed("receiving", errno))
+    }
+
+    /// Waits until a message is there, or the remote has gone, for so long. Whether there is news; a signal ends it too.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn wait(&self, timeout: Duration) -> Result<bool, Error> {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let mut fds = [PollFd::new(&self.fd, PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Err(Errno::INTR) => Ok(false),
+            ready => ready
+                .map(|ready| ready > 0)
+                .map_err(|errno| self.failed("waiting", errno)),
+        }
     }
 
     /// What it is, and what it has done.

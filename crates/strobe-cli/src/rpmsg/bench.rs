@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe rpmsg bench`: what it takes to make and end an endpoint, as a file and, where the stock driver is, as a node.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use strobe::machine::Machine;
+use strobe::quantity::show_ns;
+use strobe::record::Stop;
+use strobe::rpmsg::{Address, Control, Endpoint, Error};
+use strobe::stats::{Figures, Stats};
+
+use crate::jitter::round::{is_interrupted, order};
+use crate::record::handle_signals;
+use crate::report;
+use crate::term::{self, fail};
+
+/// A node that has not come after this does not come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Measure what it takes to make and end an endpoint: as a file, and as a node
+///
+/// As a file: one call to the control node of strobe_rpmsg. As a node, where
+/// the stock driver is: a call to its control node, and the node that appears
+/// is opened. Both take turns, in another order each round.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The control node, such as strobe_rpmsg0 (default: the only one)
+    #[arg(long, value_name = "NODE")]
+    control: Option<String>,
+
+    /// The stock driver's control node
+    #[arg(long, value_name = "NODE", default_value = "/dev/rpmsg_ctrl0")]
+    stock: PathBuf,
+
+    /// Endpoints in a round
+    #[arg(long, value_name = "N", default_value = "1000",
+          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    count: u32,
+
+    /// Rounds
+    #[arg(long, value_name = "N", default_value = "10",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// Make the endpoints of a round by so many threads at once; files only
+    #[arg(long, value_name = "N", default_value = "1",
+          value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
+
+    /// So many other endpoints are there meanwhile; what one takes of memory is measured
+    #[arg(long, value_name = "N", default_value = "0",
+          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    live: u32,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// How an endpoint is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Way {
+    /// The stock driver's.
+    Node,
+    /// strobe_rpmsg's.
+    File,
+}
+
+/// Its steps.
+const STEPS: [&str; 5] = ["create", "open", "destroy", "close", "all"];
+
+/// Nanoseconds of each of STEPS.
+type Times = [u64; 4];
+
+#[derive(Serialize)]
+struct Measured {
+    way: Way,
+    /// Of each step, over all rounds, ns; null if the way has no such step.
+    steps: Vec<(&'static str, Option<Figures>)>,
+    /// Time of each round by its number of endpoints, ns.
+    each_ns: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    interrupted: bool,
+    count: u32,
+    threads: u32,
+    live: u32,
+    /// Bytes of memory that one more endpoint takes; null without `--live`.
+    bytes: Option<i64>,
+    machine: Machine,
+    ways: Vec<Measured>,
+    /// How many times longer a node takes than a file: of the medians, and of each round.
+    ratio: Option<f64>,
+    round_ratios: Vec<f64>,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Rpmsg(#[from] Error),
+    #[error("signals cannot be handled: {0}")]
+    Signals(io::Error),
+    #[error("{path}: {source}")]
+    Node { path: PathBuf, source: io::Error },
+    #[error("a thread has died")]
+    Thread,
+}
+
+pub fn run(args: &Args) -> ExitCode {
+    match measure(args) {
+        Ok(outcome) => {
+            let status = term::status(outcome.interrupted, true);
+            term::found(&outcome, args.json, text, status)
+        }
+        Err(error) => fail(error),
+    }
+}
+
+fn measure(args: &Args) -> Result<Outcome, Failure> {
+    let stop = Stop::default();
+    handle_signals(&stop).map_err(Failure::Signals)?;
+    let control = Control::find(args.control.as_deref())?;
+    let address = Address {
+        name: "strobe-bench".to_owned(),
+        src: None,
+        dst: None,
+    };
+    let stock = match args.stock.exists() && args.threads == 1 {
+        true => Some(Stock::new(&args.stock)?),
+        false => None,
+    };
+    let (bytes, _live) = live(&control, &address, args.live)?;
+    let machine = Machine::from_now();
+    let mut ways = vec![Way::File];
+    ways.extend(stock.as_ref().map(|_| Way::Node));
+    let mut measured: Vec<(Vec<Stats>, Vec<f64>)> =
+        ways.iter().map(|_| (fresh(), Vec::new())).collect();
+    for round in 0..args.rounds {
+        for turn in order(round, ways.len()) {
+            if is_interrupted(&stop) {
+                break;
+            }
+            let Some((way, (stats, each))) = ways.get(turn).zip(measured.get_mut(turn)) else {
+                continue;
+            };
+            let begun = Instant::now();
+            match (way, &stock) {
+                (Way::Node, Some(stock)) => {
+                    for _ in 0..args.count {
+                        add(stats, stock.once(&address)?);
+                    }
+                }
+                _ => files(&control, &address, args, stats)?,
+            }
+            each.push(begun.elapsed().as_nanos() as f64 / f64::from(args.count));
+        }
+    }
+    let all: Vec<Measured> = std::iter::zip(ways, measured)
+        .map(|(way, (stats, each_ns))| Measured {
+            way,
+            steps: std::iter::zip(STEPS, stats.iter().map(Stats::figures)).collect(),
+            each_ns,
+        })
+        .collect();
+    let by = |way| all.iter().find(|it| it.way == way);
+    let median = |it: &Measured| {
+        it.steps
+            .last()
+            .and_then(|(_, figures)| figures.as_ref()?.p50)
+    };
+    let (file, node) = (by(Way::File), by(Way::Node));
+    let ratio = node.and_then(median).zip(file.and_then(median));
+    let rounds = node.zip(file).map(|(node, file)| {
+        std::iter::zip(&node.each_ns, &file.each_ns)
+            .map(|(node, file)| node / file)
+            .collect()
+    });
+    Ok(Outcome {
+        interrupted: is_interrupted(&stop),
+        count: args.count,
+        threads: args.threads,
+        live: args.live,
+        bytes,
+        machine: machine.until_now(),
+        ratio: ratio.map(|(node, file)| node as f64 / file as f64),
+        round_ratios: rounds.unwrap_or_default(),
+        ways: all,
+    })
+}
+
+fn fresh() -> Vec<Stats> {
+    STEPS.map(|_| Stats::around(0)).into()
+}
+
+fn add(stats: &mut [Stats], times: Times) {
+    let all: u64 = times.iter().sum();
+    for (stats, ns) in std::iter::zip(stats, times.into_iter().chain([all])) {
+        // A step that a way does not have.
+        if ns > 0 {
+            stats.add(i64::try_from(ns).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+fn files(
+    control: &Control,
+    address: &Address,
+    args: &Args,
+    stats: &mut [Stats],
+) -> Result<(), Failure> {
+    if args.threads == 1 {
+        for _ in 0..args.count {
+            add(stats, file(control, address)?);
+        }
+        return Ok(());
+    }
+    let each = args.count.div_ceil(args.threads);
+    let all = std::thread::scope(|scope| {
+        let work = || {
+            (0..each)
+                .map(|_| file(control, address))
+                .collect::<Result<Vec<Times>, Error>>()
+        };
+        let threads: Vec<_> = (0..args.threads).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join())
+            .collect::<Vec<_>>()
+    });
+    for times in all {
+        for times in times.map_err(|_| Failure::Thread)?? {
+            add(stats, times);
+        }
+    }
+    Ok(())
+}
+
+/// What has passed since, and now.
+fn lap(since: &mut Instant) -> u64 {
+    let now = Instant::now();
+    let ns = now.duration_since(std::mem::replace(since, now)).as_nanos();
+    // Nothing takes no time at all: 0 says that there was no such step.
+    u64::try_from(ns).unwrap_or(u64::MAX).max(1)
+}
+
+/// One endpoint as a file.
+fn file(control: &Control, address: &Address) -> Result<Times, Error> {
+    let mut clock = Instant::now();
+    let endpoint = control.create(address)?;
+    let create = lap(&mut clock);
+    endpoint.destroy()?;
+    let destroy = lap(&mut clock);
+    drop(endpoint);
+    Ok([create, 0, destroy, lap(&mut clock)])
+}
+
+/// The stock driver's way.
+struct Stock {
+    control: Control,
+    /// The node that the next endpoint gets: the lowest number that is free.
+    node: PathBuf,
+}
+
+impl Stock {
+    fn new(control: &Path) -> Result<Stock, Failure> {
+        let node = (0..).map(|number| PathBuf::from(format!("/dev/rpmsg{number}")));
+        let free = node.into_iter().find(|node| !node.exists());
+        Ok(Stock {
+            control: Control::open(control)?,
+            node: free.unwrap_or_default(),
+        })
+    }
+
+    fn once(&self, address: &Address) -> Result<Times, Failure> {
+        let mut clock = Instant::now();
+        self.control.create_node(address)?;
+        let create = lap(&mut clock);
+        let endpoint = Endpoint::from(self.open()?);
+        let open = lap(&mut clock);
+        endpoint.destroy()?;
+        let destroy = lap(&mut clock);
+        drop(endpoint);
+        Ok([create, open, destroy, lap(&mut clock)])
+    }
+
+    /// The node is there as soon as the kernel's thread for nodes has made it.
+    fn open(&self) -> Result<File, Failure> {
+        let begun = Instant::now();
+        loop {
+            match OpenOptions::new().read(true).write(true).open(&self.node) {
+                Ok(file) => return Ok(file),
+                Err(error)
+                    if begun.elapsed() < PATIENCE && error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => {
+                    let path = self.node.clone();
+                    return Err(Failure::Node { path, source });
+                }
+            }
+        }
+    }
+}
+
+/// Endpoints that stay, and what one takes of memory.
+fn live(
+    control: &Control,
+    address: &Address,
+    count: u32,
+) -> Result<(Option<i64>, Vec<Endpoint>), Failure> {
+    let before = free_bytes();
+    let all = (0..count)
+        .map(|_| control.create(address))
+        .collect::<Result<Vec<Endpoint>, Error>>()?;
+    let taken = before
+        .zip(free_bytes())
+        .map(|(before, after)| before - after);
+    Ok((
+        taken
+            .filter(|_| count > 0)
+            .map(|bytes| bytes / i64::from(count)),
+        all,
+    ))
+}
+
+/// Memory that nobody uses.
+fn free_bytes() -> Option<i64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemFree:"))?;
+    let kib: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn text(outcome: &Outcome) -> String {
+    let mut rows = vec![report::head("")];
+    for it in &outcome.ways {
+        let way = if it.way == Way::Node { "node" } else { "file" };
+        for (step, figures) in it.steps.iter().filter(|(_, figures)| figures.is_some()) {
+            rows.push(report::line(&format!("{way}: {step}"), figures.as_ref()));
+        }
+    }
+    let mut text = format!("{}\n{}", outcome.machine, term::table("", &rows));
+    for it in &outcome.ways {
+        let (least, most) = range(&it.each_ns);
+        let way = if it.way == Way::Node { "node" } else { "file" };
+        text += &format!(
+            "{way}: an endpoint in {} .. {} over the rounds, {} a round\n",
+            show_ns(least),
+            show_ns(most),
+            outcome.count
+        );
+    }
+    if let Some(ratio) = outcome.ratio {
+        let (least, most) = range(&outcome.round_ratios);
+        text += &format!("a node takes {ratio:.1} times as long, by the medians; {least:.1} .. {most:.1} over the rounds\n");
+    }
+    if let Some(bytes) = outcome.bytes {
+        text += &format!(
+            "an endpoint takes {bytes} bytes, with {} of them there\n",
+            outcome.live
+        );
+    }
+    text
+}
+
+fn range(values: &[f64]) -> (f64, f64) {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (least, values.iter().copied().fold(0.0, f64::max))
+}

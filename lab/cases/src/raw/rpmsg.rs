@@ -16,6 +16,8 @@ structures! {
         size: u32, src: u32, dst: u32, mtu: u32, queued: u32, reserved: u32, received: u64,
         dropped: u64, sent: u64
     }
+    /// A structure of a later version.
+    Words = 64 { words: [u64; 8] }
 }
 
 numbers! {

@@ -105,6 +105,8 @@ int board_take(struct board *board, const struct firmware *firmware)
 		return ret;
 	if (board_blob_parse(&board->blob, copy, firmware->size, why, sizeof(why)))
 		return board_refuse(board, why);
+	if (board_blob_is_frames(&board->blob))
+		return board_refuse(board, "for a co-processor, which has no registers");
 	return 0;
 }
 

@@ -172,6 +172,9 @@ static int check_register(const struct place *place, const struct board_blob *bl
 		return refuse(place, "register's offset is not a multiple of its width");
 	if ((u64)reg->offset + reg->width > blob->bars[reg->bar].size)
 		return refuse(place, "register lies outside its BAR");
+	/* So that a field of a frame is a field of one of its 64-bit words. */
+	if (board_blob_is_frames(blob) && (reg->flags & STROBE_BOARD_BIG_ENDIAN))
+		return refuse(place, "big-endian field of a frame");
 	return 0;
 }
 
@@ -206,6 +209,12 @@ static int check_value(const struct place *place, const struct strobe_board_valu
 	return 0;
 }
 
+static bool good_frame(const struct strobe_board_bar *frame)
+{
+	return !frame->number && frame->size >= STROBE_BOARD_FRAME_MIN &&
+	       frame->size <= STROBE_BOARD_FRAME_MAX && !(frame->size % 8);
+}
+
 static int check_bars(struct place place, const struct board_blob *blob)
 {
 	unsigned int seen = 0, i;
@@ -219,11 +228,21 @@ static int check_bars(struct place place, const struct board_blob *blob)
 			return refuse(&place, "number");
 		if (bar->reserved)
 			return refuse(&place, "reserved field is not 0");
-		if (!bar->size)
+		if (!bar->size || (board_blob_is_frames(blob) && !good_frame(bar)))
 			return refuse(&place, "size");
 		seen |= 1U << bar->number;
 	}
 	return 0;
+}
+
+/* What the provider of frames counts, and gives each such device as channels. */
+static bool is_counter(const char *name)
+{
+	static const char * const counters[] = {
+		"messages", "short", "long", "malformed", "out_of_order",
+	};
+
+	return match_string(counters, ARRAY_SIZE(counters), name) >= 0;
 }
 
 static int check_channels(struct place place, const struct board_blob *blob)
@@ -240,6 +259,8 @@ static int check_channels(struct place place, const struct board_blob *blob)
 			return ret;
 		if (name_again(blob->channels, sizeof(*blob->channels), i))
 			return refuse(&place, "name of another channel");
+		if (board_blob_is_frames(blob) && is_counter(blob->channels[i].name))
+			return refuse(&place, "name of a counter");
 	}
 	return 0;
 }
@@ -314,6 +335,8 @@ static int check_pending(const struct place *place, const struct board_blob *blo
 			return refuse(place, "no pending register on a shared line");
 		return 0;
 	}
+	if (board_blob_is_frames(blob))
+		return refuse(place, "pending register of a frame");
 	ret = check_whole(place, blob, &event->pending);
 	if (ret)
 		return ret;
@@ -371,6 +394,9 @@ static bool good_vectors(const struct strobe_board_header *header)
 		return !header->vectors && !header->events;
 	case STROBE_BOARD_IRQ_INTX:
 		return header->vectors == 1;
+	case STROBE_BOARD_IRQ_MESSAGE:
+		return header->vectors == 1 && header->events == 1 && header->bars == 1 &&
+		       !header->outputs && !header->writes;
 	case STROBE_BOARD_IRQ_MSI:
 	case STROBE_BOARD_IRQ_MSIX:
 	case STROBE_BOARD_IRQ_LINE:
@@ -380,17 +406,22 @@ static bool good_vectors(const struct strobe_board_header *header)
 	}
 }
 
-/* A platform device has no ids, and neither of PCI's interrupts; a card no line. */
+/*
+ * A platform device and a co-processor have no ids, and neither of PCI's
+ * interrupts; a card has no line and no messages.
+ */
 static bool good_match(const struct strobe_board_header *header)
 {
 	if (!header->platform)
 		return header->vendor != STROBE_BOARD_ANY_ID &&
 		       header->device != STROBE_BOARD_ANY_ID &&
-		       header->irq != STROBE_BOARD_IRQ_LINE;
+		       header->irq != STROBE_BOARD_IRQ_LINE &&
+		       header->irq != STROBE_BOARD_IRQ_MESSAGE;
 	return !header->vendor && !header->device &&
 	       header->subvendor == STROBE_BOARD_ANY_ID &&
 	       header->subdevice == STROBE_BOARD_ANY_ID &&
-	       (header->irq == STROBE_BOARD_IRQ_NONE || header->irq == STROBE_BOARD_IRQ_LINE);
+	       (header->irq == STROBE_BOARD_IRQ_NONE || header->irq == STROBE_BOARD_IRQ_LINE ||
+		header->irq == STROBE_BOARD_IRQ_MESSAGE);
 }
 
 static int check_header(const struct place *place, const struct board_blob *blob, size_t size)

@@ -33,6 +33,12 @@ struct board_blob {
 	const struct strobe_board_write		*writes;
 };
 
+/* Whether it is for a co-processor that sends frames, which has no registers. */
+static inline bool board_blob_is_frames(const struct board_blob *blob)
+{
+	return blob->header->irq == STROBE_BOARD_IRQ_MESSAGE;
+}
+
 int board_blob_parse(struct board_blob *blob, const void *data, size_t size,
 		     char *why, size_t why_size);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR MIT) */
 /*
  * Compiled boards: what "strobe board install" makes of a board's TOML file,
- * and strobe_board.ko loads as firmware when it finds the hardware.
+ * and strobe_board.ko, or strobe_rpmsg.ko, loads as firmware when it finds the
+ * hardware.
  *
  *   strobe/pci-VVVV-DDDD-SSSS-UUUU.board	with subsystem ids, tried first
  *   strobe/pci-VVVV-DDDD.board			without
  *   strobe/platform-NAME.board			of a platform device
+ *   strobe/rpmsg-SERVICE.board			of a co-processor that sends frames
  *
  * (ids in four lower-case hexadecimal digits.) A blob is
  *
@@ -35,6 +37,8 @@
 #define STROBE_BOARD_UNIT_SIZE	16
 #define STROBE_BOARD_TEXT_SIZE	80
 #define STROBE_BOARD_ANY_ID	0xFFFF
+#define STROBE_BOARD_FRAME_MIN	16	/* bytes of a frame */
+#define STROBE_BOARD_FRAME_MAX	488
 
 /** enum strobe_board_irq - how the board raises its interrupts. */
 enum strobe_board_irq {
@@ -43,6 +47,7 @@ enum strobe_board_irq {
 	STROBE_BOARD_IRQ_MSI	= 2,
 	STROBE_BOARD_IRQ_MSIX	= 3,
 	STROBE_BOARD_IRQ_LINE	= 4,	/* of a platform device, its own */
+	STROBE_BOARD_IRQ_MESSAGE = 5,	/* none: frames of a co-processor */
 };
 
 /**
@@ -52,8 +57,8 @@ enum strobe_board_irq {
  * @size: bytes of the whole blob.
  * @crc32: CRC-32 (as in zlib) of all bytes after this field.
  * @irq: enum strobe_board_irq.
- * @vendor: PCI vendor; 0 for a platform device.
- * @device: PCI device; 0 for a platform device.
+ * @vendor: PCI vendor; 0 unless it is PCI.
+ * @device: PCI device; 0 unless it is PCI.
  * @subvendor: PCI subsystem vendor, or STROBE_BOARD_ANY_ID.
  * @subdevice: PCI subsystem id, or STROBE_BOARD_ANY_ID.
  * @bars: entries of bars[].
@@ -61,14 +66,18 @@ enum strobe_board_irq {
  * @outputs: entries of outputs[].
  * @events: entries of events[].
  * @writes: entries of writes[].
- * @vectors: MSI or MSI-X vectors to ask for, or lines; 1 for INTx, 0 without
- *	interrupt.
+ * @vectors: MSI or MSI-X vectors to ask for, or lines; 1 for INTx and for
+ *	messages, 0 without interrupt.
  * @setup_first: first entry of writes[] that is done when the board is probed.
  * @setup_count: how many.
- * @platform: CRC-32 (as in zlib) of the NAME of a platform device; 0 for PCI.
+ * @platform: CRC-32 (as in zlib) of the NAME of a platform device, or of the
+ *	SERVICE of a co-processor; 0 for PCI.
  * @reserved: 0.
  * @name: of the device; letters, digits, '_' and '-', begins with a letter.
  * @text: description for people.
+ *
+ * With STROBE_BOARD_IRQ_MESSAGE there are no outputs, no writes and no setup,
+ * one event, without pending, and one entry of bars[], which is the frame.
  */
 struct strobe_board_header {
 	__aligned_u64	magic;
@@ -96,10 +105,11 @@ struct strobe_board_header {
 
 /**
  * struct strobe_board_bar - a BAR that is mapped.
- * @number: 0..5; of a platform device, which of its memory resources.
+ * @number: 0..5; of a platform device, which of its memory resources; 0 for a
+ *	frame.
  * @reserved: 0.
  * @size: bytes the board file says it has; the hardware's may be larger, not
- *	smaller.
+ *	smaller. A frame has exactly so many: a multiple of 8, 16..488.
  */
 struct strobe_board_bar {
 	__u32		number;
@@ -118,7 +128,7 @@ struct strobe_board_bar {
  * @width: bytes of one access: 1, 2, 4 or 8.
  * @shift: lowest bit of the field.
  * @bits: bits of the field; shift + bits <= 8 * width.
- * @flags: STROBE_BOARD_SIGNED, _BIG_ENDIAN, _FLOAT.
+ * @flags: STROBE_BOARD_SIGNED, _BIG_ENDIAN (not in a frame), _FLOAT.
  * @reserved: 0.
  * @offset: of the register in the BAR, a multiple of width.
  */

@@ -2,6 +2,7 @@
 /*
  * Tries to break the driver's check of compiled boards, kernel/board_blob.c,
  * which is compiled into this program as it is, with the sanitizers.
+ * forge.c has what takes several changes that fit together.
  *
  * Every blob that is given is cut at each length and lengthened, and each of its
  * bits is flipped, with and without a new checksum; then many bytes at once, at random.
@@ -14,7 +15,7 @@
 
 #include <linux/kernel.h>
 
-#include "../../kernel/board_blob.h"
+#include "flip.h"
 
 #define RANDOM_BLOBS	100000
 
@@ -22,7 +23,7 @@ static const unsigned char nasty[] = { 0x00, 0x01, 0x7f, 0x80, 0xff, 0xfe, 0x20,
 static unsigned long refused, accepted;
 static const char *file;
 
-static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
+void die(const char *format, ...)
 {
 	va_list arguments;
 
@@ -72,6 +73,25 @@ static void must_be_list(const struct board_blob *blob, unsigned int first, unsi
 	}
 }
 
+static void must_be_frames(const struct board_blob *blob)
+{
+	const struct strobe_board_header *h = blob->header;
+
+	must(h->platform && !h->vendor && !h->device);
+	must(h->bars == 1 && blob->bars->number == 0);
+	must(blob->bars->size >= 16 && blob->bars->size <= 488 && blob->bars->size % 8 == 0);
+	must(h->events == 1 && !(blob->events->flags & STROBE_BOARD_PENDING));
+	must(!h->outputs && !h->writes && !h->setup_count);
+	for (unsigned int i = 0; i < h->channels; i++) {
+		must(!(blob->channels[i].reg.flags & STROBE_BOARD_BIG_ENDIAN));
+		must(strcmp(blob->channels[i].name, "messages"));
+		must(strcmp(blob->channels[i].name, "short"));
+		must(strcmp(blob->channels[i].name, "long"));
+		must(strcmp(blob->channels[i].name, "malformed"));
+		must(strcmp(blob->channels[i].name, "out_of_order"));
+	}
+}
+
 /* All that the driver relies on. */
 static void must_be_harmless(const struct board_blob *blob, const char *end)
 {
@@ -79,7 +99,9 @@ static void must_be_harmless(const struct board_blob *blob, const char *end)
 
 	must((const char *)&blob->writes[h->writes] == end);
 	must(h->bars <= 6 && h->vectors <= 32);
-	if (h->platform)
+	if (h->irq == STROBE_BOARD_IRQ_MESSAGE)
+		must_be_frames(blob);
+	else if (h->platform)
 		must(h->irq == STROBE_BOARD_IRQ_NONE || h->irq == STROBE_BOARD_IRQ_LINE);
 	else
 		must(h->irq <= STROBE_BOARD_IRQ_MSIX);
@@ -126,7 +148,7 @@ static void must_be_harmless(const struct board_blob *blob, const char *end)
 }
 
 /* @bytes is of exactly @size bytes, so that the sanitizer sees any step beyond. */
-static bool parse(const unsigned char *bytes, size_t size)
+bool parse(const unsigned char *bytes, size_t size)
 {
 	struct board_blob blob;
 	char why[96] = "";
@@ -142,7 +164,7 @@ static bool parse(const unsigned char *bytes, size_t size)
 	return true;
 }
 
-static void seal(unsigned char *bytes, size_t size)
+void seal(unsigned char *bytes, size_t size)
 {
 	struct strobe_board_header *header = (void *)bytes;
 
@@ -257,6 +279,7 @@ int main(int argc, char **argv)
 		lengthen(blob, size);
 		flip_everywhere(blob, size);
 		shake(blob, size);
+		forge(blob, size);
 	}
 	printf("%d boards: %lu blobs refused, %lu accepted and harmless\n", argc - 1, refused, accepted);
 	return argc < 2;

@@ -177,13 +177,17 @@ fn install(system: &System, file: &Path, policy: Policy) -> Result<bool, Install
             Outcome::Free => {
                 good = false;
                 eprintln!(
-                    "{address}: strobe_board refused it; `dmesg | grep strobe_board` says why"
+                    "{address}: {driver} refused it; `dmesg | grep {driver}` says why",
+                    driver = board.hardware.driver()
                 );
             }
         }
     }
     if !installed.at_boot {
-        say!("this system has no /etc/modules-load.d: have the module strobe_board loaded at boot");
+        say!(
+            "this system has no /etc/modules-load.d: have the module {} loaded at boot",
+            board.hardware.driver()
+        );
     }
     Ok(good)
 }
@@ -214,8 +218,15 @@ fn as_text(board: &Board) -> String {
         }
     }
     text.push('\n');
-    for bar in &board.bars {
-        let _ = writeln!(text, "BAR {}: 0x{:x} bytes", bar.number, bar.size);
+    match board.frame_bytes() {
+        Some(bytes) => {
+            let _ = writeln!(text, "frame: {bytes} bytes");
+        }
+        None => {
+            for bar in &board.bars {
+                let _ = writeln!(text, "BAR {}: 0x{:x} bytes", bar.number, bar.size);
+            }
+        }
     }
     let labelled = |unit: &str, scale: f64, offset: f64| match (scale, offset) {
         (1.0, 0.0) => unit.to_owned(),
@@ -232,6 +243,7 @@ fn as_text(board: &Board) -> String {
             Block::Bar(number) => number.to_string(),
             Block::Map(number) => number.to_string(),
             Block::NamedMap(name) => name.clone(),
+            Block::Frame => "frame".to_owned(),
         };
         let place = format!("{block}:0x{:04x}", register.offset);
         vec![
@@ -377,6 +389,7 @@ fn as_json(board: &Board) -> serde_json::Value {
             Block::Bar(number) => ("bar", json!(number)),
             Block::Map(number) => ("map", json!(number)),
             Block::NamedMap(name) => ("map", json!(name)),
+            Block::Frame => ("frame", json!(0)),
         };
         json!({
             "name": register.name, "description": register.description, block: which,
@@ -400,7 +413,8 @@ fn as_json(board: &Board) -> serde_json::Value {
         "interrupt": board.interrupt.map(|interrupt| {
             json!({ "kind": interrupt.kind.to_string(), "vectors": interrupt.vectors })
         }),
-        "bars": board.bars.iter().map(|bar| json!({ "number": bar.number, "size": bar.size })).collect::<Vec<_>>(),
+        "frame_bytes": board.frame_bytes(),
+        "bars": board.bars.iter().filter(|_| board.frame_bytes().is_none()).map(|bar| json!({ "number": bar.number, "size": bar.size })).collect::<Vec<_>>(),
         "registers": board.registers.iter().map(register).collect::<Vec<_>>(),
         "channels": board.channels.iter().map(|channel| {
             json!({

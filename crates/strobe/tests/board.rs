@@ -144,13 +144,7 @@ fn the_c_header_reads_what_rust_has_compiled() {
 #[test]
 fn the_checksum_is_that_of_zlib_over_all_that_follows_it() {
     let blob = full().compile();
-    // Bitwise, so that it owes nothing to the crate that computed the other.
-    let crc = !blob[20..].iter().fold(u32::MAX, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
-            (crc >> 1) ^ (0xedb8_8320 & 0u32.wrapping_sub(crc & 1))
-        })
-    });
-    assert_eq!(blob[16..20], crc.to_le_bytes());
+    assert_eq!(blob[16..20], crc32(&blob[20..]));
 }
 
 /// What tests/blob/dump.c finds in a blob.
@@ -188,6 +182,7 @@ fn expected(board: &Board, size: usize) -> String {
         let kind = match interrupt.kind.to_string().as_str() {
             "intx" => 1,
             "msi" => 2,
+            "message" => 5,
             _ => 3,
         };
         (kind, interrupt.vectors)
@@ -203,13 +198,14 @@ fn expected(board: &Board, size: usize) -> String {
                 .chain(&event.disable)
         }))
         .collect();
-    let strobe::board::Hardware::Pci {
-        vendor,
-        device,
-        subsystem,
-    } = board.hardware
-    else {
-        panic!("not PCI")
+    let (vendor, device, subsystem) = match board.hardware {
+        Hardware::Pci {
+            vendor,
+            device,
+            subsystem,
+        } => (vendor, device, subsystem),
+        Hardware::Rpmsg { .. } => (0, 0, None),
+        _ => panic!("neither PCI nor rpmsg"),
     };
     let (subvendor, subdevice) = subsystem.unwrap_or((0xffff, 0xffff));
     writeln!(
@@ -244,7 +240,9 @@ fn expected(board: &Board, size: usize) -> String {
         let bar = board
             .bars
             .iter()
-            .position(|bar| Block::Bar(bar.number) == register.block)
+            .position(|bar| {
+                Block::Bar(bar.number) == register.block || register.block == Block::Frame
+            })
             .expect("declared");
         let bits = if bits == 0 { 8 * register.width } else { bits };
         let flags = flags | if register.big_endian { 2 } else { 0 };
@@ -349,6 +347,7 @@ impl Machine {
             firmware: at("firmware/strobe"),
             pci: at("bus"),
             platform: at("platform"),
+            rpmsg: at("rpmsg"),
             autoload: at("modules-load.d"),
             modprobe: "false".into(),
         };
@@ -643,6 +642,96 @@ fn a_board_of_a_platform_device_has_lines_and_gives_the_device_to_the_driver() {
 }
 
 #[test]
+fn a_board_of_a_co_processor_describes_a_frame() {
+    let board = Board::read(&tree().join("boards/adc-frames.toml")).expect("it is right");
+    let hardware = Hardware::Rpmsg {
+        service: "adc-frames".into(),
+        address: Some(0x400),
+    };
+    assert_eq!(board.hardware, hardware);
+    assert_eq!(
+        board.hardware.to_string(),
+        "rpmsg adc-frames, address 0x400"
+    );
+    assert_eq!(board.frame_bytes(), Some(32));
+    assert!(!board.is_for_user_engine_only());
+    assert_eq!(board.summary(), "7 channels, 0 outputs, 1 event");
+    for register in &board.registers {
+        assert_eq!(
+            (&register.block, register.access),
+            (&Block::Frame, Access::ReadOnly)
+        );
+    }
+    let blob = board.compile();
+    let dump = dumped(&blob);
+    assert!(
+        dump.contains(" irq=5\nids=0000:0000:ffff:ffff counts=1,7,0,1,0 vectors=1 setup=0+0 "),
+        "{dump}"
+    );
+    assert!(
+        dump.contains("\nbar number=0 reserved=0 size=32\n"),
+        "{dump}"
+    );
+    // header.platform
+    assert_eq!(blob[48..52], crc32(b"adc-frames"));
+}
+
+/// CRC-32 as zlib has it; bitwise, so that it owes nothing to the crate that compiles boards.
+fn crc32(bytes: &[u8]) -> [u8; 4] {
+    let crc = bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+            (crc >> 1) ^ (0xedb8_8320 & 0u32.wrapping_sub(crc & 1))
+        })
+    });
+    (!crc).to_le_bytes()
+}
+
+#[test]
+fn a_board_of_a_co_processor_gives_its_service_to_the_driver_of_frames() {
+    let machine = Machine::new();
+    let bus = &machine.system.rpmsg;
+    fs::create_dir_all(bus.join("drivers/strobe_rpmsg")).expect("a directory");
+    let device = |name: &str, service: &str| {
+        let device = bus.join("devices").join(name);
+        fs::create_dir_all(&device).expect("a directory");
+        fs::write(device.join("name"), format!("{service}\n")).expect("a file");
+        device
+    };
+    let ours = device("virtio0.adc-frames.-1.1024", "adc-frames");
+    let other = device("virtio0.adc-frames2.-1.1025", "adc-frames2");
+    let text = fs::read_to_string(tree().join("boards/adc-frames.toml")).expect("a board file");
+    let board = board(&text);
+    let installed = machine.system.install(&board, &text, Policy::Free);
+    let installed = installed.expect("to install");
+    assert!(installed.blob.ends_with("rpmsg-adc-frames.board"));
+    let addresses: Vec<&str> = installed
+        .bindings
+        .iter()
+        .map(|binding| binding.address.as_str())
+        .collect();
+    assert_eq!(addresses, ["virtio0.adc-frames.-1.1024"]);
+    let chosen = |device: &Path| fs::read_to_string(device.join("driver_override")).ok();
+    assert_eq!(chosen(&ours).as_deref(), Some("strobe_rpmsg"));
+    assert_eq!(chosen(&other), None);
+    let probed = fs::read_to_string(bus.join("drivers_probe")).expect("it was probed");
+    assert_eq!(probed, "virtio0.adc-frames.-1.1024");
+
+    // Each driver is loaded at boot for as long as a board of its own is installed.
+    machine.install(Policy::Free).expect("to install");
+    let at_boot = || {
+        let mut list: Vec<_> = fs::read_dir(&machine.system.autoload)
+            .expect("a directory")
+            .map(|entry| entry.expect("a file").file_name())
+            .collect();
+        list.sort();
+        list
+    };
+    assert_eq!(at_boot(), ["strobe-board.conf", "strobe-rpmsg.conf"]);
+    machine.system.remove(&board.hardware).expect("to remove");
+    assert_eq!(at_boot(), ["strobe-board.conf"]);
+}
+
+#[test]
 fn a_map_is_named_by_its_number_or_its_name_and_is_the_first_unless_said() {
     let text = "[board]\nname = \"b\"\n[match]\nuio = \"a device\"\nversion = \"2\"\n[channel.x]\n[register]\n\
                 x = { offset = 8 }\ny = { offset = 0, map = 3 }\nz = { offset = 0, map = \"regs\" }\n";
@@ -675,5 +764,5 @@ fn every_whole_board_in_the_documents_is_right() {
             found += 1;
         }
     }
-    assert_eq!(found, 6);
+    assert_eq!(found, 7);
 }

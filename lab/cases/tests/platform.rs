@@ -4,6 +4,7 @@
 // lab: --device lab-counter --module lab_platform
 
 use std::fs;
+use std::process::Command;
 
 use strobe::board::{Board, Outcome, Policy, System};
 use strobe::engine::Source;
@@ -163,6 +164,32 @@ fn without_its_board_no_platform_device_is_touched() {
     fs::rename(system.firmware.join(from), system.firmware.join(to)).expect("to rename");
     assert!(!probe());
     fs::remove_file(system.firmware.join(to)).expect("to remove");
+}
+
+#[test]
+fn the_board_of_a_co_processor_is_refused_for_a_platform_device_of_its_name() {
+    let system = System::default();
+    let text = fs::read_to_string("/boards/adc-frames.toml").expect("a board file");
+    let text = text.replace("adc-frames", "lab_platform");
+    let frames = Board::from_toml("frames.toml", &text).expect("it is right");
+    system
+        .install(&frames, &text, Policy::FilesOnly)
+        .expect("to install");
+    let blob = system.firmware.join("platform-lab_platform.board");
+    fs::rename(system.firmware.join("rpmsg-lab_platform.board"), &blob).expect("to rename");
+    fs::write(format!("{DEVICE}/driver_override"), "strobe_board").expect("to choose");
+    let _ = fs::write("/sys/bus/platform/drivers_probe", "lab_platform");
+    let bound = fs::metadata(format!("{DEVICE}/driver")).is_ok();
+    fs::write(format!("{DEVICE}/driver_override"), "\n").expect("to free");
+    fs::remove_file(blob).expect("to remove");
+    fs::remove_file(system.firmware.join("rpmsg-lab_platform.toml")).expect("to remove");
+    assert!(!bound);
+    let said = Command::new("dmesg").output().expect("dmesg");
+    let said = String::from_utf8_lossy(&said.stdout);
+    assert!(
+        said.contains("co-processor, which has no registers"),
+        "{said}"
+    );
 }
 
 #[test]

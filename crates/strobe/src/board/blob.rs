@@ -42,8 +42,11 @@ pub(super) fn compile(board: &Board) -> Vec<u8> {
             device,
             subsystem,
         } => (vendor, device, subsystem),
-        // No card has these ids. Of these, only a platform device's board is installed.
-        Hardware::Files | Hardware::Platform { .. } | Hardware::Uio { .. } => (0, 0, None),
+        // No card has these ids. Of these, boards of files and of UIO devices are not installed.
+        Hardware::Files
+        | Hardware::Platform { .. }
+        | Hardware::Uio { .. }
+        | Hardware::Rpmsg { .. } => (0, 0, None),
     };
     let (subvendor, subdevice) = subsystem.unwrap_or((ANY_ID, ANY_ID));
     let mut body = Blob::default();
@@ -53,6 +56,7 @@ pub(super) fn compile(board: &Board) -> Vec<u8> {
         Some(InterruptKind::Msi) => 2,
         Some(InterruptKind::Msix) => 3,
         Some(InterruptKind::Line) => 4,
+        Some(InterruptKind::Message) => 5,
     });
     for id in [vendor, device, subvendor, subdevice] {
         body.u16(id);
@@ -69,7 +73,9 @@ pub(super) fn compile(board: &Board) -> Vec<u8> {
     body.u16(board.interrupt.map_or(0, |interrupt| interrupt.vectors));
     body.span(setup);
     body.u32(match &board.hardware {
-        Hardware::Platform { name } => crc32fast::hash(name.as_bytes()),
+        Hardware::Platform { name } | Hardware::Rpmsg { service: name, .. } => {
+            crc32fast::hash(name.as_bytes())
+        }
         _ => 0,
     });
     body.u32(0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Putting boards where the kernel finds them, and telling the driver to look again.
 //!
-//! A board is two files in the firmware directory: the blob for strobe_board.ko, and beside it the TOML it
+//! A board is two files in the firmware directory: the blob for strobe_board.ko or strobe_rpmsg.ko, and beside it the TOML it
 //! was made of, for people and for engines that need no driver. The driver asks for the blob whenever such a
 //! device appears, so that hot-plug and boot need nothing but the files.
 
@@ -12,10 +12,6 @@ use std::process::Command;
 
 use super::{Board, Faults, Hardware};
 
-/// The driver, and the module it is in.
-const DRIVER: &str = "strobe_board";
-const AUTOLOAD: &str = "strobe-board.conf";
-
 /// Where things are on this machine; tests have a machine of their own.
 #[derive(Clone, Debug)]
 pub struct System {
@@ -25,6 +21,8 @@ pub struct System {
     pub pci: PathBuf,
     /// The platform bus in sysfs.
     pub platform: PathBuf,
+    /// The bus of co-processors in sysfs.
+    pub rpmsg: PathBuf,
     /// Where it is written which modules are loaded at boot.
     pub autoload: PathBuf,
     /// The program that loads modules.
@@ -37,6 +35,7 @@ impl Default for System {
             firmware: "/lib/firmware/strobe".into(),
             pci: "/sys/bus/pci".into(),
             platform: "/sys/bus/platform".into(),
+            rpmsg: "/sys/bus/rpmsg".into(),
             autoload: "/etc/modules-load.d".into(),
             modprobe: "modprobe".into(),
         }
@@ -66,7 +65,7 @@ pub struct Binding {
 /// What became of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// strobe_board has it; its name in the catalogue, if that can be told.
+    /// The board's driver has it; its name in the catalogue, if that can be told.
     Bound(Option<String>),
     /// Another driver has it.
     Other(String),
@@ -99,8 +98,13 @@ pub enum InstallError {
         source: io::Error,
     },
     /// The driver is not there.
-    #[error("the driver {DRIVER} cannot be loaded: {0}; run it with sudo, or install strobe's kernel modules first")]
-    NoDriver(String),
+    #[error("the driver {driver} cannot be loaded: {said}; run it with sudo, or install strobe's kernel modules first")]
+    NoDriver {
+        /// Which.
+        driver: &'static str,
+        /// What was said about it.
+        said: String,
+    },
     /// No such board.
     #[error("no board `{name}` is installed in {}; {}", directory.display(), known(installed))]
     Unknown {
@@ -173,6 +177,7 @@ impl System {
         if !board.files.is_empty() {
             return Err(InstallError::Files(board.name.clone()));
         }
+        let driver = board.hardware.driver();
         let stem = self.firmware.join(board.hardware.stem());
         let path = stem.with_extension("board");
         let blob = board.compile();
@@ -191,30 +196,36 @@ impl System {
 
         let at_boot = self.autoload.is_dir();
         if at_boot {
-            let text = format!("# Written by `strobe board install`: takes the cards that boards were installed for.\n{DRIVER}\n");
-            replace(&self.autoload.join(AUTOLOAD), text.as_bytes())?;
+            let text = format!("# Written by `strobe board install`: takes the devices that boards were installed for.\n{driver}\n");
+            replace(&self.autoload_file(driver), text.as_bytes())?;
         }
-        let fresh = self.load_driver()?;
+        let fresh = self.load_driver(&board.hardware)?;
         let mut bindings = Vec::new();
         for device in self.devices(&board.hardware)? {
-            let driver = device.driver();
-            match driver.as_deref() {
-                Some(DRIVER) if fresh || !changed => {}
-                Some(DRIVER) => probe(&device)?,
+            let has = device.driver();
+            match has.as_deref() {
+                Some(name) if name == driver => {
+                    if changed && !fresh {
+                        probe(&device)?;
+                    }
+                }
                 None => {
-                    // The platform bus gives the driver only what was meant for it.
-                    if matches!(board.hardware, Hardware::Platform { .. }) {
-                        device.set_override(DRIVER)?;
+                    // These buses give the driver only what was meant for it.
+                    if matches!(
+                        board.hardware,
+                        Hardware::Platform { .. } | Hardware::Rpmsg { .. }
+                    ) {
+                        device.set_override(driver)?;
                     }
                     probe(&device)?;
                 }
                 Some(_) if policy == Policy::Force => {
-                    device.set_override(DRIVER)?;
+                    device.set_override(driver)?;
                     probe(&device)?;
                 }
                 Some(_) => {}
             }
-            bindings.push(device.binding());
+            bindings.push(device.binding(driver));
         }
         Ok(Installed {
             blob: path,
@@ -235,16 +246,20 @@ impl System {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             done => done.doing("remove the board's text", &stem.with_extension("toml"))?,
         }
-        if self.installed()?.is_empty() {
+        let driver = hardware.driver();
+        let of_rpmsg = |stem: &str| stem.starts_with("rpmsg-");
+        let installed = self.installed()?;
+        let mut others = installed.iter().map(|(stem, _)| of_rpmsg(stem));
+        if !others.any(|other| other == of_rpmsg(&hardware.stem())) {
             // May be absent, or another's wish; the driver without boards does nothing.
-            let _ = fs::remove_file(self.autoload.join(AUTOLOAD));
+            let _ = fs::remove_file(self.autoload_file(driver));
         }
         let mut bindings = Vec::new();
         for device in self.devices(hardware)? {
-            if device.driver().as_deref() == Some(DRIVER) {
-                device.clear_override()?;
+            if device.driver().as_deref() == Some(driver) {
+                device.clear_override(driver)?;
                 probe(&device)?;
-                bindings.push(device.binding());
+                bindings.push(device.binding(driver));
             }
         }
         Ok(bindings)
@@ -302,21 +317,35 @@ impl System {
     }
 
     /// Loads the driver; answers whether it had to be.
-    fn load_driver(&self) -> Result<bool> {
-        if self.pci.join("drivers").join(DRIVER).exists() {
+    fn load_driver(&self, hardware: &Hardware) -> Result<bool> {
+        let driver = hardware.driver();
+        // That of boards is on the bus of PCI in any case.
+        let bus = match hardware {
+            Hardware::Rpmsg { .. } => &self.rpmsg,
+            _ => &self.pci,
+        };
+        if bus.join("drivers").join(driver).exists() {
             return Ok(false);
         }
-        let said = match Command::new(&self.modprobe).arg(DRIVER).output() {
+        let said = match Command::new(&self.modprobe).arg(driver).output() {
             Ok(done) if done.status.success() => return Ok(true),
             Ok(done) => String::from_utf8_lossy(&done.stderr).trim().to_owned(),
             Err(error) => format!("{}: {error}", self.modprobe.display()),
         };
-        Err(InstallError::NoDriver(said))
+        Err(InstallError::NoDriver { driver, said })
+    }
+
+    /// The file that has a driver loaded at boot.
+    fn autoload_file(&self, driver: &str) -> PathBuf {
+        self.autoload
+            .join(driver.replace('_', "-"))
+            .with_extension("conf")
     }
 
     fn devices(&self, hardware: &Hardware) -> Result<Vec<Device>> {
         let bus = match hardware {
             Hardware::Platform { .. } => &self.platform,
+            Hardware::Rpmsg { .. } => &self.rpmsg,
             _ => &self.pci,
         };
         let directory = bus.join("devices");
@@ -390,6 +419,10 @@ impl Device {
         if let Hardware::Platform { name } = hardware {
             return self.is_called(name);
         }
+        if let Hardware::Rpmsg { service, .. } = hardware {
+            let name = fs::read_to_string(self.path.join("name"));
+            return name.is_ok_and(|name| name.trim_end() == service);
+        }
         let Hardware::Pci {
             vendor,
             device,
@@ -417,19 +450,19 @@ impl Device {
     }
 
     /// Takes back what `set_override` has done.
-    fn clear_override(&self) -> Result<()> {
+    fn clear_override(&self, driver: &str) -> Result<()> {
         let path = self.path.join("driver_override");
         match fs::read_to_string(&path) {
-            Ok(chosen) if chosen.trim() == DRIVER => {
+            Ok(chosen) if chosen.trim() == driver => {
                 fs::write(&path, "\n").doing("free the device for other drivers", &path)
             }
             _ => Ok(()),
         }
     }
 
-    fn binding(&self) -> Binding {
+    fn binding(&self, wanted: &str) -> Binding {
         let outcome = match self.driver() {
-            Some(driver) if driver == DRIVER => Outcome::Bound(self.catalogue_name()),
+            Some(driver) if driver == wanted => Outcome::Bound(self.catalogue_name()),
             Some(driver) => Outcome::Other(driver),
             None => Outcome::Free,
         };

@@ -13,9 +13,11 @@ use std::path::Path;
 mod blob;
 mod fault;
 mod install;
+mod matching;
 mod parse;
 mod pci;
 mod resolve;
+mod rpmsg;
 mod table;
 
 pub use fault::{Fault, Faults};
@@ -80,6 +82,13 @@ pub enum Hardware {
         /// The version of the driver, if only that one is meant.
         version: Option<String>,
     },
+    /// A co-processor that sends frames: see docs/reference/frames.md.
+    Rpmsg {
+        /// The service that it announces.
+        service: String,
+        /// Its address, for one that announces nothing; the user engine can do with it.
+        address: Option<u32>,
+    },
 }
 
 /// How a board raises its interrupts.
@@ -102,12 +111,14 @@ pub enum InterruptKind {
     Msix,
     /// The interrupts of a platform device, which its description has.
     Line,
+    /// None: messages of a co-processor.
+    Message,
 }
 
 /// A block of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// Number of the PCI BAR, 0 to 5; of a platform device, which of its blocks of memory.
+    /// Number of the PCI BAR, 0 to 5; of a platform device, which of its blocks of memory; 0 for a frame.
     pub number: u8,
     /// Bytes it has at least.
     pub size: u64,
@@ -122,6 +133,8 @@ pub enum Block {
     Map(u32),
     /// A map of a UIO device, by its name.
     NamedMap(String),
+    /// The frame of a co-processor.
+    Frame,
 }
 
 /// What a register allows.
@@ -324,7 +337,15 @@ impl Board {
         !self.files.is_empty() || matches!(self.hardware, Hardware::Files | Hardware::Uio { .. })
     }
 
-    /// The blob that strobe_board.ko takes; see include/uapi/strobe_board.h.
+    /// Bytes of a frame, if it is for a co-processor.
+    pub fn frame_bytes(&self) -> Option<usize> {
+        match self.hardware {
+            Hardware::Rpmsg { .. } => usize::try_from(self.bars.first()?.size).ok(),
+            _ => None,
+        }
+    }
+
+    /// The blob that strobe_board.ko or strobe_rpmsg.ko takes; see include/uapi/strobe_board.h.
     pub fn compile(&self) -> Vec<u8> {
         blob::compile(self)
     }
@@ -344,12 +365,21 @@ impl Board {
 }
 
 impl Hardware {
+    /// The driver that takes such a device when its board is installed.
+    pub fn driver(&self) -> &'static str {
+        match self {
+            Hardware::Rpmsg { .. } => "strobe_rpmsg",
+            _ => "strobe_board",
+        }
+    }
+
     /// Name, without extension, of the files of a board for this hardware in the firmware directory.
     pub fn stem(&self) -> String {
         match *self {
             Hardware::Files => "files".to_owned(),
             Hardware::Platform { ref name } => format!("platform-{name}"),
             Hardware::Uio { ref name, .. } => format!("uio-{name}"),
+            Hardware::Rpmsg { ref service, .. } => format!("rpmsg-{service}"),
             Hardware::Pci {
                 vendor,
                 device,
@@ -381,6 +411,16 @@ impl fmt::Display for Hardware {
                     None => Ok(()),
                 }
             }
+            Hardware::Rpmsg {
+                ref service,
+                address,
+            } => {
+                write!(f, "rpmsg {service}")?;
+                match address {
+                    Some(address) => write!(f, ", address 0x{address:x}"),
+                    None => Ok(()),
+                }
+            }
             Hardware::Pci {
                 vendor,
                 device,
@@ -403,17 +443,19 @@ impl fmt::Display for InterruptKind {
             InterruptKind::Msi => "msi",
             InterruptKind::Msix => "msix",
             InterruptKind::Line => "line",
+            InterruptKind::Message => "message",
         })
     }
 }
 
-/// `BAR 0`, `map 0`, `map state`.
+/// `BAR 0`, `map 0`, `map state`, `frame`.
 impl fmt::Display for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Block::Bar(number) => write!(f, "BAR {number}"),
             Block::Map(number) => write!(f, "map {number}"),
             Block::NamedMap(name) => write!(f, "map {name}"),
+            Block::Frame => f.write_str("frame"),
         }
     }
 }

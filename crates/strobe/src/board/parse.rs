@@ -7,9 +7,12 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 use super::fault::Log;
+use super::matching::{line, Bus};
 use super::resolve::{self, Registers};
 use super::table::{self, Either, Table};
-use super::{pci, Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register};
+use super::{
+    rpmsg, Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register,
+};
 
 /// Longest name of a device: "edu" may have to become "edu2" or "edu123".
 const DEVICE_NAME_MAX: usize = 27;
@@ -19,10 +22,6 @@ pub(super) const NAME_MAX: usize = 31;
 const TEXT_MAX: usize = 79;
 /// Longest unit, in bytes.
 pub(super) const UNIT_MAX: usize = 15;
-/// Longest name of a UIO device or of one of its maps, in bytes.
-const UIO_NAME_MAX: usize = 79;
-/// The driver puts it into a path.
-const PLATFORM_NAME_MAX: usize = 48;
 /// Channels, and outputs, each.
 const VALUES_MAX: usize = 1024;
 const EVENTS_MAX: usize = 32;
@@ -71,40 +70,59 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         }
     };
 
-    let (mut is_uio, mut is_platform) = (false, false);
+    let mut bus = Bus::Pci;
     let matched = root.table("match").map(|table| {
-        is_uio = table.has("uio") && !table.has("pci");
-        is_platform = table.has("platform") && !table.has("pci") && !is_uio;
-        if is_uio {
-            uio(table)
-        } else if is_platform {
-            platform(table)
-        } else {
-            hardware(table)
-        }
+        bus = Bus::of(&table);
+        bus.hardware(table)
     });
-    let interrupt = root.table("interrupt").map(|table| {
-        if is_uio {
-            table.fault("a UIO device has one interrupt, which its driver has set up; leave [interrupt] out");
+    match bus {
+        Bus::Rpmsg => rpmsg::forbid(&mut root),
+        _ => root.forbid(
+            "frame",
+            "only a co-processor sends frames, [match] rpmsg = \"SERVICE\"; leave [frame] out",
+        ),
+    }
+    let is_uio = bus == Bus::Uio;
+    let interrupt = match bus {
+        Bus::Rpmsg => Some(rpmsg::INTERRUPT),
+        _ => root.table("interrupt").map(|table| {
+            if is_uio {
+                table.fault("a UIO device has one interrupt, which its driver has set up; leave [interrupt] out");
+            }
+            interrupt(table, bus == Bus::Platform)
+        }),
+    };
+    let blocks = match bus {
+        Bus::Uio => {
+            no_bars(&mut root);
+            Blocks::Maps
         }
-        interrupt(table, is_platform)
-    });
-    let blocks = if is_uio {
-        no_bars(&mut root);
-        Blocks::Maps
-    } else {
-        Blocks::Bars(bars(&mut root))
+        Bus::Rpmsg => Blocks::Frame(rpmsg::frame(&mut root)),
+        Bus::Pci | Bus::Platform => Blocks::Bars(bars(&mut root)),
     };
     let registers = registers(&mut root, object("register"), &blocks);
-    let (channels, files) = resolve::channels(&mut root, object("channel"), &registers);
-    let outputs = resolve::outputs(&mut root, object("output"), &registers);
-    let interrupt = interrupt.filter(|_| !is_uio);
-    let interrupts = match is_uio {
-        true => resolve::Interrupts::Uio,
-        false => resolve::Interrupts::Of(interrupt),
+    let taken = match bus {
+        Bus::Rpmsg => &rpmsg::COUNTERS[..],
+        _ => &[],
     };
-    let events = resolve::events(&mut root, object("event"), &registers, interrupts);
-    let setup = root.table("setup").map_or_else(Vec::new, |mut setup| {
+    let (channels, files) = resolve::channels(&mut root, object("channel"), &registers, taken);
+    let interrupt = interrupt.filter(|_| !is_uio);
+    let (outputs, events) = match bus {
+        Bus::Rpmsg => (Vec::new(), rpmsg::events(&mut root, object("event"))),
+        _ => {
+            let interrupts = match is_uio {
+                true => resolve::Interrupts::Uio,
+                false => resolve::Interrupts::Of(interrupt),
+            };
+            (
+                resolve::outputs(&mut root, object("output"), &registers),
+                resolve::events(&mut root, object("event"), &registers, interrupts),
+            )
+        }
+    };
+    let has_setup = bus != Bus::Rpmsg;
+    let setup = root.table("setup").filter(|_| has_setup);
+    let setup = setup.map_or_else(Vec::new, |mut setup| {
         if is_uio {
             setup.fault("a UIO device has been set up by its driver; leave [setup] out, or write it into `enable` of an event");
         }
@@ -157,6 +175,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
 
     let bars = match blocks {
         Blocks::Bars(bars) => bars.into_iter().map(|(bar, _)| bar).collect(),
+        Blocks::Frame(frame) => vec![frame],
         Blocks::Maps => Vec::new(),
     };
     Some(Board {
@@ -186,105 +205,6 @@ fn identity(mut table: Table<'_>) -> (String, String) {
     let description = description(&mut table);
     table.finish();
     (name.unwrap_or_default(), description)
-}
-
-/// A device by what its UIO driver calls it.
-fn uio(mut table: Table<'_>) -> Option<Hardware> {
-    let mut words = ["uio", "version"].map(|key| {
-        let (word, at) = table.string(key)?;
-        Some(line(&table, key, word, &at))
-    });
-    let version_wrong = table.has("version") && !matches!(words[1], Some(Some(_)));
-    let [name, version] = words.each_mut().map(|word| word.take().flatten());
-    table.finish();
-    (!version_wrong).then_some(Hardware::Uio {
-        name: name?,
-        version,
-    })
-}
-
-/// A platform device by its name, which becomes a part of a file's name.
-fn platform(mut table: Table<'_>) -> Option<Hardware> {
-    let named = table.string("platform").and_then(|(name, at)| {
-        let fits = (1..=PLATFORM_NAME_MAX).contains(&name.len());
-        let fit = |c: char| c.is_ascii_alphanumeric() || ",._-".contains(c);
-        if !fits || !name.chars().all(fit) {
-            table.fault_at(&at, format!(
-                "`platform` is \"{}\"; write a compatible, an ACPI hardware id or a device's name, of 1 to \
-                 {PLATFORM_NAME_MAX} letters, digits, `,`, `.`, `_` and `-`",
-                name.escape_debug()));
-            return None;
-        }
-        Some(name.to_owned())
-    });
-    table.finish();
-    Some(Hardware::Platform { name: named? })
-}
-
-/// A word that can stand in one line of sysfs, as its reader sees it; anything else is noted.
-fn line(table: &Table<'_>, key: &str, word: &str, at: &Range<usize>) -> Option<String> {
-    let fits = (1..=UIO_NAME_MAX).contains(&word.len());
-    if !fits || word.trim() != word || word.chars().any(char::is_control) {
-        table.fault_at(at, format!(
-            "`{key}` is \"{}\"; write it as `strobe uio list` shows it, with 1 to {UIO_NAME_MAX} bytes", word.escape_debug()));
-        return None;
-    }
-    Some(word.to_owned())
-}
-
-fn hardware(mut table: Table<'_>) -> Option<Hardware> {
-    if table.has("platform") {
-        table.string("platform");
-        table.fault(
-            "`platform` and another key name two devices; keep one of `pci`, `platform` and `uio`",
-        );
-    }
-    if table.has("uio") {
-        for key in ["uio", "version"] {
-            table.string(key);
-        }
-        table.fault("`pci` and `uio` name two devices; keep `pci` for registers in BARs, `uio` for those in maps of a UIO driver");
-    }
-    let pci = match table.string("pci") {
-        Some((text, at)) => {
-            let ids = pci::ids(text);
-            if ids.is_none() {
-                table.fault_at(&at, format!(
-                    "`pci` is \"{text}\"; write vendor and device in hexadecimal, as `lspci -nn` shows them: \"1234:11e8\""));
-            }
-            ids
-        }
-        None => {
-            table.missing(
-                "pci",
-                "pci = \"VVVV:DDDD\", as `lspci -nn` shows it, or uio = \"NAME\", as `strobe uio list` shows it",
-            );
-            None
-        }
-    };
-    let subsystem = table.string("subsystem").map(|(text, at)| {
-        let ids = pci::ids(text);
-        if ids.is_none() {
-            table.fault_at(&at, format!(
-                "`subsystem` is \"{text}\"; write it in hexadecimal, as `lspci -nnv` shows it: \"1af4:1100\""));
-        }
-        ids
-    });
-    table.finish();
-    let (vendor, device) = pci?;
-    match subsystem {
-        Some(None) => None,
-        Some(subsystem) => Some(Hardware::Pci {
-            vendor,
-            device,
-            subsystem,
-        }),
-        None => Some(Hardware::Pci {
-            vendor,
-            device,
-            subsystem: None,
-        }),
-    }
 }
 
 fn interrupt(mut table: Table<'_>, is_platform: bool) -> Interrupt {
@@ -344,6 +264,8 @@ enum Blocks {
     Bars(Vec<(Bar, Range<usize>)>),
     /// In maps of a UIO device; what they have is known when it is here.
     Maps,
+    /// In the frame of a co-processor.
+    Frame(Bar),
 }
 
 /// Notes that BARs are of PCI cards only.
@@ -376,11 +298,15 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
     let block = match blocks {
         Blocks::Bars(_) => bar(table),
         Blocks::Maps => map(table),
+        Blocks::Frame(_) => {
+            rpmsg::register(table);
+            Some((Block::Frame, None))
+        }
     };
     let offset = table.integer("offset", 0..=u64::from(u32::MAX));
     table.missing(
         "offset",
-        "offset = 0x..., in bytes from the start of the BAR or map",
+        "offset = 0x..., in bytes from the start of the BAR, map or frame",
     );
     let width = table
         .integer("width", 8..=64)
@@ -406,9 +332,13 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
         ("wo", Access::WriteOnly),
         ("rw", Access::ReadWrite),
     ];
-    let access = table
-        .choice("access", &accesses)
-        .unwrap_or(Access::ReadWrite);
+    let access = table.choice("access", &accesses);
+    let access = if let Blocks::Frame(_) = blocks {
+        rpmsg::check_register(table, big_endian, access);
+        Access::ReadOnly
+    } else {
+        access.unwrap_or(Access::ReadWrite)
+    };
 
     let (offset, at) = offset?;
     if !width_wrong && offset % u64::from(width) != 0 {
@@ -416,6 +346,18 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
             "offset 0x{offset:x} is not a multiple of {width} bytes, the register's width; correct the offset or `width`"));
     }
     let (block, block_at) = block?;
+    if let Blocks::Frame(frame) = blocks {
+        if !width_wrong && offset + u64::from(width) > frame.size {
+            table.fault_at(
+                &at,
+                format!(
+                "a frame has {} bytes, {} lies outside; correct the offset, or `bytes` of [frame]",
+                frame.size,
+                outside(offset, frame.size),
+            ),
+            );
+        }
+    }
     if let (Blocks::Bars(bars), Block::Bar(number)) = (blocks, &block) {
         match bars.iter().find(|(bar, _)| bar.number == *number) {
             None => table.fault_at(block_at.as_ref().unwrap_or(&at), format!(

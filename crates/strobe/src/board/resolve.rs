@@ -94,11 +94,17 @@ pub(super) fn channels(
     root: &mut Table<'_>,
     object: impl Fn(&str) -> String,
     registers: &Registers<'_>,
+    taken: &[&str],
 ) -> (Vec<Channel>, Vec<FileChannel>) {
     let (mut channels, mut files) = (Vec::new(), Vec::new());
     for (name, mut table) in root.tables("channel", object) {
         let at = table.at.clone();
         name_at(&table, name, &at, NAME_MAX);
+        if taken.contains(&name) {
+            table.fault(
+                "each such device has a channel of this name, a count of messages; choose another",
+            );
+        }
         if table.has("file") {
             files.extend(file(name, &mut table));
         } else {

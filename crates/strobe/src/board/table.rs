@@ -257,6 +257,14 @@ impl<'t> Table<'t> {
         self.entries.contains_key(key)
     }
 
+    /// Notes that a key is there which must not be.
+    pub(super) fn forbid(&mut self, key: &'static str, why: &str) {
+        self.known.push(key);
+        if let Some((name, _)) = self.entries.get_key_value(key) {
+            self.fault_at(&name.span(), why);
+        }
+    }
+
     /// Notes that a key is missing, unless it is there but wrong, which was noted already.
     pub(super) fn missing(&self, key: &str, example: &str) {
         if !self.has(key) {

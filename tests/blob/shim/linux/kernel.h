@@ -17,6 +17,7 @@ typedef uint32_t u32;
 typedef unsigned long long u64;
 
 #define fallthrough __attribute__((__fallthrough__))
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof(*(array)))
 #define offsetofend(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
 static inline size_t size_mul(size_t a, size_t b)
@@ -43,6 +44,15 @@ static inline const void *memchr_inv(const void *start, int c, size_t bytes)
 			return byte;
 	}
 	return NULL;
+}
+
+static inline int match_string(const char *const *list, size_t count, const char *string)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(list[i], string))
+			return i;
+	}
+	return -EINVAL;
 }
 
 static inline u32 crc32_le(u32 crc, const unsigned char *byte, size_t bytes)

@@ -81,7 +81,8 @@ impl Cards {
     fn cards(&self) -> Vec<Card<'_>> {
         let places = match &self.board.hardware {
             // A platform device's memory is its driver's: the kernel engine has it, or UIO under another name.
-            Hardware::Files | Hardware::Platform { .. } => Vec::new(),
+            // A co-processor's frames are no registers, but come by themselves.
+            Hardware::Files | Hardware::Platform { .. } | Hardware::Rpmsg { .. } => Vec::new(),
             Hardware::Pci {
                 vendor,
                 device,

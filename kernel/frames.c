@@ -162,12 +162,11 @@ static unsigned int frames_check(struct frames *frames, const void *data, size_t
 	return frame_count;
 }
 
-/* One frame, and with it a row of each run that listens. */
+/* One frame, and with it a row of each run that listens. Under frames->lock. */
 static void frames_deliver(struct frames *frames, const u8 *frame, u8 stream, u64 now)
 {
 	u32 sequence = get_unaligned_le32(frame), missed;
 
-	guard(raw_spinlock_irqsave)(&frames->lock);
 	if (!frames->listening)
 		return;
 	missed = sequence - frames->expected;
@@ -192,8 +191,11 @@ static int frames_callback(struct rpmsg_device *rpdev, void *data, int length, v
 
 	count(&frames->counters.messages, 1);
 	left = frames_check(frames, data, length);
-	for (; left; left--, frame += frames->bytes)
-		frames_deliver(frames, frame, READ_ONCE(header->stream), now);
+	for (; left; left--, frame += frames->bytes) {
+		/* Each for itself: interrupts are not off for longer than a row takes. */
+		scoped_guard(raw_spinlock_irqsave, &frames->lock)
+			frames_deliver(frames, frame, READ_ONCE(header->stream), now);
+	}
 	return 0;
 }
 
@@ -290,7 +292,7 @@ static int frames_load(struct frames *frames)
 		return -ENOMEM;
 	if (board_blob_parse(&frames->blob, copy, firmware->size, why, sizeof(why)))
 		return frames_refuse(frames, why);
-	if (frames->blob.header->irq != STROBE_BOARD_IRQ_MESSAGE)
+	if (!board_blob_is_frames(&frames->blob))
 		return frames_refuse(frames, "not of a service that sends frames");
 	if (frames->blob.header->platform != (crc32_le(~0U, service, strlen(service)) ^ ~0U))
 		return frames_refuse(frames, "of another service than its name says");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ((GPL-2.0-only WITH Linux-syscall-note) OR MIT) */
 /*
  * Compiled boards: what "strobe board install" makes of a board's TOML file,
- * and strobe_board.ko, or strobe_rpmsg.ko, loads as firmware when it finds the
+ * and strobe_board.ko, or strobe_frames.ko, loads as firmware when it finds the
  * hardware.
  *
  *   strobe/pci-VVVV-DDDD-SSSS-UUUU.board	with subsystem ids, tried first

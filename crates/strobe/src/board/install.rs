@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Putting boards where the kernel finds them, and telling the driver to look again.
 //!
-//! A board is two files in the firmware directory: the blob for strobe_board.ko or strobe_rpmsg.ko, and beside it the TOML it
+//! A board is two files in the firmware directory: the blob for strobe_board.ko or strobe_frames.ko, and beside it the TOML it
 //! was made of, for people and for engines that need no driver. The driver asks for the blob whenever such a
 //! device appears, so that hot-plug and boot need nothing but the files.
 

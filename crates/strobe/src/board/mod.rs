@@ -345,7 +345,7 @@ impl Board {
         }
     }
 
-    /// The blob that strobe_board.ko or strobe_rpmsg.ko takes; see include/uapi/strobe_board.h.
+    /// The blob that strobe_board.ko or strobe_frames.ko takes; see include/uapi/strobe_board.h.
     pub fn compile(&self) -> Vec<u8> {
         blob::compile(self)
     }
@@ -368,7 +368,7 @@ impl Hardware {
     /// The driver that takes such a device when its board is installed.
     pub fn driver(&self) -> &'static str {
         match self {
-            Hardware::Rpmsg { .. } => "strobe_rpmsg",
+            Hardware::Rpmsg { .. } => "strobe_frames",
             _ => "strobe_board",
         }
     }

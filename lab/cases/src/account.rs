@@ -191,7 +191,7 @@ pub fn read_to_end(reader: &mut RunReader, pace: Pace) -> Account {
 }
 
 /// A reader that begins with what is there now, and its still empty account.
-pub fn begin(run: &impl Source) -> (RunReader, Account) {
+pub fn begin(run: &(impl Source + ?Sized)) -> (RunReader, Account) {
     let reader = run.reader().expect("a reader");
     let (begun_at, channels) = (
         reader.ring().begun_at(),
@@ -201,7 +201,7 @@ pub fn begin(run: &impl Source) -> (RunReader, Account) {
 }
 
 /// Starts the run, and reads it from its first row to its end.
-pub fn record(run: &impl Source) -> (Account, Snapshot) {
+pub fn record(run: &(impl Source + ?Sized)) -> (Account, Snapshot) {
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
     let account = read_to_end(&mut reader, Pace::FAST);

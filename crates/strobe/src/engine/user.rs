@@ -30,6 +30,7 @@ mod card_event;
 pub mod clock;
 mod field;
 pub mod file;
+pub mod frames;
 pub mod gpio;
 pub mod hpet;
 pub mod memfd;
@@ -134,7 +135,11 @@ impl User {
     #[must_use]
     pub fn with_board(self, board: Board) -> Self {
         let cards = Arc::new(board::Cards::new(board.clone()));
-        self.with(cards).with(Arc::new(file::BoardFiles(board)))
+        let user = match frames::Frames::new(board.clone()) {
+            Some(frames) => self.with(Arc::new(frames)),
+            None => self.with(cards),
+        };
+        user.with(Arc::new(file::BoardFiles(board)))
     }
 
     /// All that is here; files and GPIO lines are not, for they are too many.

@@ -50,6 +50,9 @@ pub enum Error {
         /// What it can.
         mtu: u32,
     },
+    /// Where the remote is cannot be known.
+    #[error("{0}")]
+    Address(String),
     /// The descriptor is something else.
     #[error("this file is no endpoint of strobe_rpmsg")]
     NoEndpoint,

@@ -30,7 +30,6 @@ static DEFINE_IDA(numbers);
 /**
  * strobe_rpmsg_add_node() - make a device file.
  * @dev: its device; initialized, nothing but the parent and the release set.
- *	The latter calls strobe_rpmsg_free_node(), also after this has failed.
  * @cdev: its character device; initialized.
  * @numbers: those of its kind.
  * @name: what its number is put behind.
@@ -46,30 +45,38 @@ int strobe_rpmsg_add_node(struct device *dev, struct cdev *cdev, struct ida *num
 	minor = ida_alloc_max(&minors, MINORMASK, GFP_KERNEL);
 	if (minor < 0)
 		return minor;
-	dev->devt = first + minor;
 	number = ida_alloc(numbers, GFP_KERNEL);
-	if (number < 0)
-		return number;
-	/* From 1 on, since 0 says that there is none. */
-	dev->id = number + 1;
+	if (number < 0) {
+		ret = number;
+		goto free_minor;
+	}
+	dev->devt = first + minor;
+	dev->id = number;
 	dev->class = &strobe_rpmsg_class;
 	ret = dev_set_name(dev, "%s%d", name, number);
-	return ret ?: cdev_device_add(cdev, dev);
+	if (!ret)
+		ret = cdev_device_add(cdev, dev);
+	if (!ret)
+		return 0;
+	ida_free(numbers, number);
+free_minor:
+	ida_free(&minors, minor);
+	return ret;
 }
 
 /**
- * strobe_rpmsg_free_node() - give back what strobe_rpmsg_add_node() has taken.
- * @dev: the device, which nobody has any more.
+ * strobe_rpmsg_remove_node() - take a device file away.
+ * @dev: its device. Files of it may stay open; its name is free for the next.
+ * @cdev: its character device.
  * @numbers: those of its kind.
  *
  * Context: process.
  */
-void strobe_rpmsg_free_node(struct device *dev, struct ida *numbers)
+void strobe_rpmsg_remove_node(struct device *dev, struct cdev *cdev, struct ida *numbers)
 {
-	if (dev->id)
-		ida_free(numbers, dev->id - 1);
-	if (dev->devt)
-		ida_free(&minors, dev->devt - first);
+	cdev_device_del(cdev, dev);
+	ida_free(numbers, dev->id);
+	ida_free(&minors, dev->devt - first);
 }
 
 static int control_open(struct inode *inode, struct file *file)
@@ -103,7 +110,6 @@ static const struct file_operations control_fops = {
 
 static void control_release(struct device *dev)
 {
-	strobe_rpmsg_free_node(dev, &numbers);
 	kfree(container_of(dev, struct strobe_rpmsg_control, dev));
 }
 
@@ -148,7 +154,7 @@ static void control_remove(struct rpmsg_device *rpdev)
 			strobe_rpmsg_endpoint_detach(endpoint);
 		strobe_rpmsg_node_remove_all(control);
 	}
-	cdev_device_del(&control->cdev, &control->dev);
+	strobe_rpmsg_remove_node(&control->dev, &control->cdev, &numbers);
 	put_device(&control->dev);
 }
 

@@ -128,7 +128,7 @@ extern const struct class strobe_rpmsg_class;
 extern bool strobe_rpmsg_stock_names;
 int strobe_rpmsg_add_node(struct device *dev, struct cdev *cdev, struct ida *numbers,
 			  const char *name);
-void strobe_rpmsg_free_node(struct device *dev, struct ida *numbers);
+void strobe_rpmsg_remove_node(struct device *dev, struct cdev *cdev, struct ida *numbers);
 
 /* rpmsg_queue.c */
 int strobe_rpmsg_queue_init(struct strobe_rpmsg_queue *queue);

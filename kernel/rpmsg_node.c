@@ -123,7 +123,6 @@ static void node_release(struct device *dev)
 {
 	struct strobe_rpmsg_node *node = to_node(dev);
 
-	strobe_rpmsg_free_node(dev, &numbers);
 	put_device(&node->control->dev);
 	kfree(node);
 }
@@ -196,7 +195,7 @@ void strobe_rpmsg_node_remove(struct strobe_rpmsg_node *node)
 			return;
 		list_del_init(&node->entry);
 	}
-	cdev_device_del(&node->cdev, &node->dev);
+	strobe_rpmsg_remove_node(&node->dev, &node->cdev, &numbers);
 	put_device(&node->dev);
 }
 

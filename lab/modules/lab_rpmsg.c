@@ -20,7 +20,8 @@
  *            the remote announces, at address REMOTE_FIRST + its index; so is
  *            one of these two with an '@' in front
  *   plugged  0 pulls the remote, 1 plugs it in
- *   stalled  1: the remote takes no message
+ *   stalled  1: the remote takes no message: who sends waits
+ *   shut     1: the remote agrees to no endpoint: who makes one waits
  *   drop     every so manieth message to the host is lost; 0: none
  *   dropped  how many were
  */
@@ -93,7 +94,7 @@ static unsigned int remote_count;
 static bool remote_open;
 static DECLARE_WAIT_QUEUE_HEAD(remote_wait);
 
-/* Senders that wait for room, and pollers that want to send. */
+/* Senders that wait for room, pollers that want to send, and makers of endpoints. */
 static DECLARE_WAIT_QUEUE_HEAD(room);
 
 static bool hard;
@@ -105,7 +106,7 @@ module_param(channels, charp, 0444);
 MODULE_PARM_DESC(channels, "drivers to bind, and services that the remote announces");
 
 static bool plugged = true;
-static bool stalled;
+static bool stalled, shut;
 
 static unsigned int drop;
 module_param(drop, uint, 0644);
@@ -360,6 +361,9 @@ static struct rpmsg_endpoint *lab_create_ept(struct rpmsg_device *rpdev, rpmsg_r
 	struct lab_endpoint *lab;
 	int address = -EINVAL;
 
+	if (wait_event_interruptible(room, !READ_ONCE(shut) || !READ_ONCE(plugged)) ||
+	    !READ_ONCE(plugged))
+		return NULL;
 	lab = kzalloc(sizeof(*lab), GFP_KERNEL);
 	if (!lab)
 		return NULL;
@@ -482,7 +486,8 @@ static const struct kernel_param_ops plugged_ops = {
 module_param_cb(plugged, &plugged_ops, &plugged, 0644);
 MODULE_PARM_DESC(plugged, "the remote is there");
 
-static int stalled_set(const char *text, const struct kernel_param *param)
+/* Who waits looks again. */
+static int set_and_wake(const char *text, const struct kernel_param *param)
 {
 	int ret = param_set_bool(text, param);
 
@@ -490,12 +495,14 @@ static int stalled_set(const char *text, const struct kernel_param *param)
 	return ret;
 }
 
-static const struct kernel_param_ops stalled_ops = {
-	.set = stalled_set,
+static const struct kernel_param_ops waking_ops = {
+	.set = set_and_wake,
 	.get = param_get_bool,
 };
-module_param_cb(stalled, &stalled_ops, &stalled, 0644);
+module_param_cb(stalled, &waking_ops, &stalled, 0644);
 MODULE_PARM_DESC(stalled, "the remote takes no messages");
+module_param_cb(shut, &waking_ops, &shut, 0644);
+MODULE_PARM_DESC(shut, "the remote agrees to no endpoint");
 
 static int remote_start(struct inode *inode, struct file *file)
 {

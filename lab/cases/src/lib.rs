@@ -5,6 +5,7 @@
 
 pub mod account;
 pub mod engine;
+pub mod failslab;
 pub mod hpet;
 pub mod machine;
 pub mod monitor;

@@ -4,8 +4,8 @@
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::thread;
 
-use crate::account::until;
 use crate::machine::command;
 use crate::raw::rpmsg::{create_fd, receive, send, wanted};
 
@@ -31,7 +31,7 @@ impl Processor {
     }
 
     fn reset(&self) {
-        for name in ["hard", "stalled", "drop"] {
+        for name in ["hard", "stalled", "shut", "drop"] {
             self.set(name, 0);
         }
         self.plug();
@@ -54,18 +54,18 @@ impl Processor {
         self.set("plugged", 0);
     }
 
-    /// It comes; devtmpfs has the nodes a little later.
+    /// It comes, and its nodes with it.
     pub fn plug(&self) {
         self.set("plugged", 1);
-        if Path::new("/sys/bus/rpmsg/drivers/strobe_rpmsg").exists() {
-            until("a control node", || open(CONTROL).is_ok());
-        }
+        assert!(Path::new(CONTROL).exists(), "a control node");
     }
 }
 
 impl Drop for Processor {
     fn drop(&mut self) {
-        self.reset();
+        if !thread::panicking() {
+            self.reset();
+        }
     }
 }
 

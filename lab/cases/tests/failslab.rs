@@ -4,81 +4,41 @@
 // kernels: debug
 // lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
 
 use libc::{ENOMEM, EPOLLIN, MAP_SHARED, PROT_READ};
+use strobe_cases::failslab::{Allocations, MANY};
 use strobe_cases::raw::*;
 use strobe_cases::thermometer::Thermometer;
 
-/// More allocations than any call makes: a call that needs them all goes on for ever.
-const MANY: usize = 2000;
-
-/// The kernel's knob: the allocation of that number, counted from the next call of this thread on, fails.
-struct Allocations(File);
-
-impl Allocations {
-    /// Of this thread. All kinds of allocations count, those that may wait as well as those that may not.
-    fn of_this_thread() -> Allocations {
-        for (capability, settings) in [
-            ("failslab", ["ignore-gfp-wait", "cache-filter"].as_slice()),
-            (
-                "fail_page_alloc",
-                &["ignore-gfp-wait", "ignore-gfp-highmem", "min-order"],
-            ),
-        ] {
-            for setting in settings.iter().chain(&["verbose"]) {
-                let file = format!("/sys/kernel/debug/{capability}/{setting}");
-                fs::write(&file, "0").unwrap_or_else(|why| panic!("{file}: {why}"));
+/// Does `call` again and again, with each of its allocations failing in turn, until it makes no more. `undo` what
+/// has worked. Answers how many allocations there were, and the last answer.
+fn each<T>(
+    allocations: &Allocations,
+    what: &str,
+    control: &OwnedFd,
+    mut call: impl FnMut() -> Result<T, i32>,
+) -> (usize, T) {
+    let mut before = (census(control), directories());
+    for nth in 1..MANY {
+        let (answer, has_failed) = allocations.fail(nth, &mut call);
+        match answer {
+            Ok(good) if !has_failed => return (nth - 1, good),
+            // What the kernel can do without, or finds elsewhere.
+            Ok(good) => {
+                drop(good);
+                before.0.generation = census(control).generation;
+            }
+            Err(errno) => {
+                assert!(has_failed, "{what}: fails by itself, errno {errno}");
+                assert_eq!(errno, ENOMEM, "{what}: allocation {nth}");
             }
         }
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .open("/proc/thread-self/fail-nth");
-        Allocations(file.expect("a kernel with fault injection"))
+        let now = (census(control), directories());
+        assert_eq!(now, before, "{what}: allocation {nth} has left something");
     }
-
-    /// `work` with its allocation number `nth`, from 1, failing, and whether it has made as many.
-    fn fail<T>(&self, nth: usize, work: impl FnOnce() -> T) -> (T, bool) {
-        let text = nth.to_string();
-        self.0.write_at(text.as_bytes(), 0).expect("armed");
-        let answer = work();
-        let mut left = [0; 16];
-        let length = self.0.read_at(&mut left, 0).expect("asked");
-        self.0.write_at(b"0", 0).expect("disarmed");
-        (answer, left[..length].starts_with(b"0"))
-    }
-
-    /// Does `call` again and again, with each of its allocations failing in turn, until it makes no more. `undo` what
-    /// has worked. Answers how many allocations there were, and the last answer.
-    fn each<T>(
-        &self,
-        what: &str,
-        control: &OwnedFd,
-        mut call: impl FnMut() -> Result<T, i32>,
-    ) -> (usize, T) {
-        let mut before = (census(control), directories());
-        for nth in 1..MANY {
-            let (answer, has_failed) = self.fail(nth, &mut call);
-            match answer {
-                Ok(good) if !has_failed => return (nth - 1, good),
-                // What the kernel can do without, or finds elsewhere.
-                Ok(good) => {
-                    drop(good);
-                    before.0.generation = census(control).generation;
-                }
-                Err(errno) => {
-                    assert!(has_failed, "{what}: fails by itself, errno {errno}");
-                    assert_eq!(errno, ENOMEM, "{what}: allocation {nth}");
-                }
-            }
-            let now = (census(control), directories());
-            assert_eq!(now, before, "{what}: allocation {nth} has left something");
-        }
-        panic!("{what}: {MANY} allocations and no end");
-    }
+    panic!("{what}: {MANY} allocations and no end");
 }
 
 /// The control device; with nothing around that would allocate.
@@ -144,7 +104,7 @@ fn creating_a_run_fails_whole_whichever_allocation_fails() {
     let _thermometer = Thermometer::new();
     for (event, period, steps, priority) in runs() {
         let what = format!("CREATE {event}, {} steps", steps.len());
-        let (count, owner) = allocations.each(&what, &control, || {
+        let (count, owner) = each(&allocations, &what, &control, || {
             let mut c = request(event, period, 64, &steps);
             c.priority = priority;
             create(&control, &mut c)
@@ -164,7 +124,7 @@ fn a_dry_run_fails_whole_whichever_allocation_fails() {
     let _thermometer = Thermometer::new();
     for (event, period, steps, priority) in runs() {
         let what = format!("DRY_RUN {event}, {} steps", steps.len());
-        let (count, ()) = allocations.each(&what, &control, || {
+        let (count, ()) = each(&allocations, &what, &control, || {
             let mut c = request(event, period, 64, &steps);
             (c.flags, c.priority) = (DRY_RUN, priority);
             ioctl(&control, CREATE, &mut c).map(drop)
@@ -204,7 +164,7 @@ fn the_catalogue_is_whole_or_refused_whichever_allocation_fails() {
     let run = soft(&control, 64, 0);
     let mut entries = vec![Entry::zero(); 4096];
     for id in [0, run.1] {
-        let (count, listed) = allocations.each(&format!("LIST {id}"), &control, || {
+        let (count, listed) = each(&allocations, &format!("LIST {id}"), &control, || {
             let mut arg = List {
                 size: 40,
                 run: id,
@@ -274,25 +234,28 @@ fn readers_come_and_work_or_are_refused_whichever_allocation_fails() {
     let owner = create(&control, &mut c).expect("a run");
     order(&owner, START, 0).expect("started");
     order(&owner, TRIGGER, 20).expect("triggered");
-    let (count, ring) = allocations.each("READER of the owner", &control, || {
+    let (count, ring) = each(&allocations, "READER of the owner", &control, || {
         reader(&owner, 0, 0, NONBLOCK)
     });
     println!("READER: {count} allocations");
     assert!(count >= 2, "the reader, and its file: {count}");
-    allocations.each("READER of the control device", &control, || {
-        reader(&control, c.run, 0, 0)
-    });
+    each(
+        &allocations,
+        "READER of the control device",
+        &control,
+        || reader(&control, c.run, 0, 0),
+    );
     // mmap: ENOMEM, and nothing stays mapped; pages are there already.
     let length = c.ring_bytes as usize;
-    let (count, map) = allocations.each("mmap", &control, || {
+    let (count, map) = each(&allocations, "mmap", &control, || {
         Map::new(ring.as_raw_fd(), length, PROT_READ, MAP_SHARED, 0)
     });
     println!("mmap: {count} allocations");
     assert!(count >= 1, "the vma: {count}");
     assert_eq!(map.get::<u64>(HEAD), 20, "the ring is there");
-    let (count, _) = allocations.each("ARM", &control, || arm(&ring, 30));
+    let (count, _) = each(&allocations, "ARM", &control, || arm(&ring, 30));
     println!("ARM: {count} allocations");
-    let (count, _watch) = allocations.each("epoll", &control, || {
+    let (count, _watch) = each(&allocations, "epoll", &control, || {
         let epoll = sys(libc::SYS_epoll_create1, &[0]).map(|fd| adopt(fd as i32))?;
         let mut event = libc::epoll_event {
             events: EPOLLIN as u32,
@@ -306,7 +269,7 @@ fn readers_come_and_work_or_are_refused_whichever_allocation_fails() {
     println!("epoll: {count} allocations");
     let mut room = [[0u64; 4]; 4];
     let address = room.as_mut_ptr() as usize;
-    let (count, bytes) = allocations.each("read", &control, || {
+    let (count, bytes) = each(&allocations, "read", &control, || {
         sys(libc::SYS_read, &[ring.as_raw_fd() as usize, address, 128])
     });
     println!("read: {count} allocations");
@@ -320,7 +283,7 @@ fn readers_come_and_work_or_are_refused_whichever_allocation_fails() {
 fn the_control_device_opens_or_not_whichever_allocation_fails() {
     let allocations = Allocations::of_this_thread();
     let before = control();
-    let (count, _file) = allocations.each("open", &before, open);
+    let (count, _file) = each(&allocations, "open", &before, open);
     println!("open: {count} allocations");
     assert!(count >= 2, "a name, and a file: {count}");
 }

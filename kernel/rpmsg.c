@@ -199,9 +199,12 @@ static int __init strobe_rpmsg_init(void)
 {
 	int ret;
 
-	ret = alloc_chrdev_region(&first, 0, MINORMASK + 1, "strobe_rpmsg");
+	ret = strobe_rpmsg_queue_setup();
 	if (ret)
 		return ret;
+	ret = alloc_chrdev_region(&first, 0, MINORMASK + 1, "strobe_rpmsg");
+	if (ret)
+		goto queue;
 	ret = class_register(&strobe_rpmsg_class);
 	if (ret)
 		goto region;
@@ -214,6 +217,8 @@ class:
 	class_unregister(&strobe_rpmsg_class);
 region:
 	unregister_chrdev_region(first, MINORMASK + 1);
+queue:
+	strobe_rpmsg_queue_cleanup();
 	return ret;
 }
 
@@ -222,6 +227,7 @@ static void __exit strobe_rpmsg_exit(void)
 	unregister_drivers(ARRAY_SIZE(drivers));
 	class_unregister(&strobe_rpmsg_class);
 	unregister_chrdev_region(first, MINORMASK + 1);
+	strobe_rpmsg_queue_cleanup();
 }
 
 module_init(strobe_rpmsg_init);

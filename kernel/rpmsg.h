@@ -131,6 +131,8 @@ int strobe_rpmsg_add_node(struct device *dev, struct cdev *cdev, struct ida *num
 void strobe_rpmsg_remove_node(struct device *dev, struct cdev *cdev, struct ida *numbers);
 
 /* rpmsg_queue.c */
+int strobe_rpmsg_queue_setup(void);
+void strobe_rpmsg_queue_cleanup(void);
 int strobe_rpmsg_queue_init(struct strobe_rpmsg_queue *queue);
 void strobe_rpmsg_queue_free(struct strobe_rpmsg_queue *queue);
 bool strobe_rpmsg_queue_put(struct strobe_rpmsg_queue *queue, const void *data, u32 length);

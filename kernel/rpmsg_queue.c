@@ -34,8 +34,45 @@
  * since where messages arrive no memory can be had.
  */
 static unsigned int queue_kib = 32;
-module_param(queue_kib, uint, 0644);
-MODULE_PARM_DESC(queue_kib, "memory for the messages that wait in an endpoint made from now on, 4 to 1024 KiB (default 32)");
+module_param(queue_kib, uint, 0444);
+MODULE_PARM_DESC(queue_kib, "memory for the messages that wait in an endpoint, 4 to 1024 KiB, a power of two (default 32)");
+
+/* The memory of queues. */
+static struct kmem_cache *cache;
+
+/*
+ * Memory that has a constructor is cleared when it comes from the page
+ * allocator only, not for each endpoint anew, which would cost more than all
+ * the rest of making one. Nobody gets to see a byte that no message has had.
+ */
+static void construct(void *bytes)
+{
+}
+
+/**
+ * strobe_rpmsg_queue_setup() - as the module is loaded.
+ *
+ * Return: 0, -EINVAL for a parameter that is wrong, or -ENOMEM.
+ */
+int __init strobe_rpmsg_queue_setup(void)
+{
+	if (queue_kib < 4 || queue_kib > 1024 || !is_power_of_2(queue_kib)) {
+		pr_err("strobe_rpmsg: queue_kib=%u: it must be a power of two from 4 to 1024\n",
+		       queue_kib);
+		return -EINVAL;
+	}
+	cache = kmem_cache_create("strobe_rpmsg_queue", queue_kib * 1024, LENGTH, SLAB_ACCOUNT,
+				  construct);
+	return cache ? 0 : -ENOMEM;
+}
+
+/**
+ * strobe_rpmsg_queue_cleanup() - as it is unloaded: no queue is there any more.
+ */
+void strobe_rpmsg_queue_cleanup(void)
+{
+	kmem_cache_destroy(cache);
+}
 
 /**
  * strobe_rpmsg_queue_init() - an empty queue.
@@ -45,11 +82,9 @@ MODULE_PARM_DESC(queue_kib, "memory for the messages that wait in an endpoint ma
  */
 int strobe_rpmsg_queue_init(struct strobe_rpmsg_queue *queue)
 {
-	u32 kib = clamp(READ_ONCE(queue_kib), 4, 1024);
-
 	mutex_init(&queue->reading);
-	queue->size = roundup_pow_of_two(kib) * 1024;
-	queue->bytes = kmalloc(queue->size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	queue->size = queue_kib * 1024;
+	queue->bytes = kmem_cache_alloc(cache, GFP_KERNEL | __GFP_NOWARN);
 	return queue->bytes ? 0 : -ENOMEM;
 }
 
@@ -59,7 +94,7 @@ int strobe_rpmsg_queue_init(struct strobe_rpmsg_queue *queue)
  */
 void strobe_rpmsg_queue_free(struct strobe_rpmsg_queue *queue)
 {
-	kfree(queue->bytes);
+	kmem_cache_free(cache, queue->bytes);
 	mutex_destroy(&queue->reading);
 }
 

@@ -2,11 +2,13 @@
 //! Hands for the lab's rpmsg transport, lab_rpmsg, and for the programs on both of its ends.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 
-use crate::machine::command;
+use crate::machine::{command, slowness};
 use crate::raw::rpmsg::{create_fd, receive, send, wanted};
 
 /// The control node of strobe_rpmsg.
@@ -145,5 +147,54 @@ impl Drop for Reloaded {
 pub fn unload() {
     for module in MODULES.into_iter().rev() {
         assert!(command(&format!("rmmod {module}")), "{module} can go");
+    }
+}
+
+/// The firmware of a co-processor on the remote, which samples frames of 32 bytes from START to STOP.
+pub struct Coprocessor {
+    program: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Coprocessor {
+    /// It is to sample so often, and sends so many frames a message.
+    pub fn start(samples: u64, frames_a_message: u64) -> Coprocessor {
+        // As fast as it can most of it would be throttled.
+        let period_us = 50 * slowness();
+        let mut program = Command::new("coprocessor")
+            .args([32, frames_a_message, samples, period_us].map(|word| word.to_string()))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program");
+        let said = BufReader::new(program.stdout.take().expect("a pipe"));
+        let mut coprocessor = Coprocessor { program, said };
+        assert_eq!(coprocessor.line(), "ready");
+        coprocessor
+    }
+
+    /// Waits until it has sampled all: how often, and how much of it was not sent.
+    pub fn sampled(&mut self) -> (u64, u64) {
+        let line = self.line();
+        let numbers = line
+            .strip_prefix("sampled ")
+            .and_then(|line| line.split_once(" missed "));
+        let (sampled, missed) = numbers.unwrap_or_else(|| panic!("`{line}`"));
+        (
+            sampled.parse().expect("a number"),
+            missed.parse().expect("a number"),
+        )
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
+    }
+}
+
+impl Drop for Coprocessor {
+    fn drop(&mut self) {
+        let _ = self.program.kill();
+        let _ = self.program.wait();
     }
 }

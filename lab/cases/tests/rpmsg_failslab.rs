@@ -97,7 +97,11 @@ fn a_message_is_sent_or_not_whichever_allocation_fails() {
         let (count, _) = each("write", ENOMEM, || send(&endpoint, b"message"));
         assert!(count >= 1, "its copy: {count}");
         let said = stats(&endpoint).expect("stats");
-        assert_eq!((said.received, said.dropped), (said.sent, 0), "none is lost");
+        assert_eq!(
+            (said.received, said.dropped),
+            (said.sent, 0),
+            "none is lost"
+        );
         let (_, message) = each("read", ENOMEM, || receive(&endpoint));
         assert_eq!(message, b"message");
     }

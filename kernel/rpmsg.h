@@ -82,15 +82,15 @@ struct strobe_rpmsg_queue {
  * @entry: in control->endpoints.
  * @using: held for reading by who uses @ept, for writing by who takes it away.
  * @ept: what rpmsg knows of it; NULL before it is there, and when it has gone.
- * @name: of the service.
- * @src: local address. Written before the file is anyone's.
- * @dst: where messages go.
+ * @info: name of the service, local address, where messages go. Written before
+ *	the file is anyone's.
  * @mtu: the most bytes of a message; 0: the transport does not say.
  * @gone: it has been destroyed, nothing will come any more. Written by
  *	strobe_rpmsg_endpoint_detach().
  * @is_paused: the remote wants no messages. Written by the callback.
  * @pause_is_new: @is_paused was written and not asked for since. Set by the
  *	callback, cleared by the ioctl.
+ * @is_forwarding: @forward is there. Written by poll() under control->lock.
  * @queue: messages that have come; put by the callback, taken by read().
  * @received: messages put into @queue; by the callback.
  * @dropped: messages that found no room there; by the callback.
@@ -98,7 +98,8 @@ struct strobe_rpmsg_queue {
  * @wait: who waits for a message, for news, or to send.
  * @wake: wakes them, when the callback cannot.
  * @forward: in the transport's queue of those who wait to send, wakes @wait.
- * @forward_from: that queue; NULL: it has none.
+ * @forward_from: that queue; NULL: it has none. Both under control->lock, or by
+ *	who has taken @ept away.
  */
 struct strobe_rpmsg_endpoint {
 	struct strobe_rpmsg_control	*control;
@@ -106,13 +107,12 @@ struct strobe_rpmsg_endpoint {
 	struct list_head		entry;
 	struct rw_semaphore		using;
 	struct rpmsg_endpoint		*ept;
-	char				name[RPMSG_NAME_SIZE];
-	u32				src;
-	u32				dst;
+	struct rpmsg_channel_info	info;
 	u32				mtu;
 	bool				gone;
 	bool				is_paused;
 	bool				pause_is_new;
+	bool				is_forwarding;
 	struct strobe_rpmsg_queue	queue;
 	atomic64_t			received;
 	atomic64_t			dropped;
@@ -144,9 +144,9 @@ u32 strobe_rpmsg_queue_count(const struct strobe_rpmsg_queue *queue);
 /* rpmsg_endpoint.c */
 extern const struct file_operations strobe_rpmsg_endpoint_fops;
 struct strobe_rpmsg_endpoint *
-strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control, const char *name, u32 dst);
-int strobe_rpmsg_endpoint_attach(struct strobe_rpmsg_endpoint *endpoint, struct file *file,
-				 u32 src);
+strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
+			  const struct rpmsg_channel_info *info);
+int strobe_rpmsg_endpoint_attach(struct strobe_rpmsg_endpoint *endpoint);
 void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint);
 void strobe_rpmsg_endpoint_free(struct strobe_rpmsg_endpoint *endpoint);
 int strobe_rpmsg_check_name(const char *name);

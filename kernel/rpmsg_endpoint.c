@@ -112,16 +112,28 @@ static void forward(struct file *file, wait_queue_head_t *from, poll_table *tabl
 }
 
 /*
- * Pollers wait in a queue of the endpoint, never in one of the transport, which
- * would go with the channel while they are in it: one entry there wakes them.
+ * What the transport says of itself. Pollers wait in a queue of the endpoint,
+ * never in one of the transport, which would go with the channel while they are
+ * in it: one entry there, put there for the first of them, wakes them.
+ * @using is held.
  */
-static void begin_forwarding(struct strobe_rpmsg_endpoint *endpoint, struct file *file)
+static __poll_t poll_transport(struct strobe_rpmsg_endpoint *endpoint, struct file *file)
 {
 	struct forward_table forwarding = { .endpoint = endpoint };
 
+	/* K, pairs with L: whoever does not wait for the lock finds the entry there. */
+	if (smp_load_acquire(&endpoint->is_forwarding))
+		return rpmsg_poll(endpoint->ept, file, NULL);
+	guard(mutex)(&endpoint->control->lock);
+	if (endpoint->is_forwarding)
+		return rpmsg_poll(endpoint->ept, file, NULL);
 	init_waitqueue_func_entry(&endpoint->forward, on_room);
 	init_poll_funcptr(&forwarding.table, forward);
 	rpmsg_poll(endpoint->ept, file, &forwarding.table);
+	/* L, pairs with K: see there. */
+	smp_store_release(&endpoint->is_forwarding, true);
+	/* Asked again, since room that came before the entry was there has woken nobody. */
+	return rpmsg_poll(endpoint->ept, file, NULL);
 }
 
 static void end_forwarding(struct strobe_rpmsg_endpoint *endpoint)
@@ -134,14 +146,14 @@ static void end_forwarding(struct strobe_rpmsg_endpoint *endpoint)
 /**
  * strobe_rpmsg_endpoint_new() - an endpoint that is not there yet.
  * @control: its channel; a reference is taken.
- * @name: of the service; ends in a NUL.
- * @dst: where messages go.
+ * @info: what is wanted; the name ends in a NUL.
  *
  * Context: process.
  * Return: the endpoint, or NULL without memory.
  */
 struct strobe_rpmsg_endpoint *
-strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control, const char *name, u32 dst)
+strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
+			  const struct rpmsg_channel_info *info)
 {
 	struct strobe_rpmsg_endpoint *endpoint = kzalloc(sizeof(*endpoint), GFP_KERNEL_ACCOUNT);
 
@@ -157,8 +169,7 @@ strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control, const char *name
 	init_rwsem(&endpoint->using);
 	init_waitqueue_head(&endpoint->wait);
 	init_irq_work(&endpoint->wake, wake_now);
-	strscpy(endpoint->name, name, sizeof(endpoint->name));
-	endpoint->dst = dst;
+	endpoint->info = *info;
 	return endpoint;
 }
 
@@ -179,32 +190,26 @@ void strobe_rpmsg_endpoint_free(struct strobe_rpmsg_endpoint *endpoint)
 /**
  * strobe_rpmsg_endpoint_attach() - make it known to the transport.
  * @endpoint: the endpoint.
- * @file: its file.
- * @src: local address, or RPMSG_ADDR_ANY.
  *
  * Context: process; control->present is held.
  * Return: 0; -ENETRESET if the channel has gone; if the transport makes none, of
  * which it does not say why, -EADDRINUSE for a chosen address, else -ENOMEM.
  */
-int strobe_rpmsg_endpoint_attach(struct strobe_rpmsg_endpoint *endpoint, struct file *file,
-				 u32 src)
+int strobe_rpmsg_endpoint_attach(struct strobe_rpmsg_endpoint *endpoint)
 {
 	struct strobe_rpmsg_control *control = endpoint->control;
-	struct rpmsg_channel_info info = { .src = src, .dst = endpoint->dst };
 	struct rpmsg_endpoint *ept;
 
 	if (!control->rpdev)
 		return -ENETRESET;
-	strscpy(info.name, endpoint->name, sizeof(info.name));
 	/* Messages may come before this has returned. */
-	ept = rpmsg_create_ept(control->rpdev, on_message, endpoint, info);
+	ept = rpmsg_create_ept(control->rpdev, on_message, endpoint, endpoint->info);
 	if (!ept)
-		return src == RPMSG_ADDR_ANY ? -ENOMEM : -EADDRINUSE;
+		return endpoint->info.src == RPMSG_ADDR_ANY ? -ENOMEM : -EADDRINUSE;
 	ept->flow_cb = on_pause;
 	endpoint->ept = ept;
-	endpoint->src = ept->addr;
+	endpoint->info.src = ept->addr;
 	endpoint->mtu = max(rpmsg_get_mtu(ept), 0);
-	begin_forwarding(endpoint, file);
 	scoped_guard(mutex, &control->lock)
 		list_add_tail(&endpoint->entry, &control->endpoints);
 	return 0;
@@ -236,15 +241,19 @@ void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint)
 	 * the last message is not there, and that none will come.
 	 */
 	smp_store_release(&endpoint->gone, true);
-	wake_up_poll(&endpoint->wait, EPOLLHUP | EPOLLERR | EPOLLIN);
+	/* G again: see news(). */
+	if (wq_has_sleeper(&endpoint->wait))
+		wake_up_poll(&endpoint->wait, EPOLLHUP | EPOLLERR | EPOLLIN);
 }
 
 static int endpoint_release(struct inode *inode, struct file *file)
 {
 	struct strobe_rpmsg_endpoint *endpoint = file->private_data;
 
+	/* Nobody uses it any more. Who takes the channel away may be about to wake it. */
 	scoped_guard(rwsem_read, &endpoint->control->present)
-		strobe_rpmsg_endpoint_detach(endpoint);
+		if (endpoint->ept)
+			strobe_rpmsg_endpoint_detach(endpoint);
 	if (endpoint->node)
 		strobe_rpmsg_node_close(endpoint->node);
 	strobe_rpmsg_endpoint_free(endpoint);
@@ -284,9 +293,9 @@ static int send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t lengt
 	if (!endpoint->ept) {
 		ret = -EPIPE;
 	} else if (may_wait) {
-		ret = rpmsg_sendto(endpoint->ept, data, length, endpoint->dst);
+		ret = rpmsg_sendto(endpoint->ept, data, length, endpoint->info.dst);
 	} else {
-		ret = rpmsg_trysendto(endpoint->ept, data, length, endpoint->dst);
+		ret = rpmsg_trysendto(endpoint->ept, data, length, endpoint->info.dst);
 		/* What virtio says when it has no buffer. */
 		if (ret == -ENOMEM)
 			ret = -EAGAIN;
@@ -335,7 +344,7 @@ static __poll_t endpoint_poll(struct file *file, poll_table *wait)
 		mask |= EPOLLPRI;
 	guard(rwsem_read)(&endpoint->using);
 	if (endpoint->ept)
-		mask |= rpmsg_poll(endpoint->ept, file, NULL);
+		mask |= poll_transport(endpoint, file);
 	return mask;
 }
 
@@ -357,7 +366,7 @@ static long set_pause(struct strobe_rpmsg_endpoint *endpoint, unsigned long paus
 	guard(rwsem_read)(&endpoint->using);
 	if (!endpoint->ept)
 		return -EPIPE;
-	return rpmsg_set_flow_control(endpoint->ept, pause, endpoint->dst);
+	return rpmsg_set_flow_control(endpoint->ept, pause, endpoint->info.dst);
 }
 
 static long get_stats(struct strobe_rpmsg_endpoint *endpoint, void __user *arg)
@@ -377,8 +386,8 @@ static long get_stats(struct strobe_rpmsg_endpoint *endpoint, void __user *arg)
 		return ret;
 	stats = (struct rpmsg_endpoint_stats){
 		.size		= size,
-		.src		= endpoint->src,
-		.dst		= endpoint->dst,
+		.src		= endpoint->info.src,
+		.dst		= endpoint->info.dst,
 		.mtu		= endpoint->mtu,
 		.queued		= strobe_rpmsg_queue_count(&endpoint->queue),
 		.received	= atomic64_read(&endpoint->received),
@@ -421,9 +430,9 @@ static void endpoint_show_fdinfo(struct seq_file *m, struct file *file)
 	struct strobe_rpmsg_endpoint *endpoint = file->private_data;
 
 	seq_puts(m, "rpmsg-name:\t");
-	seq_escape(m, endpoint->name, "\n\\");
-	seq_printf(m, "\nrpmsg-src:\t0x%x\n", endpoint->src);
-	seq_printf(m, "rpmsg-dst:\t0x%x\n", endpoint->dst);
+	seq_escape(m, endpoint->info.name, "\n\\");
+	seq_printf(m, "\nrpmsg-src:\t0x%x\n", endpoint->info.src);
+	seq_printf(m, "rpmsg-dst:\t0x%x\n", endpoint->info.dst);
 	seq_printf(m, "rpmsg-queued:\t%u\n", strobe_rpmsg_queue_count(&endpoint->queue));
 	seq_printf(m, "rpmsg-received:\t%lld\n", atomic64_read(&endpoint->received));
 	seq_printf(m, "rpmsg-dropped:\t%lld\n", atomic64_read(&endpoint->dropped));
@@ -466,11 +475,13 @@ static int check_info(const struct rpmsg_endpoint_fd_info *info)
 static struct file *open_endpoint(struct strobe_rpmsg_control *control,
 				  struct rpmsg_endpoint_fd_info *info)
 {
+	struct rpmsg_channel_info wanted = { .src = info->src, .dst = info->dst };
 	struct strobe_rpmsg_endpoint *endpoint;
 	struct file *file;
 	int ret;
 
-	endpoint = strobe_rpmsg_endpoint_new(control, info->name, info->dst);
+	memcpy(wanted.name, info->name, sizeof(wanted.name));
+	endpoint = strobe_rpmsg_endpoint_new(control, &wanted);
 	if (!endpoint)
 		return ERR_PTR(-ENOMEM);
 	file = anon_inode_getfile("[rpmsg-endpoint]", &strobe_rpmsg_endpoint_fops, endpoint,
@@ -480,12 +491,12 @@ static struct file *open_endpoint(struct strobe_rpmsg_control *control,
 		return file;
 	}
 	scoped_guard(rwsem_read, &control->present)
-		ret = strobe_rpmsg_endpoint_attach(endpoint, file, info->src);
+		ret = strobe_rpmsg_endpoint_attach(endpoint);
 	if (ret) {
 		fput(file);
 		return ERR_PTR(ret);
 	}
-	info->src = endpoint->src;
+	info->src = endpoint->info.src;
 	return file;
 }
 

@@ -29,7 +29,7 @@ struct strobe_rpmsg_node {
 	struct strobe_rpmsg_control	*control;
 	struct list_head		entry;
 	unsigned long			opened;
-	struct rpmsg_endpoint_info	info;
+	struct rpmsg_channel_info	info;
 };
 
 static DEFINE_IDA(numbers);
@@ -70,10 +70,10 @@ static int open_endpoint(struct strobe_rpmsg_node *node, struct file *file)
 
 	if (!node->control->rpdev)
 		return -ENETRESET;
-	endpoint = strobe_rpmsg_endpoint_new(node->control, node->info.name, node->info.dst);
+	endpoint = strobe_rpmsg_endpoint_new(node->control, &node->info);
 	if (!endpoint)
 		return -ENOMEM;
-	ret = strobe_rpmsg_endpoint_attach(endpoint, file, node->info.src);
+	ret = strobe_rpmsg_endpoint_attach(endpoint);
 	if (ret) {
 		strobe_rpmsg_endpoint_free(endpoint);
 		return ret;
@@ -128,7 +128,7 @@ static void node_release(struct device *dev)
 }
 
 /* control->present is held. */
-static int add_node(struct strobe_rpmsg_control *control, const struct rpmsg_endpoint_info *info)
+static int add_node(struct strobe_rpmsg_control *control, const struct rpmsg_channel_info *info)
 {
 	struct strobe_rpmsg_node *node;
 	int ret;
@@ -171,6 +171,7 @@ static int add_node(struct strobe_rpmsg_control *control, const struct rpmsg_end
 long strobe_rpmsg_create_node(struct strobe_rpmsg_control *control, void __user *arg)
 {
 	struct rpmsg_endpoint_info info;
+	struct rpmsg_channel_info wanted;
 	int ret;
 
 	if (copy_from_user(&info, arg, sizeof(info)))
@@ -178,8 +179,10 @@ long strobe_rpmsg_create_node(struct strobe_rpmsg_control *control, void __user 
 	ret = strobe_rpmsg_check_name(info.name);
 	if (ret)
 		return ret;
+	wanted = (struct rpmsg_channel_info){ .src = info.src, .dst = info.dst };
+	memcpy(wanted.name, info.name, sizeof(wanted.name));
 	guard(rwsem_read)(&control->present);
-	return add_node(control, &info);
+	return add_node(control, &wanted);
 }
 
 /**

@@ -61,8 +61,9 @@ int __init strobe_rpmsg_queue_setup(void)
 		       queue_kib);
 		return -EINVAL;
 	}
-	cache = kmem_cache_create("strobe_rpmsg_queue", queue_kib * 1024, LENGTH, SLAB_ACCOUNT,
-				  construct);
+	/* All of it may be copied to user space. */
+	cache = kmem_cache_create_usercopy("strobe_rpmsg_queue", queue_kib * 1024, LENGTH,
+					   SLAB_ACCOUNT, 0, queue_kib * 1024, construct);
 	return cache ? 0 : -ENOMEM;
 }
 

@@ -41,8 +41,12 @@
 
 #define MTU		496
 #define REMOTE_FIRST	0x400
-/* Of endpoints that do not care: far from what a remote or a test would choose. */
-#define HOST_FIRST	0x10000
+/*
+ * Of endpoints that do not care: between what a test chooses and the remote's,
+ * so low that they cost what virtio's cost, which begin with 1024; then any.
+ */
+#define HOST_FIRST	0x300
+#define HOST_MORE	0x10000
 #define CHANNELS_MAX	8
 /* Messages that a program has not read yet: as many buffers as virtio has. */
 #define REMOTE_QUEUE	256
@@ -355,6 +359,14 @@ static const struct rpmsg_endpoint_ops endpoint_ops = {
 	.get_mtu		= lab_get_mtu,
 };
 
+/* Under bus. */
+static int any_address(struct rpmsg_endpoint *ept)
+{
+	int address = idr_alloc(&addresses, ept, HOST_FIRST, REMOTE_FIRST, GFP_KERNEL);
+
+	return address == -ENOSPC ? idr_alloc(&addresses, ept, HOST_MORE, 0, GFP_KERNEL) : address;
+}
+
 static struct rpmsg_endpoint *lab_create_ept(struct rpmsg_device *rpdev, rpmsg_rx_cb_t cb,
 					     void *priv, struct rpmsg_channel_info info)
 {
@@ -377,7 +389,7 @@ static struct rpmsg_endpoint *lab_create_ept(struct rpmsg_device *rpdev, rpmsg_r
 	lab->ept.ops = &endpoint_ops;
 	scoped_guard(mutex, &bus) {
 		if (info.src == RPMSG_ADDR_ANY)
-			address = idr_alloc(&addresses, &lab->ept, HOST_FIRST, 0, GFP_KERNEL);
+			address = any_address(&lab->ept);
 		else if (info.src < INT_MAX)
 			address = idr_alloc(&addresses, &lab->ept, info.src, info.src + 1,
 					    GFP_KERNEL);

@@ -118,7 +118,10 @@ int main(int argc, char **argv)
 				return 0;
 		}
 	}
-	strobe_frames_flush(&frames);
+	while (!strobe_frames_flush(&frames)) {
+		if (!listen(1))
+			return 0;
+	}
 	printf("sampled %lu missed %lu\n", (unsigned long)frames.sequence,
 	       (unsigned long)frames.missed);
 	fflush(stdout);

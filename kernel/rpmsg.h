@@ -97,6 +97,7 @@ struct strobe_rpmsg_queue {
  * @sent: messages that the transport has taken; by write().
  * @wait: who waits for a message, for news, or to send.
  * @wake: wakes them, when the callback cannot.
+ * @has_woken: @wake was queued. Written by the callback.
  * @forward: in the transport's queue of those who wait to send, wakes @wait.
  * @forward_from: that queue; NULL: it has none. Both under control->lock, or by
  *	who has taken @ept away.
@@ -113,6 +114,7 @@ struct strobe_rpmsg_endpoint {
 	bool				is_paused;
 	bool				pause_is_new;
 	bool				is_forwarding;
+	bool				has_woken;
 	struct strobe_rpmsg_queue	queue;
 	atomic64_t			received;
 	atomic64_t			dropped;

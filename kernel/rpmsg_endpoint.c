@@ -52,10 +52,12 @@ static void news(struct strobe_rpmsg_endpoint *endpoint)
 	 */
 	if (!wq_has_sleeper(&endpoint->wait))
 		return;
-	if (irqs_disabled())
+	if (irqs_disabled()) {
+		WRITE_ONCE(endpoint->has_woken, true);
 		irq_work_queue(&endpoint->wake);
-	else
+	} else {
 		wake_now(&endpoint->wake);
+	}
 }
 
 /* A message has come: in any context, one at a time. */
@@ -181,7 +183,9 @@ strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
  */
 void strobe_rpmsg_endpoint_free(struct strobe_rpmsg_endpoint *endpoint)
 {
-	irq_work_sync(&endpoint->wake);
+	/* On PREEMPT_RT that takes a grace period: only if there may be something to wait for. */
+	if (endpoint->has_woken)
+		irq_work_sync(&endpoint->wake);
 	strobe_rpmsg_queue_free(&endpoint->queue);
 	put_device(&endpoint->control->dev);
 	kfree(endpoint);

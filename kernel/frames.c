@@ -162,10 +162,15 @@ static unsigned int frames_check(struct frames *frames, const void *data, size_t
 	return frame_count;
 }
 
-/* One frame, and with it a row of each run that listens. Under frames->lock. */
+/*
+ * One frame, and with it a row of each run that listens. Under frames->lock.
+ * What the row has is what was accounted for: the word with the sequence is read
+ * once, for the remote may still write to it.
+ */
 static void frames_deliver(struct frames *frames, const u8 *frame, u8 stream, u64 now)
 {
-	u32 sequence = get_unaligned_le32(frame), missed;
+	u64 first = get_unaligned_le64(frame);
+	u32 sequence = first, missed;
 
 	if (!frames->listening)
 		return;
@@ -176,7 +181,8 @@ static void frames_deliver(struct frames *frames, const u8 *frame, u8 stream, u6
 		return;
 	}
 	frames->expected = sequence + 1;
-	for (u32 i = 0; i < frames->bytes / 8; i++)
+	WRITE_ONCE(frames->words[0], first);
+	for (u32 i = 1; i < frames->bytes / 8; i++)
 		WRITE_ONCE(frames->words[i], get_unaligned_le64(frame + 8 * i));
 	strobe_event_trigger(&frames->event, now, 0, missed);
 }

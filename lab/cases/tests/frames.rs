@@ -97,8 +97,8 @@ fn check(account: &Account) {
     }
 }
 
-/// A run from its start until the remote has sampled so often; and samples that the remote did not send, for a user
-/// engine that was too slow to give it credit.
+/// A run from its start until the remote has sampled so often; and samples that it did not send, for the transport had
+/// no room.
 fn run_of(
     make: &dyn Fn(&Plan) -> Arc<dyn Source>,
     samples: u64,

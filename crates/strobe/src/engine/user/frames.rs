@@ -27,10 +27,6 @@ use crate::event::{Event, EventSpec};
 use crate::rpmsg::frame::{Counters, Decoder, HEADER_SIZE};
 use crate::rpmsg::{self, Address, Control, Endpoint};
 
-/// Frames that the remote may send before it hears of us again: half of the messages that an endpoint holds.
-const CREDITS: u32 = 128;
-/// It hears of us after so many.
-const CREDIT_AFTER: u32 = CREDITS / 2;
 /// Frames of a message, at most.
 const FRAMES_MAX: usize = 255;
 /// To read a word of the last frame, roughly.
@@ -152,7 +148,6 @@ impl Frames {
             message: vec![0; mtu.max(HEADER_SIZE + FRAMES_MAX * bytes)],
             frames: Vec::with_capacity(FRAMES_MAX),
             next: 0,
-            taken: 0,
         })
     }
 }
@@ -303,8 +298,6 @@ struct Source {
     frames: Vec<Waiting>,
     /// The first of them that made no row yet.
     next: usize,
-    /// Frames that have come since the remote was given credit.
-    taken: u32,
 }
 
 impl Source {
@@ -334,29 +327,17 @@ impl Source {
             Err(error) => return Err(failed(&error)),
         };
         let message = self.message.get(..length).unwrap_or_default();
-        let come = match self.decoder.feed(message, 0) {
-            Ok(frames) => {
-                let starts = (HEADER_SIZE..).step_by(self.bytes);
-                let good = std::iter::zip(frames, starts);
-                let good = good.filter_map(|(frame, at)| {
-                    frame
-                        .ok()
-                        .map(|frame| (frame.missed_before, frame.sequence, at))
-                });
-                self.frames.extend(good);
-                let come = self
-                    .frames
-                    .iter()
-                    .map(|(missed, ..)| missed.saturating_add(1));
-                come.fold(0, u32::saturating_add)
-            }
-            // It is counted, and has taken credits along: of so many frames, likely.
-            Err(_) => u32::try_from(length.div_ceil(self.bytes)).unwrap_or(CREDITS),
-        };
-        // Also of those that were lost, so that the remote does not run dry.
-        self.taken = self.taken.saturating_add(come).min(CREDITS);
+        // What is refused is counted.
+        if let Ok(frames) = self.decoder.feed(message, 0) {
+            let starts = (HEADER_SIZE..).step_by(self.bytes);
+            let good = std::iter::zip(frames, starts).filter_map(|(frame, at)| {
+                let frame = frame.ok()?;
+                Some((frame.missed_before, frame.sequence, at))
+            });
+            self.frames.extend(good);
+        }
         self.count();
-        self.give_credit()
+        Ok(())
     }
 
     fn count(&self) {
@@ -373,23 +354,6 @@ impl Source {
             counter.store(value, Ordering::Relaxed);
         }
     }
-
-    /// Lets the remote send more, in pieces.
-    fn give_credit(&mut self) -> io::Result<()> {
-        if self.taken < CREDIT_AFTER {
-            return Ok(());
-        }
-        match self
-            .endpoint
-            .send(&self.decoder.credit(self.taken).encode())
-        {
-            Ok(()) => self.taken = 0,
-            // No room: with the next message, then.
-            Err(error) if error.errno() == Some(Errno::AGAIN.raw_os_error()) => {}
-            Err(error) => return Err(failed(&error)),
-        }
-        Ok(())
-    }
 }
 
 /// A remote that has gone ends the run as any device does.
@@ -400,8 +364,9 @@ fn failed(error: &rpmsg::Error) -> io::Error {
 
 impl EventSource for Source {
     fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
-        (self.frames.clear(), self.next = 0, self.taken = 0);
-        let start = self.decoder.start(CREDITS);
+        (self.frames.clear(), self.next = 0);
+        // Without back-pressure: what finds no room in the endpoint is missed.
+        let start = self.decoder.start(0);
         self.endpoint
             .send(&start.encode())
             .map_err(|error| failed(&error))?;

@@ -11,16 +11,13 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows, Account, Pace};
 use strobe_cases::machine::patience;
-use strobe_cases::pci::once;
-use strobe_cases::rpmsg::{contexts, Coprocessor, Processor, Program};
+use strobe_cases::rpmsg::{Coprocessor, Processor, Program};
 use strobe_cases::{plan, Engine, Kernel};
 use strobe_ring::{Missed, Snapshot, State};
 
 const BOARD: &str = "/boards/adc-frames.toml";
 /// The address of the service.
 const SERVICE: u32 = 0x400;
-/// What both engines count of messages.
-const COUNTERS: [&str; 5] = ["messages", "short", "long", "malformed", "out_of_order"];
 const FIELDS: [&str; 7] = [
     "adc.sequence",
     "adc.time",
@@ -178,57 +175,78 @@ fn what_the_transport_loses_is_missed_to_the_sample() {
     });
 }
 
+fn from_hex(hex: &str) -> Vec<u8> {
+    let digits = hex.trim_start_matches('-').as_bytes().chunks(2);
+    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16);
+    digits
+        .map(|pair| byte(pair).expect("hexadecimal"))
+        .collect()
+}
+
+/// Each line of tests/frames/refused.txt comes after a frame with sequence 5, and before the one with 6.
 #[test]
-fn what_is_no_frame_is_counted_by_name_and_makes_no_row() {
+fn each_kind_of_message_that_is_refused_is_counted_by_its_name_and_makes_no_row() {
+    const COUNTERS: [&str; 5] = [
+        "adc.messages",
+        "adc.short",
+        "adc.long",
+        "adc.malformed",
+        "adc.out_of_order",
+    ];
+    let refused = include_str!("../../../tests/frames/refused.txt").lines();
+    let refused: Vec<&str> = refused.filter(|line| !line.starts_with('#')).collect();
+    assert!(refused.len() >= 30, "{} kinds", refused.len());
     engines(|make, _| {
         let remote = Program::start();
-        let counters = COUNTERS.map(|name| format!("adc.{name}"));
-        let fields: Vec<&str> = std::iter::once("adc.sequence")
-            .chain(counters.iter().map(String::as_str))
-            .collect();
-        let run = make(&plan("adc.sample", &fields));
-        let (mut reader, mut account) = begin(run.as_ref());
-        run.start().expect("to start");
-        let (host, service, start) = remote.receive();
-        assert_eq!(
-            (service, &start[..4], start.len()),
-            (SERVICE, &b"SF\x01\x10"[..], 16)
-        );
-        let stream = start[5];
-        let frame = |sequence: u32| [&sequence.to_le_bytes()[..], &[0; 28]].concat();
-        let message = |head: [u8; 6], body: &[u8]| [&b"SF"[..], &head, body].concat();
-        let good = |sequence| message([1, 1, 1, stream, 32, 0], &frame(sequence));
-        let one = frame(1);
-        for bytes in [
-            good(0),
-            b"SF\x01".to_vec(),                      // short
-            message([1, 1, 2, stream, 32, 0], &one), // short
-            [good(1), vec![0]].concat(),             // long
-            message([1, 1, 0, stream, 32, 0], &[]),  // malformed, as the next
-            message([2, 1, 1, stream, 32, 0], &one),
-            message([1, 9, 1, stream, 32, 0], &one),
-            message(
-                [1, 1, 1, stream, 40, 0],
-                &[one.clone(), vec![0; 8]].concat(),
-            ),
-            [b"XX", &good(1)[2..]].concat(),
-            message([1, 1, 1, stream.wrapping_sub(1), 32, 0], &one), // of another stream
-            good(0),                                                 // a duplicate
-            good(3),
-        ] {
-            remote.send(SERVICE, host, &bytes).expect("to send");
+        for line in &refused {
+            let words: Vec<&str> = line.splitn(4, ' ').collect();
+            let [counter, by, hex, _] = words[..] else {
+                panic!("refused.txt: {line}");
+            };
+            let fields = [&["adc.sequence"][..], &COUNTERS].concat();
+            let run = make(&plan("adc.sample", &fields));
+            let (mut reader, mut account) = begin(run.as_ref());
+            run.start().expect("to start");
+            let (host, service, start) = remote.receive();
+            assert_eq!(
+                (service, &start[..4], start.len()),
+                (SERVICE, &b"SF\x01\x10"[..], 16)
+            );
+            let stream = start[5];
+            let good = |sequence: u8| {
+                let head = [b'S', b'F', 1, 1, 1, stream, 32, 0, sequence];
+                [&head[..], &[0; 31]].concat()
+            };
+            let mut wrong = from_hex(hex);
+            // The file's stream is 1.
+            if let Some(byte) = wrong.get_mut(5).filter(|_| counter != "malformed") {
+                *byte = byte.wrapping_add(stream).wrapping_sub(1);
+            }
+            for message in [good(5), wrong, good(6)] {
+                remote.send(SERVICE, host, &message).expect("to send");
+            }
+            until_rows(&reader, 2);
+            run.stop().expect("to stop");
+            // The user engine gives credit as well.
+            until("STOP", || remote.receive().2[3] == 17);
+            read_now(&mut reader, &mut account);
+            let end = reader.snapshot();
+            account.settle(&end);
+            assert!(account.column(0).eq([5, 6]), "{line}");
+            assert_eq!((end.missed(), source(&end)), (5, 5), "{line}");
+            let grown = |column: usize| {
+                let counts: Vec<u64> = account.column(column).collect();
+                counts[1] - counts[0]
+            };
+            for (column, name) in (1..).zip(COUNTERS) {
+                let wanted = match name.strip_prefix("adc.") {
+                    Some("messages") => 2,
+                    Some(name) if name == counter => by.parse().expect("a number"),
+                    _ => 0,
+                };
+                assert_eq!(grown(column), wanted, "{name}: {line}");
+            }
         }
-        until_rows(&reader, 2);
-        run.stop().expect("to stop");
-        read_now(&mut reader, &mut account);
-        let end = reader.snapshot();
-        account.settle(&end);
-        assert_eq!((end.head, end.missed()), (2, 2), "{end:?}");
-        assert!(account.column(0).eq([0, 3]));
-        let counted: Vec<u64> = (1..6)
-            .map(|column| account.column(column).last().expect("a row"))
-            .collect();
-        assert_eq!(counted[1..], [2, 1, 5, 2], "{counted:?}");
     });
 }
 
@@ -265,73 +283,4 @@ fn a_second_run_begins_anew_and_takes_nothing_of_the_first() {
             assert_eq!(end.head + throttled(&end) + unsent, 300, "{end:?}");
         }
     });
-}
-
-/// Counts of what has come, by their names.
-fn counters(engine: &Kernel) -> Vec<u64> {
-    let names = COUNTERS.map(|name| format!("adc.{name}"));
-    once(engine, &[], &names.each_ref().map(String::as_str))
-}
-
-fn from_hex(hex: &str) -> Vec<u8> {
-    let digits = hex.trim_start_matches('-').as_bytes().chunks(2);
-    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16);
-    digits
-        .map(|pair| byte(pair).expect("hexadecimal"))
-        .collect()
-}
-
-/// A message of one frame of the board's size.
-fn message(stream: u8, sequence: u32) -> Vec<u8> {
-    let mut message = vec![b'S', b'F', 1, 1, 1, stream, 32, 0];
-    message.extend(sequence.to_le_bytes());
-    message.resize(8 + 32, 0);
-    message
-}
-
-/// Each line of tests/frames/refused.txt comes after a frame with sequence 5, and before the one with 6.
-#[test]
-fn every_kind_of_message_that_is_refused_is_counted_by_its_name_and_no_more() {
-    let refused = include_str!("../../../tests/frames/refused.txt").lines();
-    let refused: Vec<&str> = refused.filter(|line| !line.starts_with('#')).collect();
-    assert!(refused.len() >= 30);
-    for _processor in contexts() {
-        let _board = Installed::new();
-        let engine = Kernel::open();
-        let program = Program::start();
-        for line in &refused {
-            let words: Vec<&str> = line.splitn(4, ' ').collect();
-            let (counter, by, hex) = (words[0], words[1], words[2]);
-            let run = engine.run(&plan("adc.sample", &["adc.sequence"]));
-            let (mut reader, mut account) = begin(&run);
-            run.start().expect("to start");
-            let (host, service, start) = program.receive();
-            let stream = start[5];
-            let send = |message: &[u8]| {
-                program.send(service, host, message).expect("to send");
-            };
-
-            send(&message(stream, 5));
-            until("a frame", || reader.snapshot().head == 1);
-            let mut expected = counters(&engine);
-            let mut wrong = from_hex(hex);
-            // The file's stream is 1.
-            if let Some(byte) = wrong.get_mut(5).filter(|_| counter != "malformed") {
-                *byte = byte.wrapping_add(stream).wrapping_sub(1);
-            }
-            send(&wrong);
-            expected[0] += 1;
-            let place = COUNTERS.iter().position(|name| *name == counter);
-            expected[place.expect("a counter")] += by.parse::<u64>().expect("a number");
-            until(line, || counters(&engine) == expected);
-            send(&message(stream, 6));
-            until("the frame behind it", || reader.snapshot().head == 2);
-            run.stop().expect("to stop");
-            assert_eq!(program.receive().2[3], 17, "STOP");
-            read_now(&mut reader, &mut account);
-            account.settle(&reader.snapshot());
-            assert!(account.column(0).eq([5, 6]), "{line}");
-            assert_eq!(reader.snapshot().missed(), 5, "{line}");
-        }
-    }
 }

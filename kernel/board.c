@@ -491,6 +491,7 @@ static int __init board_init(void)
 		pci_unregister_driver(&board_driver);
 	return ret;
 }
+
 /* Of strobe_frames.ko, whose boards are of messages. */
 EXPORT_SYMBOL_GPL(board_blob_parse);
 

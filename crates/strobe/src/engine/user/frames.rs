@@ -320,7 +320,8 @@ impl Source {
 
     /// The next message, if there is one.
     fn receive(&mut self) -> io::Result<()> {
-        (self.frames.clear(), self.next = 0);
+        self.frames.clear();
+        self.next = 0;
         let length = match self.endpoint.receive(&mut self.message) {
             Ok(length) => length,
             Err(error) if error.errno() == Some(Errno::AGAIN.raw_os_error()) => return Ok(()),
@@ -364,7 +365,8 @@ fn failed(error: &rpmsg::Error) -> io::Error {
 
 impl EventSource for Source {
     fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
-        (self.frames.clear(), self.next = 0);
+        self.frames.clear();
+        self.next = 0;
         // Without back-pressure: what finds no room in the endpoint is missed.
         let start = self.decoder.start(0);
         self.endpoint

@@ -30,7 +30,7 @@
 #define LENGTH	sizeof(u32)
 
 /*
- * 256 messages of 120 bytes, or 65 of virtio's 496: taken with each endpoint,
+ * 256 messages of 124 bytes, or 65 of virtio's 496: taken with each endpoint,
  * since where messages arrive no memory can be had.
  */
 static unsigned int queue_kib = 32;

@@ -13,7 +13,7 @@ import types
 import unittest
 from pathlib import Path
 
-from labkit import LabError, cache, kernel, modules, qemu, sanitizer
+from labkit import LabError, cache, kernel, modules, qemu, rpmsg, sanitizer
 from labkit.cpio import Archive
 from labkit.jobs import Job, count, run_all
 
@@ -196,6 +196,29 @@ class Copies(InTemporaryDirectory):
         (self.path / "from/b.c").unlink()
         self.sync(self.path / "from", self.path / "to")
         self.assertEqual(sorted(path.name for path in (self.path / "to").glob("[ab].*")), ["a.c", "a.o"])
+
+
+class StockRpmsg(InTemporaryDirectory):
+    def kernel(self, release: str, packages: str, config: str = "") -> kernel.Kernel:
+        (self.path / "lib/modules" / release).mkdir(parents=True)
+        (self.path / "boot").mkdir()
+        (self.path / "boot" / f"config-{release}").write_text(config)
+        (self.path / "packages").write_text(packages)
+        return kernel.Kernel("x", self.path)
+
+    def test_its_source_has_the_version_of_the_kernels_package(self) -> None:
+        words = "linux-headers-6.12-amd64=6.12.9-2\nlinux-image-6.12-amd64=6.12.9-2\n"
+        self.assertEqual(rpmsg.version(self.kernel("6.12.9+deb12-amd64", words)), "6.12.9-2")
+
+    def test_a_kernel_that_was_built_here_has_the_version_of_its_source(self) -> None:
+        self.assertEqual(rpmsg.version(self.kernel("6.12.9-debug", "linux-source-6.12=6.12.9-2~deb12u1\n")), "6.12.9-2~deb12u1")
+
+    def test_a_kernel_of_another_version_than_its_packages_is_refused(self) -> None:
+        with self.assertRaisesRegex(LabError, "delete"):
+            rpmsg.version(self.kernel("6.12.9-debug", "linux-source-6.12=6.12.8-1\n"))
+
+    def test_a_kernel_that_has_rpmsg_keeps_its_own(self) -> None:
+        self.assertIsNone(rpmsg.sources(self.kernel("6.12.9-arm64", "", "CONFIG_RPMSG=m\n# CONFIG_RPMSG_CHAR is not set\n")))
 
 
 class Jobs(unittest.TestCase):

@@ -8,6 +8,7 @@
  */
 #include "strobe.h"
 #include "strobe_board.h"
+#include "strobe_rpmsg.h"
 
 #define SIZE(type, size) \
 	_Static_assert(sizeof(struct type) == (size), "size of " #type)
@@ -215,12 +216,33 @@ AT(strobe_board_write, flags, 0x10);
 AT(strobe_board_write, reserved, 0x14);
 AT(strobe_board_write, value, 0x18);
 
+/* As the series that proposes it has it. */
+SIZE(rpmsg_endpoint_fd_info, 48);
+AT(rpmsg_endpoint_fd_info, name, 0x00);
+AT(rpmsg_endpoint_fd_info, src, 0x20);
+AT(rpmsg_endpoint_fd_info, dst, 0x24);
+AT(rpmsg_endpoint_fd_info, flags, 0x28);
+AT(rpmsg_endpoint_fd_info, fd, 0x2c);
+_Static_assert(RPMSG_CREATE_EPT_FD_IOCTL == 0xC030B507, "RPMSG_CREATE_EPT_FD_IOCTL");
+
+SIZE(rpmsg_endpoint_stats, 48);
+AT(rpmsg_endpoint_stats, size, 0x00);
+AT(rpmsg_endpoint_stats, src, 0x04);
+AT(rpmsg_endpoint_stats, dst, 0x08);
+AT(rpmsg_endpoint_stats, mtu, 0x0c);
+AT(rpmsg_endpoint_stats, queued, 0x10);
+AT(rpmsg_endpoint_stats, reserved, 0x14);
+AT(rpmsg_endpoint_stats, received, 0x18);
+AT(rpmsg_endpoint_stats, dropped, 0x20);
+AT(rpmsg_endpoint_stats, sent, 0x28);
+
 /* The size of an argument is not in the number of a call. */
 _Static_assert(STROBE_LIST == 0xDA00, "STROBE_LIST");
 _Static_assert(STROBE_CREATE == 0xDA01, "STROBE_CREATE");
 _Static_assert(STROBE_CONTROL == 0xDA02, "STROBE_CONTROL");
 _Static_assert(STROBE_READER == 0xDA03, "STROBE_READER");
 _Static_assert(STROBE_ARM == 0xDA04, "STROBE_ARM");
+_Static_assert(RPMSG_GET_EPT_STATS_IOCTL == 0xDA40, "RPMSG_GET_EPT_STATS_IOCTL");
 
 /* The magics are text in memory, on a little-endian machine. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

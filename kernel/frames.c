@@ -100,8 +100,6 @@ struct frames_counters {
  * @listening: the event is enabled. Under @lock.
  * @stream: number of the last START. Under @lock.
  * @expected: sequence of the next frame. Under @lock.
- * @gone: the channel goes: nothing is sent any more. Written by remove, before
- *	the event is disabled for good.
  * @words: the last frame. Written by the callback under @lock; read by rows.
  * @event: the frame.
  * @device: what strobe is told.
@@ -116,7 +114,6 @@ struct frames {
 	bool			listening;
 	u8			stream;
 	u32			expected;
-	bool			gone;
 	u64			*words;
 	struct strobe_event	event;
 	struct strobe_device	device;
@@ -260,8 +257,7 @@ static void frames_disable(struct strobe_event *event)
 	scoped_guard(raw_spinlock_irqsave, &frames->lock)
 		frames->listening = false;
 	/* A remote that does not hear it sends what nobody takes. */
-	if (!frames->gone)
-		frames_send(frames, KIND_STOP);
+	frames_send(frames, KIND_STOP);
 }
 
 static const struct strobe_event_ops frames_event_ops = {
@@ -417,14 +413,16 @@ static int frames_probe(struct rpmsg_device *rpdev)
 	return 0;
 }
 
-/* First nothing comes any more, then the runs end: what has come is in their rings. */
+/*
+ * First the runs end, what has come is in their rings, and nobody sends any
+ * more; only then the endpoint may go.
+ */
 static void frames_remove(struct rpmsg_device *rpdev)
 {
 	struct frames *frames = dev_get_drvdata(&rpdev->dev);
 
-	frames->gone = true;
-	rpmsg_destroy_ept(frames->ept);
 	strobe_device_unregister(&frames->device);
+	rpmsg_destroy_ept(frames->ept);
 }
 
 static const struct rpmsg_device_id frames_ids[] = {

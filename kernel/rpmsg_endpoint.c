@@ -238,7 +238,9 @@ void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint)
 	scoped_guard(mutex, &endpoint->control->lock)
 		list_del_init(&endpoint->entry);
 	end_forwarding(endpoint);
-	/* No callback runs after this. */
+	/* That of pauses is not taken back by every transport. */
+	WRITE_ONCE(ept->flow_cb, NULL);
+	/* No other callback runs after this. */
 	rpmsg_destroy_ept(ept);
 	/*
 	 * E, pairs with F in is_gone(): without them a reader could believe that
@@ -346,9 +348,12 @@ static __poll_t endpoint_poll(struct file *file, poll_table *wait)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(endpoint->pause_is_new))
 		mask |= EPOLLPRI;
-	guard(rwsem_read)(&endpoint->using);
+	/* Who takes it away may wait for one who sends; it will wake us. */
+	if (!down_read_trylock(&endpoint->using))
+		return mask;
 	if (endpoint->ept)
 		mask |= poll_transport(endpoint, file);
+	up_read(&endpoint->using);
 	return mask;
 }
 

@@ -690,7 +690,7 @@ fn crc32(bytes: &[u8]) -> [u8; 4] {
 fn a_board_of_a_co_processor_gives_its_service_to_the_driver_of_frames() {
     let machine = Machine::new();
     let bus = &machine.system.rpmsg;
-    fs::create_dir_all(bus.join("drivers/strobe_rpmsg")).expect("a directory");
+    fs::create_dir_all(bus.join("drivers/strobe_frames")).expect("a directory");
     let device = |name: &str, service: &str| {
         let device = bus.join("devices").join(name);
         fs::create_dir_all(&device).expect("a directory");
@@ -711,7 +711,7 @@ fn a_board_of_a_co_processor_gives_its_service_to_the_driver_of_frames() {
         .collect();
     assert_eq!(addresses, ["virtio0.adc-frames.-1.1024"]);
     let chosen = |device: &Path| fs::read_to_string(device.join("driver_override")).ok();
-    assert_eq!(chosen(&ours).as_deref(), Some("strobe_rpmsg"));
+    assert_eq!(chosen(&ours).as_deref(), Some("strobe_frames"));
     assert_eq!(chosen(&other), None);
     let probed = fs::read_to_string(bus.join("drivers_probe")).expect("it was probed");
     assert_eq!(probed, "virtio0.adc-frames.-1.1024");
@@ -726,7 +726,7 @@ fn a_board_of_a_co_processor_gives_its_service_to_the_driver_of_frames() {
         list.sort();
         list
     };
-    assert_eq!(at_boot(), ["strobe-board.conf", "strobe-rpmsg.conf"]);
+    assert_eq!(at_boot(), ["strobe-board.conf", "strobe-frames.conf"]);
     machine.system.remove(&board.hardware).expect("to remove");
     assert_eq!(at_boot(), ["strobe-board.conf"]);
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe doctor` in a guest, of which it is known how it is; and in a container in that.
+//! The sanitizers' kernels are small: what a container is made of is not in them.
+// kernels: amd64 rt
 // lab: --module uio_dummy
 
 use std::collections::BTreeMap;

@@ -2,6 +2,8 @@
 //! `strobe latency`: each step of the way of a row, and a machine whose tracing is as it was, however the program ends.
 //!
 //! A thread that spins leaves nothing of its CPU to RCU's threads, unless they are above it.
+//! The sanitizers' kernels are small: events of system calls are not in them.
+// kernels: amd64 rt
 // lab: --module uio_dummy --module uio_pci_generic --module 'lab_gpio wire=1'
 // lab: --append rcutree.kthread_prio=70 --append irqaffinity=0
 

@@ -30,8 +30,8 @@
 
 #define MAGIC		0x4653	/* "SF" */
 #define VERSION		1
-/* A remote that has no room for a command is given this long, in ms. */
-#define PATIENCE_MS	100
+/* A remote that has no room for a command is asked so often, every 1 to 2 ms. */
+#define TRIES_MAX	100
 #define READ_NS		10
 
 enum frames_kind {
@@ -167,8 +167,10 @@ static unsigned int frames_check(struct frames *frames, const void *data, size_t
 static void frames_deliver(struct frames *frames, const u8 *frame, u8 stream, u64 now)
 {
 	u64 first = get_unaligned_le64(frame);
-	u32 sequence = first, missed;
+	u32 sequence, missed;
 
+	OPTIMIZER_HIDE_VAR(first);
+	sequence = first;
 	if (!frames->listening)
 		return;
 	missed = sequence - frames->expected;
@@ -220,7 +222,7 @@ static int frames_send(struct frames *frames, enum frames_kind kind)
 	/* rpmsg_send() would wait for a remote that is stuck, and all of strobe with it. */
 	for (;;) {
 		ret = rpmsg_trysend(frames->ept, &start, length);
-		if ((ret != -ENOMEM && ret != -EAGAIN && ret != -EBUSY) || ++tries > PATIENCE_MS)
+		if ((ret != -ENOMEM && ret != -EAGAIN && ret != -EBUSY) || ++tries > TRIES_MAX)
 			return ret;
 		usleep_range(1000, 2000);
 	}

@@ -271,12 +271,15 @@ fn why_not(without: &Side, with: &Side) -> Option<String> {
             "{fewest} rounds are too few; {ROUNDS_MIN} are needed"
         ));
     }
+    // CPUs that sleep on both sides make no difference between them.
+    let awake = (without.asked.wake_within != with.asked.wake_within).then_some("awake CPUs");
+    let needed: Vec<&str> = ["policy", "cpu"].into_iter().chain(awake).collect();
     for side in [without, with] {
         // What was not got is not compared.
         let missing = side.rounds.iter().flat_map(|round| &round.set_up);
         if let Some(step) = missing
             .into_iter()
-            .find(|step| !step.ok && ["policy", "cpu", "awake CPUs"].contains(&step.what.as_ref()))
+            .find(|step| !step.ok && needed.contains(&step.what.as_ref()))
         {
             let why = step.got.split(": ").next().unwrap_or_default();
             return Some(format!("{} was not got: {why}", step.what));

@@ -102,10 +102,10 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
     };
     let registers = registers(&mut root, object("register"), &blocks);
     let taken = match bus {
-        Bus::Rpmsg => &rpmsg::COUNTERS[..],
-        _ => &[],
+        Bus::Rpmsg => rpmsg::counters().into(),
+        _ => Vec::new(),
     };
-    let (channels, files) = resolve::channels(&mut root, object("channel"), &registers, taken);
+    let (channels, files) = resolve::channels(&mut root, object("channel"), &registers, &taken);
     let interrupt = interrupt.filter(|_| !is_uio);
     let (outputs, events) = match bus {
         Bus::Rpmsg => (Vec::new(), rpmsg::events(&mut root, object("event"))),

@@ -6,12 +6,15 @@ use std::ops::Range;
 use super::parse::{description, name_at, NAME_MAX};
 use super::table::Table;
 use super::{Access, Bar, Event, Hardware, Interrupt, InterruptKind};
-use crate::rpmsg::frame::{FRAME_MAX, FRAME_MIN, FRAME_STEP};
+use crate::rpmsg::frame::{Counters, FRAME_MAX, FRAME_MIN, FRAME_STEP};
 
 /// The name service has as many bytes, and one for the NUL.
 const SERVICE_MAX: usize = 31;
 /// What the provider counts, and gives each such device as channels.
-pub(super) const COUNTERS: [&str; 5] = ["messages", "short", "long", "malformed", "out_of_order"];
+pub(super) fn counters() -> [&'static str; 5] {
+    Counters::CHANNELS.map(|(name, _)| name)
+}
+
 /// Each frame is a trigger.
 pub(super) const INTERRUPT: Interrupt = Interrupt {
     kind: InterruptKind::Message,

@@ -110,6 +110,28 @@ pub struct Counters {
     pub out_of_order: u64,
 }
 
+impl Counters {
+    /// Those that each device has as channels, and what they are.
+    pub const CHANNELS: [(&'static str, &'static str); 5] = [
+        ("messages", "messages that have come"),
+        ("short", "refused: less than they say"),
+        ("long", "refused: more than they say"),
+        ("malformed", "refused: not strobe frames of this size"),
+        ("out_of_order", "frames refused: late, or duplicates"),
+    ];
+
+    /// In that order.
+    pub fn channels(&self) -> [u64; 5] {
+        [
+            self.messages,
+            self.short,
+            self.long,
+            self.malformed,
+            self.out_of_order,
+        ]
+    }
+}
+
 /// One sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -164,22 +164,7 @@ impl Card<'_> {
     }
 
     fn channel(&self, channel: &board::Channel) -> Channel {
-        Channel {
-            name: format!("{}.{}", self.name, channel.name),
-            description: channel.description.clone(),
-            unit: channel.unit.clone(),
-            kind: match channel.kind {
-                Kind::Unsigned => Type::U64,
-                Kind::Signed => Type::S64,
-                Kind::Float => Type::F64,
-            },
-            class: Class::Hard,
-            scale: channel.scale,
-            offset: channel.offset,
-            bits: channel.bits.into(),
-            cost_ns: ACCESS_NS,
-            in_use: false,
-        }
+        about(&self.name, channel, ACCESS_NS)
     }
 
     fn output(&self, output: &board::Output) -> Channel {
@@ -196,6 +181,26 @@ impl Card<'_> {
             cost_ns: ACCESS_NS,
             in_use: false,
         }
+    }
+}
+
+/// A channel of a device, as the board file describes it; what an access costs.
+pub(super) fn about(device: &str, channel: &board::Channel, cost_ns: u32) -> Channel {
+    Channel {
+        name: format!("{device}.{}", channel.name),
+        description: channel.description.clone(),
+        unit: channel.unit.clone(),
+        kind: match channel.kind {
+            Kind::Unsigned => Type::U64,
+            Kind::Signed => Type::S64,
+            Kind::Float => Type::F64,
+        },
+        class: Class::Hard,
+        scale: channel.scale,
+        offset: channel.offset,
+        bits: channel.bits.into(),
+        cost_ns,
+        in_use: false,
     }
 }
 

@@ -15,10 +15,43 @@ pub(super) struct Field {
     card: Arc<Presence>,
     all_ones: u64,
     big_endian: bool,
+    bits: Bits,
+}
+
+/// Which bits of a word a field is.
+#[derive(Clone, Copy)]
+pub(super) struct Bits {
     shift: u32,
     /// 64 minus the bits of the field.
     unused: u32,
     signed: bool,
+}
+
+impl Bits {
+    /// Those that a board file describes.
+    pub(super) fn new(channel: &Channel) -> Bits {
+        Bits {
+            shift: u32::from(channel.shift).min(63),
+            unused: 64 - u32::from(channel.bits).clamp(1, 64),
+            signed: channel.kind == Kind::Signed,
+        }
+    }
+
+    /// The same of a word of which this one is a part, so many bits from its lowest.
+    pub(super) fn above(self, bits: u32) -> Bits {
+        let shift = (self.shift + bits).min(63);
+        Bits { shift, ..self }
+    }
+
+    /// The value of the field, its sign extended.
+    #[inline]
+    pub(super) fn of(self, word: u64) -> u64 {
+        let top = (word >> self.shift) << self.unused;
+        match self.signed {
+            true => ((top as i64) >> self.unused) as u64,
+            false => top >> self.unused,
+        }
+    }
 }
 
 fn all_ones(register: &Register) -> u64 {
@@ -44,22 +77,22 @@ impl Field {
             register,
             card,
             big_endian,
-            shift: u32::from(channel.shift).min(63),
-            unused: 64 - u32::from(channel.bits).clamp(1, 64),
-            signed: channel.kind == Kind::Signed,
+            bits: Bits::new(channel),
         }
     }
 
     /// All bits of a register.
     pub(super) fn whole(register: Register, card: Arc<Presence>, big_endian: bool) -> Self {
         Field {
-            unused: 64 - 8 * u32::from(register.width()),
+            bits: Bits {
+                shift: 0,
+                unused: 64 - 8 * u32::from(register.width()),
+                signed: false,
+            },
             all_ones: all_ones(&register),
             register,
             card,
             big_endian,
-            shift: 0,
-            signed: false,
         }
     }
 
@@ -77,11 +110,7 @@ impl Field {
         if self.big_endian {
             value = turned(value, &self.register);
         }
-        let top = (value >> self.shift) << self.unused;
-        Ok(match self.signed {
-            true => ((top as i64) >> self.unused) as u64,
-            false => top >> self.unused,
-        })
+        Ok(self.bits.of(value))
     }
 }
 

@@ -15,11 +15,13 @@ use rustix::io::Errno;
 use strobe_ring::Missed;
 
 use super::bell::Bell;
+use super::board::about;
 use super::clock::{monotonic, RunClock};
+use super::field::Bits;
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use super::trigger::{EventSource, Trigger, Woken};
 use super::{Settings, WaitMode};
-use crate::board::{self, Board, Hardware, Kind};
+use crate::board::{Board, Hardware};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
@@ -31,15 +33,6 @@ use crate::rpmsg::{self, Address, Control, Endpoint};
 const FRAMES_MAX: usize = 255;
 /// To read a word of the last frame, roughly.
 const ACCESS_NS: u32 = 2;
-
-/// What is counted besides rows; its place in [`Last::counters`].
-const COUNTERS: [(&str, &str); 5] = [
-    ("messages", "messages that have come"),
-    ("short", "refused: less than they say"),
-    ("long", "refused: more than they say"),
-    ("malformed", "refused: not strobe frames of this size"),
-    ("out_of_order", "frames refused: late, or duplicates"),
-];
 
 /// Provides the one device of a board file for a co-processor.
 pub struct Frames {
@@ -53,7 +46,7 @@ pub struct Frames {
 struct Last {
     /// Its words. Written by the thread of the run that listens; read by threads of runs.
     words: Box<[AtomicU64]>,
-    /// As [`COUNTERS`]. Written and read as `words`.
+    /// As [`Counters::channels`]. Written and read as `words`.
     counters: [AtomicU64; 5],
     /// A run listens: a co-processor has one stream.
     taken: AtomicBool,
@@ -92,21 +85,6 @@ impl Frames {
             bits: 64,
             cost_ns: ACCESS_NS,
             in_use: false,
-        }
-    }
-
-    fn about_field(&self, channel: &board::Channel) -> Channel {
-        Channel {
-            unit: channel.unit.clone(),
-            kind: match channel.kind {
-                Kind::Unsigned => Type::U64,
-                Kind::Signed => Type::S64,
-                Kind::Float => Type::F64,
-            },
-            scale: channel.scale,
-            offset: channel.offset,
-            bits: channel.bits.into(),
-            ..self.about(&channel.name, &channel.description)
         }
     }
 
@@ -173,8 +151,10 @@ impl Provider for Frames {
         let fields = self.board.channels.iter();
         catalogue
             .channels
-            .extend(fields.map(|field| self.about_field(field)));
-        let counters = COUNTERS.iter().map(|(name, text)| self.about(name, text));
+            .extend(fields.map(|field| about(&self.board.name, field, ACCESS_NS)));
+        let counters = Counters::CHANNELS
+            .iter()
+            .map(|(name, text)| self.about(name, text));
         catalogue.channels.extend(counters);
         let events = self.board.events.iter().map(|event| ListedEvent {
             name: format!("{}.{}", self.board.name, event.name),
@@ -188,8 +168,11 @@ impl Provider for Frames {
     fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
         let part = self.part(name)?;
         let last = || Arc::clone(&self.last);
-        if let Some(index) = COUNTERS.iter().position(|(name, _)| *name == part) {
-            let (name, text) = COUNTERS.get(index)?;
+        if let Some(index) = Counters::CHANNELS
+            .iter()
+            .position(|(name, _)| *name == part)
+        {
+            let (name, text) = Counters::CHANNELS.get(index)?;
             return Some(Ok(FoundChannel {
                 about: self.about(name, text),
                 reader: Box::new(Counter(last(), index)),
@@ -204,12 +187,10 @@ impl Provider for Frames {
         let field = Field {
             last: last(),
             word: register.offset as usize / 8,
-            shift: 8 * (register.offset % 8) + u32::from(channel.shift),
-            unused: 64 - u32::from(channel.bits).clamp(1, 64),
-            signed: channel.kind == Kind::Signed,
+            bits: Bits::new(channel).above(8 * (register.offset % 8)),
         };
         Some(Ok(FoundChannel {
-            about: self.about_field(channel),
+            about: about(&self.board.name, channel, ACCESS_NS),
             reader: Box::new(field),
         }))
     }
@@ -248,21 +229,14 @@ impl ReadChannel for Counter {
 struct Field {
     last: Arc<Last>,
     word: usize,
-    shift: u32,
-    /// 64 minus the bits of the field.
-    unused: u32,
-    signed: bool,
+    bits: Bits,
 }
 
 impl ReadChannel for Field {
     fn read(&mut self, _: &Row) -> io::Result<u64> {
         let word = self.last.words.get(self.word);
         let word = word.map_or(0, |word| word.load(Ordering::Relaxed));
-        let top = (word >> self.shift) << self.unused;
-        Ok(match self.signed {
-            true => ((top as i64) >> self.unused) as u64,
-            false => top >> self.unused,
-        })
+        Ok(self.bits.of(word))
     }
 }
 
@@ -342,15 +316,7 @@ impl Source {
     }
 
     fn count(&self) {
-        let Counters {
-            messages,
-            short,
-            long,
-            malformed,
-            out_of_order,
-            ..
-        } = self.decoder.counters();
-        let now = [messages, short, long, malformed, out_of_order];
+        let now = self.decoder.counters().channels();
         for (counter, value) in std::iter::zip(&self.claim.0.counters, now) {
             counter.store(value, Ordering::Relaxed);
         }

@@ -123,6 +123,7 @@ static int control_probe(struct rpmsg_device *rpdev)
 	init_rwsem(&control->present);
 	mutex_init(&control->lock);
 	INIT_LIST_HEAD(&control->endpoints);
+	mutex_init(&control->making);
 	INIT_LIST_HEAD(&control->nodes);
 	control->rpdev = rpdev;
 	device_initialize(&control->dev);
@@ -139,10 +140,7 @@ static int control_probe(struct rpmsg_device *rpdev)
 	return ret;
 }
 
-/*
- * The channel goes. After this nothing of the transport is used any more; who
- * waits to send is waited for, and the transport lets him go.
- */
+/* The channel goes. After this nothing of the transport is used any more. */
 static void control_remove(struct rpmsg_device *rpdev)
 {
 	struct strobe_rpmsg_control *control = dev_get_drvdata(&rpdev->dev);
@@ -199,12 +197,12 @@ static int __init strobe_rpmsg_init(void)
 {
 	int ret;
 
-	ret = strobe_rpmsg_queue_setup();
+	ret = strobe_rpmsg_endpoint_setup();
 	if (ret)
 		return ret;
 	ret = alloc_chrdev_region(&first, 0, MINORMASK + 1, "strobe_rpmsg");
 	if (ret)
-		goto queue;
+		goto endpoint;
 	ret = class_register(&strobe_rpmsg_class);
 	if (ret)
 		goto region;
@@ -217,8 +215,8 @@ class:
 	class_unregister(&strobe_rpmsg_class);
 region:
 	unregister_chrdev_region(first, MINORMASK + 1);
-queue:
-	strobe_rpmsg_queue_cleanup();
+endpoint:
+	strobe_rpmsg_endpoint_cleanup();
 	return ret;
 }
 
@@ -227,7 +225,7 @@ static void __exit strobe_rpmsg_exit(void)
 	unregister_drivers(ARRAY_SIZE(drivers));
 	class_unregister(&strobe_rpmsg_class);
 	unregister_chrdev_region(first, MINORMASK + 1);
-	strobe_rpmsg_queue_cleanup();
+	strobe_rpmsg_endpoint_cleanup();
 }
 
 module_init(strobe_rpmsg_init);

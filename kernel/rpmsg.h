@@ -12,7 +12,8 @@
  * outlives its channel as long as a file holds it; then there is no channel any
  * more, and each of its endpoints says so.
  *
- * Locks, outer first: control->present, endpoint->using, control->lock.
+ * Locks, outer first: control->present, control->making, endpoint->using,
+ * control->lock.
  */
 #ifndef _STROBE_RPMSG_H
 #define _STROBE_RPMSG_H
@@ -40,8 +41,9 @@ struct strobe_rpmsg_node;
  * @present: held for reading by who uses @rpdev, so that the channel stays
  *	meanwhile; for writing by who takes it away.
  * @rpdev: the channel; NULL once it has gone. Written by remove under @present.
- * @lock: guards the lists.
+ * @lock: guards @endpoints.
  * @endpoints: those that the channel must not outlive.
+ * @making: held while a node is made or taken away; guards @nodes.
  * @nodes: the nodes of endpoints.
  */
 struct strobe_rpmsg_control {
@@ -51,6 +53,7 @@ struct strobe_rpmsg_control {
 	struct rpmsg_device	*rpdev;
 	struct mutex		lock;	/* see above */
 	struct list_head	endpoints;
+	struct mutex		making;	/* see above */
 	struct list_head	nodes;
 };
 
@@ -58,11 +61,12 @@ struct strobe_rpmsg_control {
  * struct strobe_rpmsg_queue - messages from one writer, which may be in hard
  * interrupt context, to one reader at a time.
  * @bytes: of the messages, each a u32 length and its bytes, padded to 4.
- * @size: of @bytes, a power of two.
- * @head: bytes ever put. Written by the writer.
+ * @size: of @bytes.
+ * @head: where the next message is put. Written by the writer.
  * @put: messages ever put. Written by the writer, before @head.
  * @reading: held by the reader.
- * @tail: bytes ever taken. Written under @reading.
+ * @tail: where the next one is taken from; @head: there is none. Written under
+ *	@reading.
  * @taken: messages ever taken. Written under @reading, before @tail.
  */
 struct strobe_rpmsg_queue {
@@ -133,10 +137,7 @@ int strobe_rpmsg_add_node(struct device *dev, struct cdev *cdev, struct ida *num
 void strobe_rpmsg_remove_node(struct device *dev, struct cdev *cdev, struct ida *numbers);
 
 /* rpmsg_queue.c */
-int strobe_rpmsg_queue_setup(void);
-void strobe_rpmsg_queue_cleanup(void);
-int strobe_rpmsg_queue_init(struct strobe_rpmsg_queue *queue);
-void strobe_rpmsg_queue_free(struct strobe_rpmsg_queue *queue);
+void strobe_rpmsg_queue_init(struct strobe_rpmsg_queue *queue, void *bytes, u32 size);
 bool strobe_rpmsg_queue_put(struct strobe_rpmsg_queue *queue, const void *data, u32 length);
 ssize_t strobe_rpmsg_queue_take(struct strobe_rpmsg_queue *queue, struct iov_iter *to,
 				bool may_wait);
@@ -144,6 +145,8 @@ bool strobe_rpmsg_queue_is_empty(const struct strobe_rpmsg_queue *queue);
 u32 strobe_rpmsg_queue_count(const struct strobe_rpmsg_queue *queue);
 
 /* rpmsg_endpoint.c */
+int strobe_rpmsg_endpoint_setup(void);
+void strobe_rpmsg_endpoint_cleanup(void);
 extern const struct file_operations strobe_rpmsg_endpoint_fops;
 struct strobe_rpmsg_endpoint *
 strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,

@@ -5,16 +5,18 @@
  * the channel changes no more than what the file answers.
  *
  * The end. Who destroys the endpoint (the call, close(), the channel's removal)
- * first keeps new users away and waits for those that are at it (@using), then
- * destroys it, after which no callback runs, and only then says @gone: so the
- * messages that are queued by then are all there will ever be, and stay
- * readable.
+ * first keeps new users away and waits for those that are at it (@using), which
+ * never sleep for room or messages in it, then destroys it, after which no
+ * callback runs, and only then says @gone: so the messages that are queued by
+ * then are all there will ever be, and stay readable.
  *
  * Waking. The callback may be in hard interrupt context, where PREEMPT_RT can
  * take no lock of a wait queue: then an irq_work wakes.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
+#include <linux/log2.h>
+#include <linux/moduleparam.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
@@ -28,6 +30,63 @@
 #define LENGTH_MAX	SZ_64K
 /* First version of struct rpmsg_endpoint_stats. */
 #define STATS_LEAST	offsetofend(struct rpmsg_endpoint_stats, sent)
+
+/* How long who waits for room in a transport that tells nobody looks away, in jiffies. */
+#define ROOM_EVERY	1
+
+/*
+ * 32 KiB: 256 messages of 120 bytes, or 64 of virtio's 496. Taken with each
+ * endpoint, since where messages arrive no memory can be had.
+ */
+static unsigned int queue_kib = 32;
+module_param(queue_kib, uint, 0444);
+MODULE_PARM_DESC(queue_kib, "memory of an endpoint, most of it for messages that wait, 4 to 1024 KiB, a power of two (default 32)");
+
+/* The memory of endpoints and their queues. */
+static struct kmem_cache *cache;
+
+/* All of it, so that two endpoints are not rounded up to four: the cache puts a pointer behind. */
+static u32 memory_size(void)
+{
+	return queue_kib * SZ_1K - sizeof(void *);
+}
+
+/*
+ * Memory that has a constructor is cleared when it comes from the page
+ * allocator only, not for each endpoint anew, which would cost more than all
+ * the rest of making one. Nobody gets to see a byte that no message has had.
+ */
+static void construct(void *memory)
+{
+}
+
+/**
+ * strobe_rpmsg_endpoint_setup() - as the module is loaded.
+ *
+ * Return: 0, -EINVAL for a parameter that is wrong, or -ENOMEM.
+ */
+int __init strobe_rpmsg_endpoint_setup(void)
+{
+	const u32 front = sizeof(struct strobe_rpmsg_endpoint);
+
+	if (queue_kib < 4 || queue_kib > 1024 || !is_power_of_2(queue_kib)) {
+		pr_err("strobe_rpmsg: queue_kib=%u: it must be a power of two from 4 to 1024\n",
+		       queue_kib);
+		return -EINVAL;
+	}
+	/* Messages may be copied to user space, and nothing else. */
+	cache = kmem_cache_create_usercopy("strobe_rpmsg_endpoint", memory_size(), sizeof(void *),
+					   SLAB_ACCOUNT, front, memory_size() - front, construct);
+	return cache ? 0 : -ENOMEM;
+}
+
+/**
+ * strobe_rpmsg_endpoint_cleanup() - as it is unloaded: no endpoint is there any more.
+ */
+void strobe_rpmsg_endpoint_cleanup(void)
+{
+	kmem_cache_destroy(cache);
+}
 
 static bool is_gone(const struct strobe_rpmsg_endpoint *endpoint)
 {
@@ -157,14 +216,13 @@ struct strobe_rpmsg_endpoint *
 strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
 			  const struct rpmsg_channel_info *info)
 {
-	struct strobe_rpmsg_endpoint *endpoint = kzalloc(sizeof(*endpoint), GFP_KERNEL_ACCOUNT);
+	struct strobe_rpmsg_endpoint *endpoint =
+		kmem_cache_alloc(cache, GFP_KERNEL | __GFP_NOWARN);
 
 	if (!endpoint)
 		return NULL;
-	if (strobe_rpmsg_queue_init(&endpoint->queue)) {
-		kfree(endpoint);
-		return NULL;
-	}
+	memset(endpoint, 0, sizeof(*endpoint));
+	strobe_rpmsg_queue_init(&endpoint->queue, endpoint + 1, memory_size() - sizeof(*endpoint));
 	get_device(&control->dev);
 	endpoint->control = control;
 	INIT_LIST_HEAD(&endpoint->entry);
@@ -186,9 +244,8 @@ void strobe_rpmsg_endpoint_free(struct strobe_rpmsg_endpoint *endpoint)
 	/* On PREEMPT_RT that takes a grace period: only if there may be something to wait for. */
 	if (endpoint->has_woken)
 		irq_work_sync(&endpoint->wake);
-	strobe_rpmsg_queue_free(&endpoint->queue);
 	put_device(&endpoint->control->dev);
-	kfree(endpoint);
+	kmem_cache_free(cache, endpoint);
 }
 
 /**
@@ -290,23 +347,31 @@ static ssize_t endpoint_read(struct kiocb *io, struct iov_iter *to)
 }
 
 /* An endpoint that is there stays while @using is held. */
+static int try_send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t length)
+{
+	int ret;
+
+	guard(rwsem_read)(&endpoint->using);
+	if (!endpoint->ept)
+		return -EPIPE;
+	ret = rpmsg_trysendto(endpoint->ept, data, length, endpoint->info.dst);
+	/* What virtio says when it has no buffer. */
+	return ret == -ENOMEM ? -EAGAIN : ret;
+}
+
+/*
+ * Who waits for room does so here, not in rpmsg_sendto(): some transports do
+ * not let go of who has got a signal, and all would keep who takes the endpoint
+ * away waiting.
+ */
 static int send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t length, bool may_wait)
 {
 	int ret;
 
-	if (down_read_interruptible(&endpoint->using))
-		return -ERESTARTSYS;
-	if (!endpoint->ept) {
-		ret = -EPIPE;
-	} else if (may_wait) {
-		ret = rpmsg_sendto(endpoint->ept, data, length, endpoint->info.dst);
-	} else {
-		ret = rpmsg_trysendto(endpoint->ept, data, length, endpoint->info.dst);
-		/* What virtio says when it has no buffer. */
-		if (ret == -ENOMEM)
-			ret = -EAGAIN;
-	}
-	up_read(&endpoint->using);
+	while ((ret = try_send(endpoint, data, length)) == -EAGAIN && may_wait)
+		if (wait_event_interruptible_timeout(endpoint->wait, is_gone(endpoint),
+						     ROOM_EVERY) < 0)
+			return -ERESTARTSYS;
 	return ret;
 }
 

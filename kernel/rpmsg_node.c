@@ -19,7 +19,7 @@
  * @dev: the node; its references are those of this.
  * @cdev: of the node.
  * @control: its channel; a reference.
- * @entry: in control->nodes, until it is removed; under control->lock.
+ * @entry: in control->nodes, until it is removed; under control->making.
  * @opened: bit 0: it is open.
  * @info: what was asked for; the name ends in a NUL.
  */
@@ -140,6 +140,7 @@ static int add_node(struct strobe_rpmsg_control *control, const struct rpmsg_cha
 		return -ENOMEM;
 	node->control = control;
 	node->info = *info;
+	INIT_LIST_HEAD(&node->entry);
 	get_device(&control->dev);
 	device_initialize(&node->dev);
 	node->dev.parent = &control->dev;
@@ -147,16 +148,14 @@ static int add_node(struct strobe_rpmsg_control *control, const struct rpmsg_cha
 	node->dev.groups = node_groups;
 	cdev_init(&node->cdev, &node_fops);
 	node->cdev.owner = THIS_MODULE;
-	/* In the list when it can be opened: then it can be destroyed. */
-	scoped_guard(mutex, &control->lock)
-		list_add_tail(&node->entry, &control->nodes);
+	/* Who opens it at once and has it taken away finds it whole. */
+	guard(mutex)(&control->making);
 	ret = strobe_rpmsg_add_node(&node->dev, &node->cdev, &numbers,
 				    strobe_rpmsg_stock_names ? "rpmsg" : "strobe_rpmsg_ept");
-	if (ret) {
-		scoped_guard(mutex, &control->lock)
-			list_del_init(&node->entry);
+	if (ret)
 		put_device(&node->dev);
-	}
+	else
+		list_add_tail(&node->entry, &control->nodes);
 	return ret;
 }
 
@@ -193,11 +192,10 @@ long strobe_rpmsg_create_node(struct strobe_rpmsg_control *control, void __user 
  */
 void strobe_rpmsg_node_remove(struct strobe_rpmsg_node *node)
 {
-	scoped_guard(mutex, &node->control->lock) {
-		if (list_empty(&node->entry))
-			return;
-		list_del_init(&node->entry);
-	}
+	guard(mutex)(&node->control->making);
+	if (list_empty(&node->entry))
+		return;
+	list_del_init(&node->entry);
 	strobe_rpmsg_remove_node(&node->dev, &node->cdev, &numbers);
 	put_device(&node->dev);
 }

@@ -288,13 +288,13 @@ static int lab_trysendto(struct rpmsg_endpoint *ept, void *data, int length, u32
 	return try_send(ept, data, length, dst);
 }
 
+/* As virtio's, which does not let go of who has got a signal. */
 static int lab_sendto(struct rpmsg_endpoint *ept, void *data, int length, u32 dst)
 {
 	int ret;
 
 	while ((ret = try_send(ept, data, length, dst)) == -EAGAIN)
-		if (wait_event_interruptible(room, has_room() || !READ_ONCE(plugged)))
-			return -ERESTARTSYS;
+		wait_event(room, has_room() || !READ_ONCE(plugged));
 	return ret;
 }
 

@@ -281,8 +281,8 @@ fn the_queue_holds_256_messages_and_counts_those_that_find_no_room() {
 
 #[test]
 fn long_messages_fill_the_queue_by_their_bytes() {
-    // Of 32 KiB, each message with its length: 500 bytes.
-    const ROOM: usize = 32768 / (MTU + 4);
+    // Of 32 KiB, some of which are the endpoint's; each message with its length: 500 bytes.
+    const ROOM: usize = (32768 - 512) / (MTU + 4);
     for _processor in contexts() {
         let endpoint = endpoint(ANY, ANY, O_NONBLOCK);
         // Several times around the ring, so that messages lie across its end.
@@ -432,6 +432,45 @@ fn a_transport_without_room_holds_writers_back_or_says_so() {
             assert_eq!(writer.join().expect("the writer"), Ok(7));
         });
         assert_eq!(receive(endpoint).as_deref(), Ok(&b"message"[..]));
+    }
+}
+
+#[test]
+fn a_writer_that_waits_is_let_go_by_a_signal_though_the_transport_would_not() {
+    allow_interruption(0);
+    for processor in contexts() {
+        let endpoint = &endpoint(ANY, ANY, 0);
+        processor.set("stalled", 1);
+        thread::scope(|scope| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let writer = scope.spawn(move || {
+                tell.send(thread_id()).expect("told");
+                send(endpoint, b"message")
+            });
+            let id = told.recv().expect("its id");
+            until_asleep(id, libc::SYS_write);
+            interrupt(id);
+            assert_eq!(writer.join().expect("the writer"), Err(EINTR));
+        });
+        assert_eq!(stats(endpoint).expect("stats").sent, 0);
+    }
+}
+
+#[test]
+fn an_endpoint_can_be_destroyed_while_a_writer_waits() {
+    for processor in contexts() {
+        let endpoint = &endpoint(ANY, ANY, 0);
+        processor.set("stalled", 1);
+        thread::scope(|scope| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let writer = scope.spawn(move || {
+                tell.send(thread_id()).expect("told");
+                send(endpoint, b"message")
+            });
+            until_asleep(told.recv().expect("its id"), libc::SYS_write);
+            destroy(endpoint).expect("destroyed");
+            assert_eq!(writer.join().expect("the writer"), Err(EPIPE));
+        });
     }
 }
 

@@ -558,7 +558,7 @@ static struct file *open_endpoint(struct strobe_rpmsg_control *control,
 	endpoint = strobe_rpmsg_endpoint_new(control, &wanted);
 	if (!endpoint)
 		return ERR_PTR(-ENOMEM);
-	file = anon_inode_getfile("[rpmsg-endpoint]", &strobe_rpmsg_endpoint_fops, endpoint,
+	file = anon_inode_getfile("[rpmsg]", &strobe_rpmsg_endpoint_fops, endpoint,
 				  info->flags & ~O_CLOEXEC);
 	if (IS_ERR(file)) {
 		strobe_rpmsg_endpoint_free(endpoint);

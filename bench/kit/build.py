@@ -37,7 +37,7 @@ def plugin() -> None:
 def programs() -> None:
     """The programs of bench/readers, static: the guest has no libraries."""
     for file in sorted((BENCH / "readers").glob("*.c")):
-        compile_c(PROGRAMS / file.stem, file, "-static")
+        compile_c(PROGRAMS / file.stem, file, "-static", f"-I{TREE}/include/compat", f"-I{TREE}/include/uapi")
 
 
 def access() -> None:

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from . import BUILD, access, report, slow
+from . import BUILD, access, endpoint, report, slow
 
 PLACE = BUILD
-PARTS = ("rows", "access", "slow", "host")  # in the order of the table
+PARTS = ("rows", "access", "endpoint", "slow", "host")  # in the order of the table
 NAME = "overview"  # of the lines of the document between which the table goes
 HEADS = ("figure", "on", "floor or limit", "others", "strobe", "strobe/floor", "others/strobe", "target", "met", "measured by")
 
@@ -36,7 +36,7 @@ class Line:
         floor, others = (of and of[0] for of in (self.floor, self.others))
         return (self.figure, self.on, self.named(self.floor), self.named(self.others), self.number(self.strobe),
                 report.ratio(self.strobe, floor), report.ratio(others, self.strobe), self.target,
-                {True: "yes", False: "NO", None: "-"}[self.met], f"`{self.command}`")
+                report.VERDICT[self.met], f"`{self.command}`")
 
     def named(self, of: tuple[float, str] | None) -> str:
         return "-" if of is None else f"{self.number(of[0])} ({of[1]})"
@@ -55,6 +55,11 @@ def of_access(figures: list[access.Figures]) -> list[Line]:
     return [Line(words, each.kernel, each.least("checked", figure), "", "bench/run --only access",
                  named(each.least("plain", figure), "bare mapping"), named(each.least("ioctl", figure), "ioctl"))
             for figure, words in access.FIGURES.items() for each in figures]
+
+
+def of_endpoints(figures: list[endpoint.Figures]) -> list[Line]:
+    return [Line("an rpmsg endpoint, made and ended", each.kernel, each.total("file"), "", "bench/run --only endpoint",
+                 others=named(each.total("node"), "stock driver's node"), target=each.target, met=each.met) for each in figures]
 
 
 def of_slow(figures: list[slow.Figures]) -> list[Line]:

@@ -13,6 +13,7 @@ TOTAL_RATIO = 1.10
 BODY_MOST = 230
 RAISE_MOST = 520
 CLEAN_LEAST = 200  # kHz
+VERDICT = {True: "yes", False: "NO", None: "-"}
 BENCH = "bench"  # the lines of the document between which the table goes: see `borders`
 HEADS = ("figure", "kernel", "floor", "IIO", "strobe", "strobe/floor", "IIO/strobe", "target", "met")
 LEFT = 2  # columns of words come first, then those of numbers
@@ -43,7 +44,7 @@ class Line:
 
     def cells(self) -> tuple[str, ...]:
         return (self.figure, self.kernel, self.number(self.floor), self.number(self.iio), self.number(self.strobe),
-                ratio(self.strobe, self.floor), ratio(self.iio, self.strobe), self.target, "yes" if self.met else "NO")
+                ratio(self.strobe, self.floor), ratio(self.iio, self.strobe), self.target, VERDICT[self.met])
 
     def number(self, value: float | None) -> str:
         return "-" if value is None else f"{value:.0f}{self.unit}"

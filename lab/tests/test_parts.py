@@ -111,6 +111,14 @@ class Kernels(InTemporaryDirectory):
         self.assertEqual(timed[:4], ["chrt", "--batch", "0", qemu.PROGRAM])
         self.assertEqual(qemu.command(qemu.Machine(), stock, self.path)[0], qemu.PROGRAM)
 
+    def test_several_cpus_take_time_from_instructions_but_cannot_be_recorded(self) -> None:
+        (self.path / "lib/modules/6.12").mkdir(parents=True)
+
+        def words(cpus: int) -> str:
+            return " ".join(qemu.command(qemu.Machine(cpus=cpus, icount=0), kernel.Kernel("amd64", self.path), self.path))
+        self.assertIn("-icount shift=0,sleep=off,rr=record,", words(1))
+        self.assertIn("-icount shift=0,sleep=off -rtc ", words(2))
+
     def test_only_a_guest_with_the_monitor_can_reach_it_and_has_slots(self) -> None:
         (self.path / "rt/lib/modules/6.12").mkdir(parents=True)
 

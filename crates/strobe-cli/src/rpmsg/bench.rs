@@ -20,6 +20,9 @@ use crate::record::handle_signals;
 use crate::report;
 use crate::term::{self, fail};
 
+/// The stock driver's first control node.
+const STOCK: &str = "rpmsg_ctrl0";
+
 /// A node that has not come after this does not come.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -34,9 +37,9 @@ pub struct Args {
     #[arg(long, value_name = "NODE")]
     control: Option<String>,
 
-    /// The stock driver's control node
-    #[arg(long, value_name = "NODE", default_value = "/dev/rpmsg_ctrl0")]
-    stock: PathBuf,
+    /// The stock driver's control node (default: rpmsg_ctrl0, if it may be opened)
+    #[arg(long, value_name = "NODE", conflicts_with = "threads")]
+    stock: Option<String>,
 
     /// Endpoints in a round
     #[arg(long, value_name = "N", default_value = "1000",
@@ -76,7 +79,7 @@ enum Way {
 /// Its steps.
 const STEPS: [&str; 5] = ["create", "open", "destroy", "close", "all"];
 
-/// Nanoseconds of each of STEPS, but for the sum; 0: the way has no such step.
+/// Nanoseconds of each of STEPS.
 type Times = [u64; 4];
 
 /// What reading the clock takes, ns: no step's own.
@@ -84,18 +87,28 @@ type Times = [u64; 4];
 #[serde(transparent)]
 struct Clock(u64);
 
+/// Times of the endpoints of a way, and of its rounds.
+struct Sums {
+    stats: Vec<Stats>,
+    each_ns: Vec<f64>,
+}
+
 #[derive(Serialize)]
 struct Measured {
     way: Way,
     /// Of each step, over all rounds, ns; null if the way has no such step.
     steps: Vec<(&'static str, Option<Figures>)>,
-    /// Time of each round by its number of endpoints, ns.
+    /// Time of each whole round by its number of endpoints, ns.
     each_ns: Vec<f64>,
 }
 
 #[derive(Serialize)]
 struct Outcome {
     interrupted: bool,
+    /// Why it ended early; null if it did not.
+    error: Option<String>,
+    /// Why nodes were not measured; null if they were, or were not to be.
+    without_nodes: Option<String>,
     count: u32,
     threads: u32,
     live: u32,
@@ -126,7 +139,7 @@ enum Failure {
 pub fn run(args: &Args) -> ExitCode {
     match measure(args) {
         Ok(outcome) => {
-            let status = term::status(outcome.interrupted, true);
+            let status = term::status(outcome.interrupted, outcome.error.is_none());
             term::found(&outcome, args.json, text, status)
         }
         Err(error) => fail(error),
@@ -142,42 +155,44 @@ fn measure(args: &Args) -> Result<Outcome, Failure> {
         src: None,
         dst: None,
     };
-    let stock = match args.stock.exists() && args.threads == 1 {
-        true => Some(Stock::new(&args.stock)?),
-        false => None,
-    };
+    let (stock, without_nodes) = stock(args)?;
     let clock = Clock::measure();
     let (bytes, _live) = live(&control, &address, args.live)?;
     let machine = Machine::from_now();
     let mut ways = vec![Way::File];
     ways.extend(stock.as_ref().map(|_| Way::Node));
-    let mut measured: Vec<(Vec<Stats>, Vec<f64>)> =
-        ways.iter().map(|_| (fresh(), Vec::new())).collect();
-    for round in 0..args.rounds {
+    let mut sums: Vec<Sums> = ways.iter().map(|_| Sums::new()).collect();
+    let mut error = None;
+    'rounds: for round in 0..args.rounds {
         for turn in order(round, ways.len()) {
-            if is_interrupted(&stop) {
-                break;
-            }
-            let Some((way, (stats, each))) = ways.get(turn).zip(measured.get_mut(turn)) else {
+            let Some((way, sums)) = ways.get(turn).zip(sums.get_mut(turn)) else {
                 continue;
             };
             let begun = Instant::now();
-            match (way, &stock) {
-                (Way::Node, Some(stock)) => {
-                    for _ in 0..args.count {
-                        clock.add(stats, stock.once(&address)?);
-                    }
+            let done = match (way, &stock) {
+                (Way::Node, Some(stock)) => once_each(args.count, &stop, &mut sums.stats, || {
+                    stock.once(&address, clock)
+                }),
+                _ => files(&control, &address, args, clock, &stop, &mut sums.stats),
+            };
+            match done {
+                Err(why) if round == 0 => return Err(why),
+                Err(why) => error = Some(why.to_string()),
+                Ok(()) if is_interrupted(&stop) => {}
+                Ok(()) => {
+                    let ns = begun.elapsed().as_nanos() as f64;
+                    sums.each_ns.push(ns / f64::from(args.count));
+                    continue;
                 }
-                _ => files(&control, &address, args, clock, stats)?,
             }
-            each.push(begun.elapsed().as_nanos() as f64 / f64::from(args.count));
+            break 'rounds;
         }
     }
-    let all: Vec<Measured> = std::iter::zip(ways, measured)
-        .map(|(way, (stats, each_ns))| Measured {
+    let all: Vec<Measured> = std::iter::zip(ways, sums)
+        .map(|(way, sums)| Measured {
             way,
-            steps: std::iter::zip(STEPS, stats.iter().map(Stats::figures)).collect(),
-            each_ns,
+            steps: std::iter::zip(STEPS, sums.stats.iter().map(Stats::figures)).collect(),
+            each_ns: sums.each_ns,
         })
         .collect();
     let by = |way| all.iter().find(|it| it.way == way);
@@ -195,6 +210,8 @@ fn measure(args: &Args) -> Result<Outcome, Failure> {
     });
     Ok(Outcome {
         interrupted: is_interrupted(&stop),
+        error,
+        without_nodes,
         count: args.count,
         threads: args.threads,
         live: args.live,
@@ -207,28 +224,57 @@ fn measure(args: &Args) -> Result<Outcome, Failure> {
     })
 }
 
-fn fresh() -> Vec<Stats> {
-    STEPS.map(|_| Stats::around(0)).into()
+/// The stock driver, if it is there, or why it is not measured.
+fn stock(args: &Args) -> Result<(Option<Stock>, Option<String>), Failure> {
+    if let Some(name) = &args.stock {
+        return Ok((Some(Stock::new(name)?), None));
+    }
+    if args.threads > 1 {
+        return Ok((None, None));
+    }
+    // It belongs to root: who may have endpoints as files need not be that.
+    match Stock::new(STOCK) {
+        Ok(stock) => Ok((Some(stock), None)),
+        Err(Failure::Node { path, source }) => {
+            Ok((None, Some(format!("{}: {source}", path.display()))))
+        }
+        Err(other) => Err(other),
+    }
 }
 
-impl Clock {
-    fn measure() -> Clock {
-        let mut clock = now();
-        let mut all: Vec<u64> = (0..1001).map(|_| lap(&mut clock)).collect();
-        all.sort_unstable();
-        Clock(all.get(all.len() / 2).copied().unwrap_or(0))
-    }
-
-    fn add(self, stats: &mut [Stats], times: Times) {
-        let times = times.map(|ns| ns.saturating_sub(self.0));
-        let all: u64 = times.iter().sum();
-        for (stats, ns) in std::iter::zip(stats, times.into_iter().chain([all])) {
-            // A step that a way does not have: nothing else takes no time at all.
-            if ns > 0 {
-                stats.add(i64::try_from(ns).unwrap_or(i64::MAX));
-            }
+impl Sums {
+    fn new() -> Sums {
+        Sums {
+            stats: STEPS.map(|_| Stats::around(0)).into(),
+            each_ns: Vec::new(),
         }
     }
+}
+
+fn add(stats: &mut [Stats], times: Times) {
+    let all: u64 = times.iter().sum();
+    for (stats, ns) in std::iter::zip(stats, times.into_iter().chain([all])) {
+        // A step that a way does not have.
+        if ns > 0 {
+            stats.add(i64::try_from(ns).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+/// So many endpoints, one after the other, unless it is interrupted.
+fn once_each(
+    count: u32,
+    stop: &Stop,
+    stats: &mut [Stats],
+    mut once: impl FnMut() -> Result<Times, Failure>,
+) -> Result<(), Failure> {
+    for _ in 0..count {
+        if is_interrupted(stop) {
+            break;
+        }
+        add(stats, once()?);
+    }
+    Ok(())
 }
 
 fn files(
@@ -236,22 +282,26 @@ fn files(
     address: &Address,
     args: &Args,
     clock: Clock,
+    stop: &Stop,
     stats: &mut [Stats],
 ) -> Result<(), Failure> {
+    let once = || Ok(file(control, address, clock)?);
     if args.threads == 1 {
-        for _ in 0..args.count {
-            clock.add(stats, file(control, address)?);
-        }
-        return Ok(());
+        return once_each(args.count, stop, stats, once);
     }
-    let each = args.count.div_ceil(args.threads);
+    let work = |thread: u32| {
+        // Together as many as were asked for.
+        let some = args.count / args.threads + u32::from(thread < args.count % args.threads);
+        (0..some)
+            .take_while(|_| !is_interrupted(stop))
+            .map(|_| once())
+            .collect::<Result<Vec<Times>, Failure>>()
+    };
     let all = std::thread::scope(|scope| {
-        let work = || {
-            (0..each)
-                .map(|_| file(control, address))
-                .collect::<Result<Vec<Times>, Error>>()
-        };
-        let threads: Vec<_> = (0..args.threads).map(|_| scope.spawn(work)).collect();
+        let work = &work;
+        let threads: Vec<_> = (0..args.threads)
+            .map(|thread| scope.spawn(move || work(thread)))
+            .collect();
         threads
             .into_iter()
             .map(|thread| thread.join())
@@ -259,7 +309,7 @@ fn files(
     });
     for times in all {
         for times in times.map_err(|_| Failure::Thread)?? {
-            clock.add(stats, times);
+            add(stats, times);
         }
     }
     Ok(())
@@ -271,21 +321,32 @@ fn now() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What has passed since, ns, and now.
-fn lap(since: &mut u64) -> u64 {
-    let now = now();
-    now - std::mem::replace(since, now)
+impl Clock {
+    fn measure() -> Clock {
+        let (mut since, clock) = (now(), Clock(0));
+        let mut all: Vec<u64> = (0..1001).map(|_| clock.lap(&mut since)).collect();
+        all.sort_unstable();
+        Clock(all.get(all.len() / 2).copied().unwrap_or(0))
+    }
+
+    /// What has passed since, and now.
+    fn lap(self, since: &mut u64) -> u64 {
+        let now = now();
+        let ns = now - std::mem::replace(since, now);
+        // Nothing takes no time at all: 0 says that there was no such step.
+        ns.saturating_sub(self.0).max(1)
+    }
 }
 
 /// One endpoint as a file.
-fn file(control: &Control, address: &Address) -> Result<Times, Error> {
-    let mut clock = now();
+fn file(control: &Control, address: &Address, clock: Clock) -> Result<Times, Error> {
+    let mut since = now();
     let endpoint = control.create(address)?;
-    let create = lap(&mut clock);
+    let create = clock.lap(&mut since);
     endpoint.destroy()?;
-    let destroy = lap(&mut clock);
+    let destroy = clock.lap(&mut since);
     drop(endpoint);
-    Ok([create, 0, destroy, lap(&mut clock)])
+    Ok([create, 0, destroy, clock.lap(&mut since)])
 }
 
 /// The stock driver's way.
@@ -296,25 +357,30 @@ struct Stock {
 }
 
 impl Stock {
-    fn new(control: &Path) -> Result<Stock, Failure> {
+    fn new(control: &str) -> Result<Stock, Failure> {
         let node = (0..).map(|number| PathBuf::from(format!("/dev/rpmsg{number}")));
         let free = node.into_iter().find(|node| !node.exists());
+        let opened =
+            Control::open(&Path::new("/dev").join(control)).map_err(|error| match error {
+                Error::Open { path, source } => Failure::Node { path, source },
+                other => other.into(),
+            })?;
         Ok(Stock {
-            control: Control::open(control)?,
+            control: opened,
             node: free.unwrap_or_default(),
         })
     }
 
-    fn once(&self, address: &Address) -> Result<Times, Failure> {
-        let mut clock = now();
+    fn once(&self, address: &Address, clock: Clock) -> Result<Times, Failure> {
+        let mut since = now();
         self.control.create_node(address)?;
-        let create = lap(&mut clock);
+        let create = clock.lap(&mut since);
         let endpoint = Endpoint::from(self.open()?);
-        let open = lap(&mut clock);
+        let open = clock.lap(&mut since);
         endpoint.destroy()?;
-        let destroy = lap(&mut clock);
+        let destroy = clock.lap(&mut since);
         drop(endpoint);
-        Ok([create, open, destroy, lap(&mut clock)])
+        Ok([create, open, destroy, clock.lap(&mut since)])
     }
 
     /// The node is there as soon as the kernel's thread for nodes has made it.
@@ -379,7 +445,9 @@ fn text(outcome: &Outcome) -> String {
         show_ns(outcome.clock_ns.0 as f64)
     );
     for it in &outcome.ways {
-        let (least, most) = range(&it.each_ns);
+        let Some((least, most)) = range(&it.each_ns) else {
+            continue;
+        };
         let way = if it.way == Way::Node { "node" } else { "file" };
         text += &format!(
             "{way}: an endpoint in {} .. {} over the rounds, {} a round\n",
@@ -388,8 +456,7 @@ fn text(outcome: &Outcome) -> String {
             outcome.count
         );
     }
-    if let Some(ratio) = outcome.ratio {
-        let (least, most) = range(&outcome.round_ratios);
+    if let Some((ratio, (least, most))) = outcome.ratio.zip(range(&outcome.round_ratios)) {
         text += &format!("a node takes {ratio:.1} times as long, by the medians; {least:.1} .. {most:.1} over the rounds\n");
     }
     if let Some(bytes) = outcome.bytes {
@@ -398,10 +465,17 @@ fn text(outcome: &Outcome) -> String {
             outcome.live
         );
     }
+    if let Some(why) = &outcome.without_nodes {
+        text += &format!("without nodes: {why}\n");
+    }
+    if let Some(error) = &outcome.error {
+        text += &format!("ended: {error}\n");
+    }
     text
 }
 
-fn range(values: &[f64]) -> (f64, f64) {
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    (least, values.iter().copied().fold(0.0, f64::max))
+/// The least and the greatest, if there is any.
+fn range(values: &[f64]) -> Option<(f64, f64)> {
+    let least = values.iter().copied().reduce(f64::min)?;
+    Some((least, values.iter().copied().reduce(f64::max)?))
 }

@@ -3,9 +3,11 @@
 
 use std::io::{self, BufRead, Write as _};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use strobe::quantity::duration_ns;
 use strobe::record::Stop;
 use strobe::rpmsg::{Endpoint, Error};
 
@@ -26,9 +28,22 @@ pub struct Args {
     #[command(flatten)]
     place: Where,
 
-    /// End after so many messages have come; otherwise with Ctrl-C, or when the remote goes
+    /// End after so many messages have come; otherwise with standard input, with Ctrl-C, or when the remote goes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
+
+    /// After the end of standard input, wait so long for each message that may still come
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration_ns, conflicts_with = "count")]
+    linger: u64,
+}
+
+/// What has become of the lines.
+#[derive(Default)]
+struct Input {
+    /// There are no more.
+    at_end: AtomicBool,
+    /// Some were not sent.
+    failed: AtomicBool,
 }
 
 pub fn run(args: &Args) -> ExitCode {
@@ -41,39 +56,68 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return fail(error),
     };
     say(format_args!("strobe: endpoint 0x{:x}", endpoint.address()));
-    let sender = Arc::clone(&endpoint);
+    let input = Arc::new(Input::default());
+    let (sender, lines) = (Arc::clone(&endpoint), Arc::clone(&input));
     // It ends with this program: a thread that reads a terminal cannot be told to end.
-    std::thread::spawn(move || send_lines(&sender));
-    match print_messages(&endpoint, args.count, &stop) {
-        Ok(()) => term::status(is_interrupted(&stop), true).into(),
-        Err(error) => {
-            say(format_args!("strobe: {error}"));
-            term::NOT_WHOLE.into()
-        }
+    std::thread::spawn(move || send_lines(&sender, &lines));
+    let printed = print_messages(&endpoint, args, &input, &stop);
+    let mut is_whole = !input.failed.load(Ordering::Relaxed);
+    if let Err(error) = printed {
+        say(format_args!("strobe: {error}"));
+        is_whole = false;
     }
+    if let Some(dropped) = endpoint
+        .stats()
+        .map(|it| it.dropped)
+        .ok()
+        .filter(|it| *it > 0)
+    {
+        say(format_args!(
+            "strobe: {dropped} messages came faster than they were printed, and are lost"
+        ));
+        is_whole = false;
+    }
+    term::status(is_interrupted(&stop), is_whole).into()
 }
 
-fn send_lines(endpoint: &Endpoint) {
-    for line in io::stdin().lock().lines() {
-        let Ok(line) = line else { return };
+fn send_lines(endpoint: &Endpoint, input: &Input) {
+    // Bytes, since a line need not be text.
+    let lines = io::stdin().lock().split(b'\n');
+    for line in lines.map_while(Result::ok) {
         let sent = match unescaped(&line) {
             Some(bytes) => endpoint.send(&bytes).map_err(|error| error.to_string()),
             None => Err("a backslash is written \\\\, and any byte as in \\x1b".to_owned()),
         };
         if let Err(why) = sent {
+            input.failed.store(true, Ordering::Relaxed);
             say(format_args!("strobe: not sent: {why}"));
         }
     }
+    input.at_end.store(true, Ordering::Release);
 }
 
-fn print_messages(endpoint: &Endpoint, count: Option<u64>, stop: &Stop) -> Result<(), Error> {
+fn print_messages(
+    endpoint: &Endpoint,
+    args: &Args,
+    input: &Input,
+    stop: &Stop,
+) -> Result<(), Error> {
     let mut message = vec![0; 65_536];
     let mut seen = 0;
-    while count.is_none_or(|count| seen < count) && !is_interrupted(stop) {
+    let mut last = Instant::now();
+    while args.count.is_none_or(|count| seen < count) && !is_interrupted(stop) {
+        let is_over = args.count.is_none() && input.at_end.load(Ordering::Acquire);
+        if !is_over {
+            last = Instant::now();
+        }
         if !endpoint.wait(LOOK_EVERY)? {
+            if is_over && last.elapsed() >= Duration::from_nanos(args.linger) {
+                break;
+            }
             continue;
         }
         let length = endpoint.receive(&mut message)?;
+        last = Instant::now();
         let bytes = message.get(..length).unwrap_or_default();
         let mut stdout = io::stdout().lock();
         // Who does not read any more has seen enough.
@@ -101,9 +145,9 @@ fn escaped(bytes: &[u8]) -> String {
 }
 
 /// The message of a line; `None` if a backslash means nothing.
-fn unescaped(line: &str) -> Option<Vec<u8>> {
+fn unescaped(line: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(line.len());
-    let mut rest = line.as_bytes();
+    let mut rest = line;
     while let [first, after @ ..] = rest {
         rest = match (first, after) {
             (b'\\', [b'\\', after @ ..]) => {
@@ -134,10 +178,10 @@ mod tests {
         let all: Vec<u8> = (0..=255).collect();
         let line = escaped(&all);
         assert!(line.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
-        assert_eq!(unescaped(&line), Some(all));
-        assert_eq!(unescaped("ä"), Some("ä".as_bytes().to_vec()));
+        assert_eq!(unescaped(line.as_bytes()), Some(all));
+        assert_eq!(unescaped("ä".as_bytes()), Some("ä".as_bytes().to_vec()));
         for wrong in ["\\", "\\n", "\\x1", "\\xgg"] {
-            assert_eq!(unescaped(wrong), None, "{wrong}");
+            assert_eq!(unescaped(wrong.as_bytes()), None, "{wrong}");
         }
     }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe rpmsg ping`: how long a message takes to a remote that sends it back.
 
+use std::io;
 use std::process::ExitCode;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -15,6 +17,9 @@ use crate::jitter::round::is_interrupted;
 use crate::record::handle_signals;
 use crate::report;
 use crate::term::{self, fail};
+
+/// How often it is looked whether the transport has room again.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Send messages that the remote sends back, one at a time, and see how long each takes
 #[derive(clap::Args)]
@@ -61,7 +66,12 @@ pub fn run(args: &Args) -> ExitCode {
     if let Err(error) = handle_signals(&stop) {
         return fail(format_args!("signals cannot be handled: {error}"));
     }
-    let endpoint = match args.place.endpoint() {
+    // A call that waits for room would know no timeout, and no Ctrl-C.
+    let endpoint = args
+        .place
+        .endpoint()
+        .and_then(|endpoint| endpoint.set_nonblocking(true).map(|()| endpoint));
+    let endpoint = match endpoint {
         Ok(endpoint) => endpoint,
         Err(error) => return fail(error),
     };
@@ -75,10 +85,12 @@ pub fn run(args: &Args) -> ExitCode {
         took_ns: None,
     };
     let mut took = Stats::around(0);
+    let mut answer = vec![0; 65_536];
     while outcome.sent < args.count && !is_interrupted(&stop) && outcome.error.is_none() {
-        match once(&endpoint, args, &mut outcome) {
+        match once(&endpoint, args, &stop, &mut outcome, &mut answer) {
             Ok(Some(ns)) => took.add(ns),
             Ok(None) => {}
+            Err(error) if outcome.sent == 0 => return fail(error),
             Err(error) => outcome.error = Some(error.to_string()),
         }
     }
@@ -89,19 +101,41 @@ pub fn run(args: &Args) -> ExitCode {
     term::found(&outcome, args.json, text, status)
 }
 
+/// Why there was no message more.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Rpmsg(#[from] Error),
+    #[error("the transport has had no room for a message in {}: is the remote taking any?", show_ns(*.0 as f64))]
+    NoRoom(u64),
+}
+
 /// One message, there and back; `None` if it did not come in time.
-fn once(endpoint: &Endpoint, args: &Args, outcome: &mut Outcome) -> Result<Option<i64>, Error> {
+fn once(
+    endpoint: &Endpoint,
+    args: &Args,
+    stop: &Stop,
+    outcome: &mut Outcome,
+    answer: &mut [u8],
+) -> Result<Option<i64>, Failure> {
     let mut message = vec![0xa5; args.size.into()];
     if let Some(head) = message.first_chunk_mut() {
         *head = outcome.sent.to_le_bytes();
     }
     let begun = Instant::now();
     let deadline = begun + Duration::from_nanos(args.timeout);
-    endpoint.send(&message)?;
+    while !has_sent(endpoint, &message)? {
+        if is_interrupted(stop) {
+            return Ok(None);
+        }
+        if Instant::now() >= deadline {
+            return Err(Failure::NoRoom(args.timeout));
+        }
+        sleep(LOOK_EVERY);
+    }
     outcome.sent += 1;
-    let mut answer = [0; 65_536];
     while endpoint.wait(deadline.saturating_duration_since(Instant::now()))? {
-        let length = endpoint.receive(&mut answer)?;
+        let length = endpoint.receive(answer)?;
         let ns = begun.elapsed().as_nanos();
         if answer.get(..length) == Some(&message[..]) {
             outcome.back += 1;
@@ -110,6 +144,14 @@ fn once(endpoint: &Endpoint, args: &Args, outcome: &mut Outcome) -> Result<Optio
         outcome.strange += 1;
     }
     Ok(None)
+}
+
+/// Whether the transport had room for it.
+fn has_sent(endpoint: &Endpoint, message: &[u8]) -> Result<bool, Error> {
+    match endpoint.send(message) {
+        Err(Error::Call { source, .. }) if source.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        sent => sent.map(|()| true),
+    }
 }
 
 fn text(outcome: &Outcome) -> String {

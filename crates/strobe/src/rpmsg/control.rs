@@ -2,7 +2,6 @@
 //! The control node of a channel: who may open it may have endpoints.
 
 use std::fs::{self, OpenOptions};
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -47,19 +46,24 @@ pub struct Control {
 impl Control {
     /// The control nodes that there are, by their names, in the order of these.
     pub fn list() -> Vec<PathBuf> {
-        Control::list_in(Path::new(CLASS))
+        let class = Path::new(CLASS);
+        // A container may have no /sys; and if it has, that shows nodes of which it was not given any. With the stock
+        // driver's name it is ours if it is of our class.
+        let all = match class.exists() {
+            true => Control::list_in(class, &["strobe_rpmsg", "rpmsg_ctrl"]),
+            false => Control::list_in(Path::new("/dev"), &["strobe_rpmsg"]),
+        };
+        all.into_iter().filter(|node| node.exists()).collect()
     }
 
-    /// The same, of a directory like that of the class.
-    fn list_in(class: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(class).into_iter().flatten().flatten();
+    /// Those of the entries of a directory that are called so, and a number; not those of endpoints.
+    fn list_in(directory: &Path, prefixes: &[&str]) -> Vec<PathBuf> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        // Endpoints that are nodes are of the class, too.
         let mut numbered: Vec<(u32, String)> = names
             .filter_map(|name| {
-                let number = name
-                    .strip_prefix("strobe_rpmsg")
-                    .or(name.strip_prefix("rpmsg_ctrl"))?;
+                let mut prefixes = prefixes.iter();
+                let number = prefixes.find_map(|prefix| name.strip_prefix(prefix))?;
                 Some((number.parse().ok()?, name))
             })
             .collect();
@@ -126,10 +130,9 @@ impl Control {
         let fd = made.map_err(|errno| match errno {
             Errno::NETRESET => Error::ControlGone(self.path.clone()),
             Errno::ADDRINUSE => Error::Taken(info.src),
-            Errno::NOTTY => Error::Open {
-                path: self.path.clone(),
-                source: io::Error::other("no control node of strobe_rpmsg"),
-            },
+            // All that is asked for is right: another driver does not know the call, and that of rpmsg_ctrl says EINVAL.
+            Errno::NOTTY | Errno::INVAL => Error::NoControlNode(self.path.clone()),
+            Errno::MFILE => Error::TooMany,
             other => Error::Call {
                 doing: "making an endpoint",
                 source: other.into(),
@@ -197,10 +200,10 @@ mod tests {
         ] {
             fs::create_dir(class.path().join(name)).expect("to make it");
         }
-        let found = Control::list_in(class.path());
+        let found = Control::list_in(class.path(), &["strobe_rpmsg"]);
         let wanted = ["/dev/strobe_rpmsg2", "/dev/strobe_rpmsg10"];
         assert_eq!(found, wanted.map(PathBuf::from));
-        assert!(Control::list_in(&class.path().join("none")).is_empty());
+        assert!(Control::list_in(&class.path().join("none"), &["strobe_rpmsg"]).is_empty());
     }
 
     #[test]

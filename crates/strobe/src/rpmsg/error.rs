@@ -24,6 +24,12 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// The file is something else.
+    #[error("{0}: no control node of strobe_rpmsg; `strobe rpmsg list` shows what there is")]
+    NoControlNode(PathBuf),
+    /// This process has no number left for a file.
+    #[error("rpmsg: an endpoint is a file, and this process may have no more of them; `ulimit -n` raises that")]
+    TooMany,
     /// The name is too long, or has a NUL in it.
     #[error("rpmsg service `{0}`: a name has 1 to 31 bytes, and no NUL")]
     Name(String),
@@ -82,6 +88,8 @@ impl Error {
             Error::Open { source, .. } | Error::Call { source, .. } => source.raw_os_error(),
             Error::Gone(_) | Error::ControlGone(_) => known(rustix::io::Errno::NODEV),
             Error::TooLong { .. } => known(rustix::io::Errno::MSGSIZE),
+            Error::NoControlNode(_) => known(rustix::io::Errno::NOTTY),
+            Error::TooMany => known(rustix::io::Errno::MFILE),
             Error::Taken(_) => known(rustix::io::Errno::ADDRINUSE),
             _ => None,
         }

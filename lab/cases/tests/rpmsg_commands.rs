@@ -422,8 +422,8 @@ fn bench_makes_endpoints_by_several_threads_and_beside_others() {
         let (said, status) = json("bench --count 50 --rounds 2 --threads 4 --live 100");
         assert_eq!((status, &said["live"]), (Some(0), &100.into()));
         let bytes = said["bytes"].as_i64().expect("a number");
-        // Each has a queue of 32 KiB; the kernel gives memory in powers of two.
-        assert!((32 << 10..80 << 10).contains(&bytes), "{bytes}");
+        // Each has 32 KiB; some of the first may be of memory that the module has kept.
+        assert!((24 << 10..48 << 10).contains(&bytes), "{bytes}");
         println!("{bytes} bytes an endpoint");
     }
 }

@@ -81,14 +81,6 @@ static void start(struct strobe_frames *frames, uint8_t stream, uint32_t credits
 	frames->running = true;
 }
 
-static void grant(struct strobe_frames *frames, uint32_t more)
-{
-	if (frames->credits > UINT32_MAX - more)
-		frames->credits = UINT32_MAX;
-	else
-		frames->credits += more;
-}
-
 enum strobe_frames_kind strobe_frames_receive(struct strobe_frames *frames,
 					      const void *message, size_t length)
 {
@@ -108,9 +100,9 @@ enum strobe_frames_kind strobe_frames_receive(struct strobe_frames *frames,
 		return STROBE_FRAMES_START;
 	}
 	if (header[3] == STROBE_FRAMES_CREDIT && has_body) {
-		/* One that was meant for another stream would be one too many. */
+		/* Set, not added: credits of a message that was lost come back so. */
 		if (frames->running && stream == frames->stream)
-			grant(frames, get(header + 8, 4));
+			frames->credits = get(header + 8, 4);
 		return STROBE_FRAMES_CREDIT;
 	}
 	if (header[3] == STROBE_FRAMES_STOP && !has_body) {

@@ -227,16 +227,45 @@ static void credit_of_another_stream_or_after_stop_is_void(void)
 	tear_down(&remote);
 }
 
-static void credit_does_not_wrap(void)
+static void credit_is_set_and_not_added(void)
 {
 	struct remote remote;
 
 	set_up(&remote, 16, 1);
-	command(&remote, STROBE_FRAMES_START, 1, 0xfffffffeU);
+	command(&remote, STROBE_FRAMES_START, 1, 3);
+	must(add(&remote) && remote.frames.credits == 2);
+	command(&remote, STROBE_FRAMES_CREDIT, 1, 3);
+	must(remote.frames.credits == 3);
+	command(&remote, STROBE_FRAMES_CREDIT, 1, 3);
+	must(remote.frames.credits == 3);
 	command(&remote, STROBE_FRAMES_CREDIT, 1, 1);
-	must(remote.frames.credits == UINT32_MAX);
-	command(&remote, STROBE_FRAMES_CREDIT, 1, UINT32_MAX);
-	must(remote.frames.credits == UINT32_MAX);
+	must(add(&remote) && !add(&remote));
+	tear_down(&remote);
+}
+
+static void without_a_limit_credit_makes_none(void)
+{
+	struct remote remote;
+
+	set_up(&remote, 16, 1);
+	command(&remote, STROBE_FRAMES_START, 1, 0);
+	command(&remote, STROBE_FRAMES_CREDIT, 1, 1);
+	must(add(&remote) && add(&remote) && add(&remote));
+	tear_down(&remote);
+}
+
+/* Its frames have taken their credits before, and are not taken for new ones. */
+static void a_frame_that_waits_for_its_message_has_its_credit_already(void)
+{
+	struct remote remote;
+
+	set_up(&remote, 16, 4);
+	command(&remote, STROBE_FRAMES_START, 1, 2);
+	must(add(&remote) && remote.frames.count == 1);
+	command(&remote, STROBE_FRAMES_CREDIT, 1, 2);
+	must(add(&remote) && remote.messages == 0);
+	must(add(&remote) && remote.messages == 1 && remote.sent[4] == 3);
+	must(!add(&remote));
 	tear_down(&remote);
 }
 
@@ -354,8 +383,7 @@ static void the_commands_of_the_host_are_understood(void)
 		} else if (!strcmp(name, "credit")) {
 			command(&remote, STROBE_FRAMES_START, stream, 1);
 			must(receive(&remote, message, length) == STROBE_FRAMES_CREDIT);
-			must(remote.frames.credits ==
-			     (credits == UINT32_MAX ? UINT32_MAX : credits + 1));
+			must(remote.frames.credits == credits);
 		} else {
 			must(!strcmp(name, "stop") && !credits);
 			command(&remote, STROBE_FRAMES_START, stream, 0);
@@ -383,7 +411,9 @@ static const struct {
 	TEST(without_credit_frames_only_take_numbers),
 	TEST(the_last_credit_sends_what_waits),
 	TEST(credit_of_another_stream_or_after_stop_is_void),
-	TEST(credit_does_not_wrap),
+	TEST(credit_is_set_and_not_added),
+	TEST(without_a_limit_credit_makes_none),
+	TEST(a_frame_that_waits_for_its_message_has_its_credit_already),
 	TEST(start_begins_anew_and_throws_away_what_waits),
 	TEST(stop_sends_what_waits),
 	TEST(a_damaged_command_changes_nothing),

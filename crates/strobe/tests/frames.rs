@@ -226,7 +226,7 @@ fn the_example_of_the_document_is_right() {
             stream: 1,
             credits: 64,
         },
-        decoder.credit(32),
+        decoder.credit(64),
         decoder.stop(),
     ];
     let mut sent = sent.iter();

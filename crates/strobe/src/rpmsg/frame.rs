@@ -197,11 +197,11 @@ impl Decoder {
         }
     }
 
-    /// Makes the message that lets the remote send more frames.
-    pub fn credit(&self, more: u32) -> Command {
+    /// Makes the message that sets how many frames the remote may send from now on, whatever it might before.
+    pub fn credit(&self, credits: u32) -> Command {
         Command::Credit {
             stream: self.stream,
-            more,
+            credits,
         }
     }
 
@@ -349,12 +349,12 @@ pub enum Command {
         /// Of START.
         stream: u8,
     },
-    /// Send more.
+    /// Send so many.
     Credit {
         /// Of START; one that is for another stream has no effect.
         stream: u8,
-        /// Frames that may be sent besides.
-        more: u32,
+        /// Frames that may be sent from now on.
+        credits: u32,
     },
 }
 
@@ -364,7 +364,7 @@ impl Command {
         let (kind, stream, body) = match self {
             Command::Start { stream, credits } => (START, stream, Some(credits)),
             Command::Stop { stream } => (STOP, stream, None),
-            Command::Credit { stream, more } => (CREDIT, stream, Some(more)),
+            Command::Credit { stream, credits } => (CREDIT, stream, Some(credits)),
         };
         let [magic0, magic1] = MAGIC;
         let [a, b, c, d] = body.unwrap_or(0).to_le_bytes();

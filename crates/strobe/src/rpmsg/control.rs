@@ -50,10 +50,15 @@ impl Control {
         // A container may have no /sys; and if it has, that shows nodes of which it was not given any. With the stock
         // driver's name it is ours if it is of our class.
         let all = match class.exists() {
-            true => Control::list_in(class, &["strobe_rpmsg", "rpmsg_ctrl"]),
+            true => Control::of_class(class),
             false => Control::list_in(Path::new("/dev"), &["strobe_rpmsg"]),
         };
         all.into_iter().filter(|node| node.exists()).collect()
+    }
+
+    /// Those that a directory like that of our class has.
+    pub(crate) fn of_class(class: &Path) -> Vec<PathBuf> {
+        Control::list_in(class, &["strobe_rpmsg", "rpmsg_ctrl"])
     }
 
     /// Those of the entries of a directory that are called so, and a number; not those of endpoints.

@@ -73,10 +73,7 @@ impl Bell {
     /// # Errors
     /// None but those of a broken system.
     pub fn sleep_until(&self, monotonic_ns: Option<u64>) -> io::Result<()> {
-        let until = monotonic_ns.map(|ns| Timespec {
-            tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: (ns % 1_000_000_000) as _,
-        });
+        let until = monotonic_ns.map(timespec);
         let all = std::num::NonZeroU32::MAX;
         let word = &self.shared.rings;
         match futex::wait_bitset(word, futex::Flags::PRIVATE, self.heard, until.as_ref(), all) {
@@ -91,11 +88,28 @@ impl Bell {
     /// # Errors
     /// None but those of a broken system.
     pub fn sleep_for(&self, fd: BorrowedFd<'_>, ready: PollFlags) -> io::Result<bool> {
+        self.doze(fd, ready, None)
+    }
+
+    /// The same, but not for longer than so many ns.
+    ///
+    /// # Errors
+    /// None but those of a broken system.
+    pub fn sleep_at_most(&self, ns: u64, fd: BorrowedFd<'_>, ready: PollFlags) -> io::Result<bool> {
+        self.doze(fd, ready, Some(&timespec(ns)))
+    }
+
+    fn doze(
+        &self,
+        fd: BorrowedFd<'_>,
+        ready: PollFlags,
+        most: Option<&Timespec>,
+    ) -> io::Result<bool> {
         let mut both = [
             PollFd::from_borrowed_fd(fd, ready),
             PollFd::new(&self.shared.fd, PollFlags::IN),
         ];
-        match poll(&mut both, None) {
+        match poll(&mut both, most) {
             Ok(_) => {
                 let [event, bell] = both;
                 if !bell.revents().is_empty() && !self.rang() {
@@ -108,6 +122,13 @@ impl Bell {
             Err(Errno::INTR) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
+    }
+}
+
+fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (ns % 1_000_000_000) as _,
     }
 }
 

@@ -4,11 +4,15 @@
 //!
 //! The frame that has come last stays where it is until the next: a run on another event may read it too.
 
+mod credits;
+mod remote;
+
 use std::io;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -26,20 +30,25 @@ use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use crate::rpmsg::frame::{Counters, Decoder, HEADER_SIZE};
+use crate::rpmsg::frame::{Command, Counters, Decoder, HEADER_SIZE};
 use crate::rpmsg::{self, Address, Control, Endpoint};
+use credits::{Credits, QUEUE_KIB, QUEUE_MESSAGES, QUIET_NS};
 
 /// Frames of a message, at most.
 const FRAMES_MAX: usize = 255;
 /// To read a word of the last frame, roughly.
 const ACCESS_NS: u32 = 2;
+/// So long a remote that has no room for START or STOP is asked again.
+const PATIENCE_NS: u64 = 100_000_000;
+/// Who spins looks at the clock once in so many times.
+const LOOKS: u32 = 64;
 
 /// Provides the one device of a board file for a co-processor.
 pub struct Frames {
     board: Board,
     last: Arc<Last>,
-    /// The bus in sysfs, which knows the addresses of services.
-    bus: PathBuf,
+    /// Where sysfs is, which knows the remotes.
+    sysfs: PathBuf,
 }
 
 /// The last frame, and what was counted.
@@ -64,7 +73,7 @@ impl Frames {
         Some(Frames {
             board,
             last: Arc::new(last),
-            bus: "/sys/bus/rpmsg/devices".into(),
+            sysfs: remote::SYSFS.into(),
         })
     }
 
@@ -88,57 +97,24 @@ impl Frames {
         }
     }
 
-    /// Where the remote is: as the board says, or as the bus knows.
-    fn address(&self) -> Result<Address, String> {
+    /// An endpoint to the remote that has the service.
+    fn endpoint(&self) -> Result<Endpoint, String> {
         let Hardware::Rpmsg { service, address } = &self.board.hardware else {
             return Err("the board is not of a co-processor".to_owned());
         };
-        let found = address.or_else(|| announced(&self.bus, service));
-        let address = found.ok_or_else(|| {
-            format!(
-                "nobody announces the service {service} ({}); start the remote, or say in the board file where it is: \
-                 [match] address = 0x400",
-                self.bus.display()
-            )
-        })?;
-        Ok(Address::to(service, address))
+        let remote = remote::find(&self.sysfs, service, *address)?;
+        let made = Control::open(&remote.control)
+            .and_then(|control| control.create(&Address::to(service, remote.address)));
+        made.map_err(|error| error.to_string())
     }
 
     fn source(&self, wait: WaitMode) -> Result<Source, String> {
         let claim = Claim::of(&self.last).ok_or(
             "another run of this process has it, and a co-processor has one stream; end that run",
         )?;
-        let said = |error: rpmsg::Error| error.to_string();
-        let endpoint = Control::find(None)
-            .and_then(|control| control.create(&self.address().map_err(rpmsg::Error::Address)?))
-            .map_err(said)?;
-        endpoint.set_nonblocking(true).map_err(said)?;
-        let mtu = endpoint.stats().map_err(said)?.mtu as usize;
-        let bytes = self.board.frame_bytes().unwrap_or(0);
-        let decoder = Decoder::new(bytes).map_err(|error| error.to_string())?;
-        Ok(Source {
-            claim,
-            endpoint,
-            // What a program before has started is hardly taken for ours.
-            decoder: decoder.after_stream(monotonic() as u8),
-            wait,
-            bytes,
-            message: vec![0; mtu.max(HEADER_SIZE + FRAMES_MAX * bytes)],
-            frames: Vec::with_capacity(FRAMES_MAX),
-            next: 0,
-        })
+        let queue_kib = remote::queue_kib(&self.sysfs).unwrap_or(QUEUE_KIB);
+        Source::new(claim, self.endpoint()?, queue_kib, wait)
     }
-}
-
-/// The remote's address of a service that it has announced.
-fn announced(bus: &Path, service: &str) -> Option<u32> {
-    let devices = std::fs::read_dir(bus).ok()?.flatten();
-    let mut devices = devices.map(|entry| entry.path());
-    let text = |path: &Path, name: &str| std::fs::read_to_string(path.join(name)).ok();
-    let device =
-        devices.find(|path| text(path, "name").is_some_and(|name| name.trim() == service))?;
-    let dst = text(&device, "dst")?;
-    u32::from_str_radix(dst.trim().strip_prefix("0x")?, 16).ok()
 }
 
 impl Provider for Frames {
@@ -245,14 +221,15 @@ struct Claim(Arc<Last>);
 
 impl Claim {
     fn of(last: &Arc<Last>) -> Option<Claim> {
-        let taken = last.taken.swap(true, Ordering::Relaxed);
+        // Acquire, with the Release below: what the run before has written is there.
+        let taken = last.taken.swap(true, Ordering::Acquire);
         (!taken).then(|| Claim(Arc::clone(last)))
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.0.taken.store(false, Ordering::Relaxed);
+        self.0.taken.store(false, Ordering::Release);
     }
 }
 
@@ -264,9 +241,13 @@ struct Source {
     claim: Claim,
     endpoint: Endpoint,
     decoder: Decoder,
+    credits: Credits,
     wait: WaitMode,
+    /// How often a spinning thread has looked in vain.
+    looks: u32,
     /// Of a frame.
     bytes: usize,
+    /// One byte more than the longest can have: what is too long is seen to be.
     message: Vec<u8>,
     /// The good frames of the message.
     frames: Vec<Waiting>,
@@ -275,6 +256,32 @@ struct Source {
 }
 
 impl Source {
+    fn new(
+        claim: Claim,
+        endpoint: Endpoint,
+        queue_kib: usize,
+        wait: WaitMode,
+    ) -> Result<Source, String> {
+        let bytes = 8 * claim.0.words.len();
+        let decoder = Decoder::new(bytes).map_err(|error| error.to_string())?;
+        let nonblocking = endpoint.set_nonblocking(true);
+        nonblocking.map_err(|error| error.to_string())?;
+        let mtu = endpoint.stats().map_or(0, |stats| stats.mtu as usize);
+        Ok(Source {
+            claim,
+            endpoint,
+            // What a program before has started is hardly taken for ours.
+            decoder: decoder.after_stream(monotonic() as u8),
+            credits: Credits::new(credits::room(queue_kib, bytes)),
+            wait,
+            looks: 0,
+            bytes,
+            message: vec![0; mtu.max(HEADER_SIZE + FRAMES_MAX * bytes) + 1],
+            frames: Vec::with_capacity(FRAMES_MAX),
+            next: 0,
+        })
+    }
+
     /// The next frame of the message, to be read by the channels.
     fn take(&mut self) -> Option<Trigger> {
         let (missed, sequence, at) = *self.frames.get(self.next)?;
@@ -292,13 +299,13 @@ impl Source {
         })
     }
 
-    /// The next message, if there is one.
-    fn receive(&mut self) -> io::Result<()> {
+    /// Takes the next message; whether there was one.
+    fn receive(&mut self) -> io::Result<bool> {
         self.frames.clear();
         self.next = 0;
         let length = match self.endpoint.receive(&mut self.message) {
             Ok(length) => length,
-            Err(error) if error.errno() == Some(Errno::AGAIN.raw_os_error()) => return Ok(()),
+            Err(error) if would_wait(&error) => return Ok(false),
             Err(error) => return Err(failed(&error)),
         };
         let message = self.message.get(..length).unwrap_or_default();
@@ -311,8 +318,43 @@ impl Source {
             });
             self.frames.extend(good);
         }
+        self.credits.took(self.waiting());
         self.count();
+        Ok(true)
+    }
+
+    /// Samples of the message of which there is no row yet: frames, and those missed before them.
+    fn waiting(&self) -> u64 {
+        let left = self.frames.get(self.next..).unwrap_or_default();
+        left.iter().map(|(missed, ..)| u64::from(*missed) + 1).sum()
+    }
+
+    /// Nothing waits: gives credits, if it is time.
+    fn grant(&mut self) -> io::Result<()> {
+        if !self.credits.is_due(monotonic()) {
+            return Ok(());
+        }
+        let credit = self.decoder.credit(self.credits.each());
+        match self.endpoint.send(&credit.encode()) {
+            Ok(()) => self.credits.granted(),
+            // It stays due.
+            Err(error) if would_wait(&error) => {}
+            Err(error) => return Err(failed(&error)),
+        }
         Ok(())
+    }
+
+    /// Sends START or STOP, also to a remote that has no room just now.
+    fn command(&self, command: Command) -> io::Result<()> {
+        let until = monotonic() + PATIENCE_NS;
+        loop {
+            match self.endpoint.send(&command.encode()) {
+                Err(error) if would_wait(&error) && monotonic() < until => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                sent => return sent.map_err(|error| failed(&error)),
+            }
+        }
     }
 
     fn count(&self) {
@@ -323,6 +365,11 @@ impl Source {
     }
 }
 
+/// Nothing is there, or there is no room.
+fn would_wait(error: &rpmsg::Error) -> bool {
+    error.errno() == Some(Errno::AGAIN.raw_os_error())
+}
+
 /// A remote that has gone ends the run as any device does.
 fn failed(error: &rpmsg::Error) -> io::Error {
     let errno = error.errno().unwrap_or(Errno::IO.raw_os_error());
@@ -331,13 +378,15 @@ fn failed(error: &rpmsg::Error) -> io::Error {
 
 impl EventSource for Source {
     fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
-        self.frames.clear();
-        self.next = 0;
-        // Without back-pressure: what finds no room in the endpoint is missed.
-        let start = self.decoder.start(0);
-        self.endpoint
-            .send(&start.encode())
-            .map_err(|error| failed(&error))?;
+        let start = self.decoder.start(self.credits.each());
+        // What is left of the stream before leaves its room to this one, and is refused.
+        for _ in 0..QUEUE_MESSAGES {
+            if !self.receive()? {
+                break;
+            }
+        }
+        self.command(start)?;
+        self.credits.granted();
         Ok(None)
     }
 
@@ -346,113 +395,34 @@ impl EventSource for Source {
             if let Some(trigger) = self.take() {
                 return Ok(Woken::Trigger(trigger));
             }
-            if self.wait == WaitMode::Spin {
-                if bell.rang() {
-                    return Ok(Woken::Bell);
-                }
-                std::hint::spin_loop();
-            } else if !bell.sleep_for(self.endpoint.as_fd(), PollFlags::IN)? {
-                if bell.rang() {
-                    return Ok(Woken::Bell);
-                }
+            if bell.rang() {
+                return Ok(Woken::Bell);
+            }
+            if self.receive()? {
                 continue;
             }
-            self.receive()?;
+            if self.wait == WaitMode::Spin {
+                self.looks = self.looks.wrapping_add(1);
+                if self.credits.is_low() || self.looks % LOOKS == 0 {
+                    self.grant()?;
+                }
+                std::hint::spin_loop();
+            } else {
+                self.grant()?;
+                bell.sleep_at_most(QUIET_NS, self.endpoint.as_fd(), PollFlags::IN)?;
+            }
         }
     }
 
     fn unserved(&mut self) -> (Missed, u64) {
-        let left = self.frames.get(self.next..).unwrap_or_default();
-        let missed = left.iter().map(|(missed, ..)| u64::from(*missed) + 1).sum();
-        (Missed::Source, missed)
+        (Missed::Source, self.waiting())
     }
 
     fn end(&mut self) {
-        // A remote that does not hear it sends what nobody takes.
-        let _ = self.endpoint.send(&self.decoder.stop().encode());
+        // A remote that does not hear it runs out of credits.
+        let _ = self.command(self.decoder.stop());
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn frames() -> Frames {
-        let text = include_str!("../../../../../boards/adc-frames.toml");
-        let board = Board::from_toml("adc-frames.toml", text).expect("a board");
-        Frames::new(board).expect("of a co-processor")
-    }
-
-    fn row() -> Row {
-        Row {
-            time: 0,
-            start: 0,
-            trigger: Trigger::PLAIN,
-        }
-    }
-
-    #[test]
-    fn fields_are_read_from_the_last_frame_with_their_signs() {
-        let frames = frames();
-        let word =
-            |index: usize, value: u64| frames.last.words[index].store(value, Ordering::Relaxed);
-        word(0, 0x0000_0007_0000_0005);
-        word(1, 1_000_000);
-        word(2, 0x0000_0002_ffff_fffe);
-        for (name, value) in [
-            ("adc.sequence", 5),
-            ("adc.status", 7),
-            ("adc.time", 1_000_000),
-            ("adc.ch1", -2_i64 as u64),
-            ("adc.ch2", 2),
-            ("adc.messages", 0),
-        ] {
-            let mut found = frames.channel(name).expect(name).expect(name);
-            assert_eq!(found.reader.read(&row()).expect("a value"), value, "{name}");
-        }
-        assert!(frames.channel("adc.none").is_none());
-        assert!(frames.channel("other.ch1").is_none());
-    }
-
-    #[test]
-    fn one_run_has_the_stream() {
-        let frames = frames();
-        let claim = Claim::of(&frames.last).expect("free");
-        assert!(Claim::of(&frames.last).is_none());
-        drop(claim);
-        assert!(Claim::of(&frames.last).is_some());
-    }
-
-    #[test]
-    fn without_a_channel_the_event_says_what_to_do() {
-        let frames = frames();
-        let event = "adc.sample".parse().expect("an event");
-        if Control::list().is_empty() {
-            let found = frames
-                .event(&event, &Settings::default())
-                .expect("of this board");
-            let why = found.err().expect("refused").to_string();
-            assert!(
-                why.contains("adc.sample") && why.contains("strobe_rpmsg"),
-                "{why}"
-            );
-        }
-        assert!(
-            !frames.last.taken.load(Ordering::Relaxed),
-            "and is free again"
-        );
-    }
-
-    #[test]
-    fn a_service_is_found_where_the_remote_has_announced_it() {
-        let bus = tempfile::tempdir().expect("a directory");
-        for (device, name, dst) in [("a", "other", "0x1"), ("b", "adc-frames", "0x401")] {
-            let place = bus.path().join(device);
-            std::fs::create_dir(&place).expect("to make it");
-            std::fs::write(place.join("name"), format!("{name}\n")).expect("to write");
-            std::fs::write(place.join("dst"), format!("{dst}\n")).expect("to write");
-        }
-        assert_eq!(announced(bus.path(), "adc-frames"), Some(0x401));
-        assert_eq!(announced(bus.path(), "adc"), None);
-    }
-}
+mod tests;

@@ -30,8 +30,11 @@
 
 #define MAGIC		0x4653	/* "SF" */
 #define VERSION		1
-/* A remote that has no room for a command is asked so often, every 1 to 2 ms. */
-#define TRIES_MAX	100
+/*
+ * So long a remote that has no room for a command is asked again, every 1 to 2
+ * ms. The registry's lock is held, for which all other runs wait: not longer.
+ */
+#define PATIENCE_NS	(20 * NSEC_PER_MSEC)
 #define READ_NS		10
 
 enum frames_kind {
@@ -217,12 +220,13 @@ static int frames_send(struct frames *frames, enum frames_kind kind)
 		},
 	};
 	int length = kind == KIND_START ? sizeof(start) : sizeof(start.header);
-	int ret, tries = 0;
+	u64 until = ktime_get_ns() + PATIENCE_NS;
+	int ret;
 
 	/* rpmsg_send() would wait for a remote that is stuck, and all of strobe with it. */
 	for (;;) {
 		ret = rpmsg_trysend(frames->ept, &start, length);
-		if ((ret != -ENOMEM && ret != -EAGAIN && ret != -EBUSY) || ++tries > TRIES_MAX)
+		if ((ret != -ENOMEM && ret != -EAGAIN && ret != -EBUSY) || ktime_get_ns() > until)
 			return ret;
 		usleep_range(1000, 2000);
 	}

@@ -23,7 +23,8 @@
  *   stalled  1: the remote takes no message: who sends waits
  *   shut     1: the remote agrees to no endpoint: who makes one waits
  *   drop     every so manieth message to the host is lost; 0: none
- *   dropped  how many were
+ *   dropped  how many were, and
+ *   dropped_bytes  how long they were together
  */
 #include <linux/idr.h>
 #include <linux/irq_work.h>
@@ -120,6 +121,9 @@ MODULE_PARM_DESC(drop, "every so manieth message to the host is lost");
 static unsigned int offered, dropped;
 module_param(dropped, uint, 0444);
 MODULE_PARM_DESC(dropped, "messages that were lost");
+static unsigned long dropped_bytes;
+module_param(dropped_bytes, ulong, 0444);
+MODULE_PARM_DESC(dropped_bytes, "bytes of these");
 
 static struct lab_endpoint *to_lab(struct rpmsg_endpoint *ept)
 {
@@ -188,7 +192,7 @@ static struct lab_endpoint *find(u32 address, struct rpmsg_endpoint *otherwise)
 	return to_lab(ept);
 }
 
-static bool is_lost(void)
+static bool is_lost(size_t length)
 {
 	unsigned int every = READ_ONCE(drop);
 
@@ -200,6 +204,7 @@ static bool is_lost(void)
 	if (++offered % every)
 		return false;
 	WRITE_ONCE(dropped, dropped + 1);
+	WRITE_ONCE(dropped_bytes, dropped_bytes + length);
 	return true;
 }
 
@@ -209,7 +214,7 @@ static int deliver(struct lab_endpoint *lab, u32 src, void *data, size_t length)
 	struct message *message;
 	int ret = 0;
 
-	if (is_lost())
+	if (is_lost(length))
 		goto put;
 	if (!READ_ONCE(hard)) {
 		scoped_guard(mutex, &lab->ept.cb_lock)

@@ -47,7 +47,16 @@ impl Processor {
 
     /// Messages that the transport has lost.
     pub fn dropped(&self) -> u64 {
-        let text = fs::read_to_string(Path::new(PARAMETERS).join("dropped")).expect("a parameter");
+        self.get("dropped")
+    }
+
+    /// Bytes of these.
+    pub fn dropped_bytes(&self) -> u64 {
+        self.get("dropped_bytes")
+    }
+
+    fn get(&self, name: &str) -> u64 {
+        let text = fs::read_to_string(Path::new(PARAMETERS).join(name)).expect("a parameter");
         text.trim().parse().expect("a number")
     }
 
@@ -90,6 +99,19 @@ pub fn control() -> OwnedFd {
 pub fn endpoint(src: u32, dst: u32, flags: i32) -> OwnedFd {
     let mut info = wanted(src, dst, libc::O_RDWR | libc::O_CLOEXEC | flags);
     create_fd(&control(), &mut info).expect("an endpoint")
+}
+
+/// Messages that found no room in the endpoints of this process, those of its runs among them.
+pub fn overflown() -> u64 {
+    let files = fs::read_dir("/proc/self/fdinfo").expect("its files");
+    let texts = files.flatten().map(|file| fs::read_to_string(file.path()));
+    let dropped = |text: String| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("rpmsg-dropped:"));
+        line.map(|number| number.trim().parse::<u64>().expect("a number"))
+    };
+    texts.flatten().filter_map(dropped).sum()
 }
 
 /// A program on the remote, which has all of its addresses.

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames of a co-processor as rows, by both engines: the remote is firmware/strobe_frames.c on the lab's transport.
-// lab: --module strobe_rpmsg --module strobe_frames --module 'lab_rpmsg channels=adc-frames,strobe_rpmsg'
+//! There are two control nodes: the remote that announces the service tells them apart, or that they lead to the same.
+// lab: --module strobe_rpmsg --module strobe_frames --module 'lab_rpmsg channels=adc-frames,strobe_rpmsg,strobe_rpmsg'
 
+use std::alloc::{GlobalAlloc, Layout, System as SystemAllocator};
+use std::cell::Cell;
 use std::fs;
+use std::io;
 use std::sync::Arc;
+use std::thread;
 
 use strobe::board::{Board, Outcome, Policy, System};
+use strobe::catalogue::Catalogue;
+use strobe::channel::{Channel, Class, Type};
+use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::user::{Settings, User};
-use strobe::engine::Source;
-use strobe::plan::Plan;
-use strobe::reader::RunReader;
+use strobe::engine::{self, Source};
+use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows, Account, Pace};
-use strobe_cases::machine::patience;
-use strobe_cases::rpmsg::{Coprocessor, Processor, Program};
+use strobe_cases::machine::{patience, slowness};
+use strobe_cases::rpmsg::{overflown, Coprocessor, Processor, Program};
 use strobe_cases::{plan, Engine, Kernel};
-use strobe_ring::Engine::Kernel as KernelEngine;
 use strobe_ring::{Missed, Snapshot, State};
 
 const BOARD: &str = "/boards/adc-frames.toml";
@@ -86,7 +92,7 @@ fn check(account: &Account) {
     let low = |word: u64| i64::from(word as u32 as i32) as u64;
     let high = |word: u64| low(word >> 32);
     for row in &account.rows {
-        let [sequence, _, values @ ..] = &row.values[..] else {
+        let [sequence, _, values @ ..] = &row.values[..FIELDS.len()] else {
             panic!("{row:?}");
         };
         assert_eq!(*sequence, row.trigger);
@@ -96,13 +102,38 @@ fn check(account: &Account) {
     }
 }
 
-/// A run from its start until the remote has sampled so often; and samples that it did not send, for the transport had
-/// no room.
-fn run_of(
-    make: &dyn Fn(&Plan) -> Arc<dyn Source>,
+/// What has become of the samples of a run.
+struct Ran {
+    account: Account,
+    end: Snapshot,
     samples: u64,
-    frames_a_message: u64,
-) -> (RunReader, Snapshot, u64) {
+    /// Samples that the remote did not send, for want of credit or of room in the transport.
+    unsent: u64,
+}
+
+impl Ran {
+    /// Samples that have not come. Behind the last frame that has, nothing could tell the host.
+    fn lost(&self) -> u64 {
+        self.end.missed_by[Missed::Source as usize] + self.samples - self.end.triggers
+    }
+
+    /// Each sample is a row or missed, and no more are missed than is known: these, and those that were not sent.
+    fn must_have_lost(&self, dropped: u64) {
+        // Rows that a busy machine had no time for: frames of a message come all at once.
+        let throttled = self.end.missed_by[Missed::Throttled as usize];
+        let all = self.end.head + throttled + self.lost();
+        assert_eq!(all, self.samples, "{:?}", self.end);
+        let known = dropped + self.unsent;
+        assert_eq!(self.lost(), known, "{dropped} dropped, {:?}", self.end);
+        println!(
+            "{} samples: {} rows, {throttled} throttled, {dropped} dropped, {} not sent",
+            self.samples, self.end.head, self.unsent
+        );
+    }
+}
+
+/// A run from its start until the remote has sampled so often. No endpoint has been too full for a message.
+fn run_of(make: &dyn Fn(&Plan) -> Arc<dyn Source>, samples: u64, frames_a_message: u64) -> Ran {
     let mut remote = Coprocessor::start(samples, frames_a_message);
     let run = make(&sample(samples.next_power_of_two()));
     let (mut reader, mut account) = begin(run.as_ref());
@@ -112,36 +143,23 @@ fn run_of(
     // What was sent last has arrived when nothing has come for a while.
     let (mut before, mut quiet) = (0, 0);
     until("all frames", || {
-        std::thread::sleep(patience(1) / 20);
+        thread::sleep(patience(1) / 20);
         let now = reader.snapshot().triggers;
         quiet = if now == before { quiet + 1 } else { 0 };
         before = now;
         quiet == 10
     });
     run.stop().expect("to stop");
+    assert_eq!(overflown(), 0, "messages that found no room");
     read_now(&mut reader, &mut account);
     let end = reader.snapshot();
     account.settle(&end);
     check(&account);
-    (reader, end, unsent)
-}
-
-/// Rows that a busy machine had no time for: frames of a message come all at once.
-fn throttled(end: &Snapshot) -> u64 {
-    end.missed_by[Missed::Throttled as usize]
-}
-
-/// Samples of which their numbers say that they did not come.
-fn source(end: &Snapshot) -> u64 {
-    end.missed_by[Missed::Source as usize]
-}
-
-/// Whether so many lost samples are what is known to be lost. The kernel engine loses none besides; a thread that does
-/// not keep up loses what finds no room in its endpoint.
-fn is_lost(reader: &RunReader, lost: u64, known: u64) -> bool {
-    match reader.ring().header().engine {
-        KernelEngine => lost == known,
-        _ => lost >= known,
+    Ran {
+        account,
+        end,
+        samples,
+        unsent,
     }
 }
 
@@ -149,33 +167,133 @@ fn is_lost(reader: &RunReader, lost: u64, known: u64) -> bool {
 fn each_frame_is_a_row_with_its_fields_as_channels() {
     engines(|make, _| {
         for frames_a_message in [1, 4, 15] {
-            let (reader, end, unsent) = run_of(make, 3_000, frames_a_message);
-            // Behind the last frame that has come, nothing could tell of what was not sent.
-            let lost = source(&end) + 3_000 - end.triggers;
-            assert!(is_lost(&reader, lost, unsent), "{unsent}, {end:?}");
-            assert_eq!(end.head + throttled(&end) + lost, 3_000, "{end:?}");
+            run_of(make, 3_000, frames_a_message).must_have_lost(0);
         }
     });
 }
 
 #[test]
 fn what_the_transport_loses_is_missed_to_the_sample() {
-    const SAMPLES: u64 = 100_000;
-    const MOST: u64 = 8;
+    let samples = 100_000 / slowness();
     engines(|make, processor| {
-        let before = processor.dropped();
+        let before = (processor.dropped(), processor.dropped_bytes());
         processor.set("drop", 7);
-        let (reader, end, unsent) = run_of(make, SAMPLES, MOST);
+        let ran = run_of(make, samples, 8);
         processor.set("drop", 0);
-        let dropped = processor.dropped() - before;
-        assert!(dropped > SAMPLES / MOST / 8, "{dropped} dropped");
-        let lost = source(&end) + SAMPLES - end.triggers;
-        assert!(
-            is_lost(&reader, lost, dropped * MOST + unsent),
-            "{dropped}, {unsent}, {end:?}"
-        );
-        assert_eq!(end.head + throttled(&end) + lost, SAMPLES, "{end:?}");
+        let messages = processor.dropped() - before.0;
+        // Without credit to fill them, some had fewer than 8 frames.
+        let frames = (processor.dropped_bytes() - before.1 - 8 * messages) / 32;
+        assert!(messages > 0 && frames > messages, "{messages} dropped");
+        ran.must_have_lost(frames);
     });
+}
+
+thread_local! {
+    /// Calls of the allocator by this thread, to get and to give back.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: the system's allocator does it; counting touches nothing but a number of this thread, which needs no memory
+// and has no destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        CALLS.set(CALLS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { SystemAllocator.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        CALLS.set(CALLS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { SystemAllocator.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Has `own.calls`, of the allocator by the run's thread so far, and `own.rest`, which holds that thread up for 30 ms
+/// now and then.
+struct Own;
+
+impl Own {
+    const EVERY: u64 = 777;
+    const REST_MS: u32 = 30;
+}
+
+struct Number(Box<dyn FnMut(&Row) -> u64 + Send>);
+
+impl ReadChannel for Number {
+    fn read(&mut self, row: &Row) -> io::Result<u64> {
+        Ok((self.0)(row))
+    }
+}
+
+fn rest() -> impl FnMut(&Row) -> u64 + Send {
+    // Asking the environment takes memory.
+    let rest = patience(1) * Own::REST_MS / 1_000;
+    let mut next = Own::EVERY;
+    move |row| {
+        if row.trigger.count >= next {
+            next = row.trigger.count + Own::EVERY;
+            thread::sleep(rest);
+        }
+        0
+    }
+}
+
+impl Provider for Own {
+    fn list(&self, _: &mut Catalogue) {}
+
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel, engine::Error>> {
+        let number: Box<dyn FnMut(&Row) -> u64 + Send> = match name {
+            "own.calls" => Box::new(|_| CALLS.get()),
+            "own.rest" => Box::new(rest()),
+            _ => return None,
+        };
+        let about = Channel {
+            name: name.to_owned(),
+            description: String::new(),
+            unit: String::new(),
+            kind: Type::U64,
+            class: Class::Sleep,
+            scale: 1.0,
+            offset: 0.0,
+            bits: 64,
+            cost_ns: 0,
+            in_use: false,
+        };
+        let reader = Box::new(Number(number));
+        Some(Ok(FoundChannel { about, reader }))
+    }
+}
+
+#[test]
+fn a_thread_that_is_held_up_stops_the_remote_in_time_and_takes_no_memory() {
+    let samples = 40_000 / slowness();
+    for hard in [false, true] {
+        let _processor = Processor::new(hard);
+        let user = User::new(Settings::default())
+            .with(Arc::new(Own))
+            .with_board(board());
+        let make = |plan: &Plan| -> Arc<dyn Source> {
+            let mut plan = plan.clone();
+            let own = ["own.calls", "own.rest"].map(|name| Step::Read(name.into()));
+            plan.steps.extend(own);
+            Arc::new(user.create(&plan).expect("a run of the user engine"))
+        };
+        for frames_a_message in [1, 8] {
+            let ran = run_of(&make, samples, frames_a_message);
+            ran.must_have_lost(0);
+            assert!(ran.unsent > 0, "it was not held up");
+            let calls: Vec<u64> = ran.account.column(FIELDS.len()).collect();
+            // The first row may pay for what only it needs.
+            let more = calls.windows(2).skip(1).position(|two| two[0] != two[1]);
+            assert_eq!(more, None, "a row before which the allocator was called");
+        }
+    }
 }
 
 fn from_hex(hex: &str) -> Vec<u8> {
@@ -187,7 +305,6 @@ fn from_hex(hex: &str) -> Vec<u8> {
 }
 
 /// Each line of tests/frames/refused.txt comes after a frame with sequence 5, and before the one with 6.
-
 #[test]
 fn each_kind_of_message_that_is_refused_is_counted_by_its_name_and_makes_no_row() {
     const COUNTERS: [&str; 5] = [
@@ -237,7 +354,8 @@ fn each_kind_of_message_that_is_refused_is_counted_by_its_name_and_makes_no_row(
             let end = reader.snapshot();
             account.settle(&end);
             assert!(account.column(0).eq([5, 6]), "{line}");
-            assert_eq!((end.missed(), source(&end)), (5, 5), "{line}");
+            let source = end.missed_by[Missed::Source as usize];
+            assert_eq!((end.missed(), source), (5, 5), "{line}");
             let grown = |column: usize| {
                 let counts: Vec<u64> = account.column(column).collect();
                 counts[1] - counts[0]
@@ -282,9 +400,7 @@ fn a_remote_that_goes_ends_the_run_and_what_came_is_there() {
 fn a_second_run_begins_anew_and_takes_nothing_of_the_first() {
     engines(|make, _| {
         for _ in 0..3 {
-            let (reader, end, unsent) = run_of(make, 300, 3);
-            let lost = source(&end) + 300 - end.triggers;
-            assert!(is_lost(&reader, lost, unsent), "{unsent}, {end:?}");
+            run_of(make, 300, 3).must_have_lost(0);
         }
     });
 }

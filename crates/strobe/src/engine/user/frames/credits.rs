@@ -6,8 +6,10 @@ use crate::rpmsg::frame::HEADER_SIZE;
 
 /// Messages that the queue of an endpoint holds at most: RPMSG_EPT_QUEUE_MAX.
 pub const QUEUE_MESSAGES: usize = 256;
-/// The default of strobe_rpmsg, whose memory for an endpoint's messages it is.
+/// The default of strobe_rpmsg, whose memory for an endpoint it is.
 pub const QUEUE_KIB: usize = 32;
+/// What of that is not for messages, at most.
+const OWN: usize = 1024;
 /// What the queue has in front of each message, and what messages are a multiple of there.
 const LENGTH: usize = 4;
 /// If nothing has come for so long, credits may have been lost.
@@ -16,7 +18,7 @@ pub const QUIET_NS: u64 = 100_000_000;
 /// Frames that a queue surely holds: messages of one frame each take the most of it.
 pub fn room(queue_kib: usize, frame_bytes: usize) -> usize {
     let message = LENGTH + (HEADER_SIZE + frame_bytes).next_multiple_of(LENGTH);
-    (1024 * queue_kib / message).min(QUEUE_MESSAGES)
+    ((1024 * queue_kib).saturating_sub(OWN) / message).min(QUEUE_MESSAGES)
 }
 
 /// What the remote was given, and when it is to have more.
@@ -79,11 +81,12 @@ mod tests {
     fn the_room_is_what_the_queue_holds_of_messages_with_one_frame() {
         for (kib, bytes, frames) in [
             (32, 32, 256),
+            (32, 104, 256),
             (32, 112, 256),
-            (32, 120, 248),
-            (32, 488, 65),
-            (4, 32, 93),
-            (4, 488, 8),
+            (32, 120, 240),
+            (32, 488, 63),
+            (4, 32, 69),
+            (4, 488, 6),
             (1024, 488, 256),
         ] {
             assert_eq!(room(kib, bytes), frames, "{kib} KiB, {bytes} bytes");

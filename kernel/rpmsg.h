@@ -65,8 +65,8 @@ struct strobe_rpmsg_control {
  * @head: where the next message is put. Written by the writer.
  * @put: messages ever put. Written by the writer, before @head.
  * @reading: held by the reader.
- * @tail: where the next one is taken from; @head: there is none. Written under
- *	@reading.
+ * @tail: where the next one is taken from; equal to @head if there is none.
+ *	Written under @reading.
  * @taken: messages ever taken. Written under @reading, before @tail.
  */
 struct strobe_rpmsg_queue {
@@ -99,7 +99,8 @@ struct strobe_rpmsg_queue {
  * @received: messages put into @queue; by the callback.
  * @dropped: messages that found no room there; by the callback.
  * @sent: messages that the transport has taken; by write().
- * @wait: who waits for a message, for news, or to send.
+ * @wait: who waits for a message or for news; pollers.
+ * @room: writers that wait for room.
  * @wake: wakes them, when the callback cannot.
  * @has_woken: @wake was queued. Written by the callback.
  * @forward: in the transport's queue of those who wait to send, wakes @wait.
@@ -124,6 +125,7 @@ struct strobe_rpmsg_endpoint {
 	atomic64_t			dropped;
 	atomic64_t			sent;
 	wait_queue_head_t		wait;
+	wait_queue_head_t		room;
 	struct irq_work			wake;
 	wait_queue_entry_t		forward;
 	wait_queue_head_t		*forward_from;

@@ -5,10 +5,10 @@
  * the channel changes no more than what the file answers.
  *
  * The end. Who destroys the endpoint (the call, close(), the channel's removal)
- * first keeps new users away and waits for those that are at it (@using), which
- * never sleep for room or messages in it, then destroys it, after which no
- * callback runs, and only then says @gone: so the messages that are queued by
- * then are all there will ever be, and stay readable.
+ * first keeps new users away and waits for those that are at it (@using), then
+ * destroys it, after which no callback runs, and only then says @gone: so the
+ * messages that are queued by then are all there will ever be, and stay readable.
+ * Nobody waits for messages, or for room to send, in @using.
  *
  * Waking. The callback may be in hard interrupt context, where PREEMPT_RT can
  * take no lock of a wait queue: then an irq_work wakes.
@@ -31,8 +31,8 @@
 /* First version of struct rpmsg_endpoint_stats. */
 #define STATS_LEAST	offsetofend(struct rpmsg_endpoint_stats, sent)
 
-/* How long who waits for room in a transport that tells nobody looks away, in jiffies. */
-#define ROOM_EVERY	1
+/* How often who waits for room tries again, ns: not every transport tells when it has some. */
+#define ROOM_EVERY	NSEC_PER_MSEC
 
 /*
  * 32 KiB: 256 messages of 120 bytes, or 64 of virtio's 496. Taken with each
@@ -52,9 +52,9 @@ static u32 memory_size(void)
 }
 
 /*
- * Memory that has a constructor is cleared when it comes from the page
- * allocator only, not for each endpoint anew, which would cost more than all
- * the rest of making one. Nobody gets to see a byte that no message has had.
+ * Memory that has a constructor is not cleared for each endpoint anew, not even
+ * by kernels that clear all others; that would cost more than all the rest of
+ * making one. Nobody gets to see a byte that no message of his has written.
  */
 static void construct(void *memory)
 {
@@ -69,14 +69,17 @@ int __init strobe_rpmsg_endpoint_setup(void)
 {
 	const u32 front = sizeof(struct strobe_rpmsg_endpoint);
 
+	/* Messages have most of the least memory. */
+	BUILD_BUG_ON(sizeof(struct strobe_rpmsg_endpoint) > SZ_1K);
 	if (queue_kib < 4 || queue_kib > 1024 || !is_power_of_2(queue_kib)) {
 		pr_err("strobe_rpmsg: queue_kib=%u: it must be a power of two from 4 to 1024\n",
 		       queue_kib);
 		return -EINVAL;
 	}
 	/* Messages may be copied to user space, and nothing else. */
-	cache = kmem_cache_create_usercopy("strobe_rpmsg_endpoint", memory_size(), sizeof(void *),
-					   SLAB_ACCOUNT, front, memory_size() - front, construct);
+	cache = kmem_cache_create_usercopy("strobe_rpmsg_endpoint", memory_size(),
+					   __alignof__(struct strobe_rpmsg_endpoint), SLAB_ACCOUNT,
+					   front, memory_size() - front, construct);
 	return cache ? 0 : -ENOMEM;
 }
 
@@ -228,6 +231,7 @@ strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
 	INIT_LIST_HEAD(&endpoint->entry);
 	init_rwsem(&endpoint->using);
 	init_waitqueue_head(&endpoint->wait);
+	init_waitqueue_head(&endpoint->room);
 	init_irq_work(&endpoint->wake, wake_now);
 	endpoint->info = *info;
 	return endpoint;
@@ -244,6 +248,7 @@ void strobe_rpmsg_endpoint_free(struct strobe_rpmsg_endpoint *endpoint)
 	/* On PREEMPT_RT that takes a grace period: only if there may be something to wait for. */
 	if (endpoint->has_woken)
 		irq_work_sync(&endpoint->wake);
+	mutex_destroy(&endpoint->queue.reading);
 	put_device(&endpoint->control->dev);
 	kmem_cache_free(cache, endpoint);
 }
@@ -295,7 +300,7 @@ void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint)
 	scoped_guard(mutex, &endpoint->control->lock)
 		list_del_init(&endpoint->entry);
 	end_forwarding(endpoint);
-	/* That of pauses is not taken back by every transport. */
+	/* Not every transport takes that of pauses back; one that is just at it does not look. */
 	WRITE_ONCE(ept->flow_cb, NULL);
 	/* No other callback runs after this. */
 	rpmsg_destroy_ept(ept);
@@ -307,6 +312,8 @@ void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint)
 	/* G again: see news(). */
 	if (wq_has_sleeper(&endpoint->wait))
 		wake_up_poll(&endpoint->wait, EPOLLHUP | EPOLLERR | EPOLLIN);
+	if (wq_has_sleeper(&endpoint->room))
+		wake_up(&endpoint->room);
 }
 
 static int endpoint_release(struct inode *inode, struct file *file)
@@ -336,7 +343,8 @@ static ssize_t endpoint_read(struct kiocb *io, struct iov_iter *to)
 		ret = strobe_rpmsg_queue_take(&endpoint->queue, to, may_wait);
 		if (ret != -EAGAIN)
 			return ret;
-		if (gone)
+		/* Another reader may be at what is there. */
+		if (gone && strobe_rpmsg_queue_is_empty(&endpoint->queue))
 			return -EPIPE;
 		if (!may_wait)
 			return -EAGAIN;
@@ -347,30 +355,43 @@ static ssize_t endpoint_read(struct kiocb *io, struct iov_iter *to)
 }
 
 /* An endpoint that is there stays while @using is held. */
-static int try_send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t length)
+static int try_send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t length,
+		    bool may_wait)
 {
-	int ret;
+	u32 dst = endpoint->info.dst;
+	int ret = -EPIPE;
 
-	guard(rwsem_read)(&endpoint->using);
-	if (!endpoint->ept)
-		return -EPIPE;
-	ret = rpmsg_trysendto(endpoint->ept, data, length, endpoint->info.dst);
-	/* What virtio says when it has no buffer. */
-	return ret == -ENOMEM ? -EAGAIN : ret;
+	if (may_wait) {
+		if (down_read_interruptible(&endpoint->using))
+			return -ERESTARTSYS;
+	} else if (!down_read_trylock(&endpoint->using)) {
+		return -EAGAIN;
+	}
+	if (endpoint->ept) {
+		ret = rpmsg_trysendto(endpoint->ept, data, length, dst);
+		/* What virtio says when it has no buffer. */
+		if (ret == -ENOMEM)
+			ret = -EAGAIN;
+		/* More that is only done for who may wait: glink asks the remote for buffers. */
+		if (ret < 0 && ret != -EAGAIN && may_wait)
+			ret = rpmsg_sendto(endpoint->ept, data, length, dst);
+	}
+	up_read(&endpoint->using);
+	return ret;
 }
 
 /*
- * Who waits for room does so here, not in rpmsg_sendto(): some transports do
- * not let go of who has got a signal, and all would keep who takes the endpoint
- * away waiting.
+ * Who waits for room does so here, not in rpmsg_sendto(): virtio does not let
+ * go of who has got a signal, and any transport would keep who takes the
+ * endpoint away waiting.
  */
 static int send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t length, bool may_wait)
 {
 	int ret;
 
-	while ((ret = try_send(endpoint, data, length)) == -EAGAIN && may_wait)
-		if (wait_event_interruptible_timeout(endpoint->wait, is_gone(endpoint),
-						     ROOM_EVERY) < 0)
+	while ((ret = try_send(endpoint, data, length, may_wait)) == -EAGAIN && may_wait)
+		if (wait_event_interruptible_hrtimeout(endpoint->room, is_gone(endpoint),
+						       ROOM_EVERY) == -ERESTARTSYS)
 			return -ERESTARTSYS;
 	return ret;
 }

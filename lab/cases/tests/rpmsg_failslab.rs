@@ -61,7 +61,7 @@ fn creating_an_endpoint_fails_whole_whichever_allocation_fails() {
             let (count, endpoint) = each(&format!("CREATE_EPT_FD {src:#x}"), refusal, || {
                 create_fd(&control, &mut wanted(src, ANY, O_RDWR | O_NONBLOCK))
             });
-            // The endpoint, its queue, its file, and what the transport has of it.
+            // The endpoint with its queue, its file, and what the transport has of it.
             assert!(count >= 4, "only {count} allocations failed");
             send(&endpoint, b"it works").expect("sent");
             assert_eq!(receive(&endpoint).as_deref(), Ok(&b"it works"[..]));

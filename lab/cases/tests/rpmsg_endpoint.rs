@@ -5,7 +5,9 @@
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::Instant;
 
 use libc::{
     EADDRINUSE, EAGAIN, EBADF, EFAULT, EINTR, EINVAL, EMFILE, EMSGSIZE, ENOTTY, EPIPE, O_CLOEXEC,
@@ -337,27 +339,76 @@ fn a_structure_of_another_size_is_served_by_what_both_know() {
     assert_eq!(ioctl_at(endpoint.as_raw_fd(), GET_STATS, 8), Err(EFAULT));
 }
 
+/// How many messages a pair exchanges.
+const MANY: u32 = 10_000;
+
+/// The number in a message.
+fn number(message: &[u8]) -> u32 {
+    u32::from_le_bytes(message.try_into().expect("a word"))
+}
+
 #[test]
 fn ten_thousand_messages_between_a_pair_arrive_in_order() {
-    for processor in contexts() {
-        let (from, to) = (endpoint(500, 501, 0), endpoint(501, 500, 0));
-        let writer = thread::spawn(move || {
-            for n in 0..10_000u32 {
-                assert_eq!(send(&from, &n.to_le_bytes()), Ok(4));
-                // No more than fit, since nothing holds a sender back.
-                if n % 128 == 127 {
-                    assert_eq!(receive(&from).as_deref(), Ok(&b"on"[..]));
+    for _processor in contexts() {
+        let (from, to) = (endpoint(500, 501, 0), &endpoint(501, 500, 0));
+        let begun = Instant::now();
+        // How many were read: as many as fit may be under way, since nothing holds a sender back.
+        let read = &AtomicU32::new(0);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for n in 0..MANY {
+                    while n - read.load(Ordering::Acquire) >= QUEUE as u32 {
+                        thread::yield_now();
+                    }
+                    assert_eq!(send(&from, &n.to_le_bytes()), Ok(4));
                 }
+            });
+            for n in 0..MANY {
+                assert_eq!(receive(to).as_deref(), Ok(&n.to_le_bytes()[..]));
+                read.store(n + 1, Ordering::Release);
             }
         });
-        for n in 0..10_000u32 {
-            assert_eq!(receive(&to).as_deref(), Ok(&n.to_le_bytes()[..]));
-            if n % 128 == 127 {
-                send(&to, b"on").expect("sent");
+        let said = stats(to).expect("stats");
+        assert_eq!((said.received, said.dropped), (u64::from(MANY), 0));
+        println!("{MANY} messages in {:?}", begun.elapsed());
+    }
+}
+
+#[test]
+fn of_ten_thousand_messages_that_nothing_holds_back_those_that_are_not_there_were_counted() {
+    for _processor in contexts() {
+        let (from, to) = (endpoint(500, 501, 0), &endpoint(501, 500, 0));
+        let begun = Instant::now();
+        let numbers = thread::scope(|scope| {
+            let reader = scope.spawn(move || {
+                let mut numbers = Vec::new();
+                // Until its endpoint has gone.
+                while let Ok(message) = receive(to) {
+                    numbers.push(number(&message));
+                }
+                numbers
+            });
+            for n in 0..MANY {
+                assert_eq!(send(&from, &n.to_le_bytes()), Ok(4));
             }
-        }
-        writer.join().expect("the writer");
-        drop(processor);
+            until("the last", || {
+                let said = stats(to).expect("stats");
+                said.received + said.dropped == u64::from(MANY)
+            });
+            destroy(to).expect("destroyed");
+            reader.join().expect("the reader")
+        });
+        let said = stats(to).expect("stats");
+        assert_eq!(numbers.len() as u64, said.received);
+        assert!(numbers.len() as u64 >= QUEUE, "the first found room");
+        assert_eq!(said.received + said.dropped, u64::from(MANY));
+        assert!(numbers.is_sorted_by(|one, next| one < next), "in order");
+        println!(
+            "{MANY} messages in {:?}: {} were read, {} dropped",
+            begun.elapsed(),
+            said.received,
+            said.dropped
+        );
     }
 }
 

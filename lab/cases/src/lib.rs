@@ -4,6 +4,7 @@
 #![deny(unsafe_code)]
 
 pub mod account;
+pub mod container;
 pub mod engine;
 pub mod failslab;
 pub mod hpet;

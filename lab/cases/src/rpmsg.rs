@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hands for the lab's rpmsg transport, lab_rpmsg, and for the programs on both of its ends.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{chown, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
@@ -15,6 +16,8 @@ use crate::raw::rpmsg::{create_fd, receive, send, wanted};
 pub const CONTROL: &str = "/dev/strobe_rpmsg0";
 /// That of the stock driver.
 pub const STOCK_CONTROL: &str = "/dev/rpmsg_ctrl0";
+/// The group of those who may have endpoints, in the guest's /etc/group.
+pub const STROBE: u32 = 500;
 /// The least address that a program on the remote can have.
 pub const REMOTE: u32 = 0x400;
 
@@ -68,7 +71,9 @@ impl Processor {
     /// It comes, and its nodes with it.
     pub fn plug(&self) {
         self.set("plugged", 1);
-        assert!(Path::new(CONTROL).exists(), "a control node");
+        // What the udev rule of an installed strobe does.
+        chown(CONTROL, None, Some(STROBE)).expect("a control node");
+        fs::set_permissions(CONTROL, Permissions::from_mode(0o660)).expect("its mode");
     }
 }
 

@@ -192,7 +192,13 @@ pub fn wait(pid: usize) -> i32 {
 
 /// Makes the process an ordinary user's; only for a child.
 pub fn become_user() {
-    sys(libc::SYS_setgroups, &[0, 0]).expect("setgroups");
+    become_member(&[]);
+}
+
+/// The same, of one who is a member of these groups.
+pub fn become_member(groups: &[u32]) {
+    let args = [groups.len(), groups.as_ptr() as usize];
+    sys(libc::SYS_setgroups, &args).expect("setgroups");
     sys(libc::SYS_setresgid, &[1000, 1000, 1000]).expect("setresgid");
     sys(libc::SYS_setresuid, &[1000, 1000, 1000]).expect("setresuid");
 }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 
 use serde_json::Value;
-use strobe_cases::machine::patience;
+use strobe_cases::machine::{patience, slowness};
 use strobe_cases::raw::{sys, until};
 use strobe_cases::rpmsg::*;
 
@@ -422,8 +422,9 @@ fn bench_makes_endpoints_by_several_threads_and_beside_others() {
         let (said, status) = json("bench --count 50 --rounds 2 --threads 4 --live 100");
         assert_eq!((status, &said["live"]), (Some(0), &100.into()));
         let bytes = said["bytes"].as_i64().expect("a number");
-        // Each has 32 KiB; some of the first may be of memory that the module has kept.
-        assert!((24 << 10..48 << 10).contains(&bytes), "{bytes}");
+        // 33 KiB, as near as the kernel's own account of free memory is; one that looks for faults puts more around each.
+        assert!(bytes > 20 << 10, "{bytes}");
+        assert!(slowness() > 1 || bytes < 48 << 10, "{bytes}");
         println!("{bytes} bytes an endpoint");
     }
 }

@@ -319,7 +319,8 @@ fn each_kind_of_message_that_is_refused_is_counted_by_its_name_and_makes_no_row(
     assert!(refused.len() >= 30, "{} kinds", refused.len());
     engines(|make, _| {
         let remote = Program::start();
-        for line in &refused {
+        let mut left = refused.clone();
+        while let Some(line) = left.pop() {
             let words: Vec<&str> = line.splitn(4, ' ').collect();
             let [counter, by, hex, _] = words[..] else {
                 panic!("refused.txt: {line}");
@@ -346,13 +347,18 @@ fn each_kind_of_message_that_is_refused_is_counted_by_its_name_and_makes_no_row(
             for message in [good(5), wrong, good(6)] {
                 remote.send(SERVICE, host, &message).expect("to send");
             }
-            until_rows(&reader, 2);
+            until("all seven samples", || reader.snapshot().triggers == 7);
             run.stop().expect("to stop");
             // The user engine gives credit as well.
             until("STOP", || remote.receive().2[3] == 17);
             read_now(&mut reader, &mut account);
             let end = reader.snapshot();
             account.settle(&end);
+            if end.missed_by[Missed::Throttled as usize] > 0 {
+                // The machine was too busy for a row: once more.
+                left.push(line);
+                continue;
+            }
             assert!(account.column(0).eq([5, 6]), "{line}");
             let source = end.missed_by[Missed::Source as usize];
             assert_eq!((end.missed(), source), (5, 5), "{line}");

@@ -121,7 +121,7 @@ static int control_probe(struct rpmsg_device *rpdev)
 	if (!control)
 		return -ENOMEM;
 	init_rwsem(&control->present);
-	mutex_init(&control->lock);
+	spin_lock_init(&control->lock);
 	INIT_LIST_HEAD(&control->endpoints);
 	mutex_init(&control->making);
 	INIT_LIST_HEAD(&control->nodes);

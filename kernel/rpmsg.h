@@ -4,7 +4,8 @@
  * <linux/rpmsg.h> alone. What its files know of each other:
  *
  *   rpmsg.c		the module, the driver, a channel's control node
- *   rpmsg_endpoint.c	an endpoint as a file
+ *   rpmsg_endpoint.c	an endpoint: how messages arrive, and how it ends
+ *   rpmsg_file.c	the file of an endpoint
  *   rpmsg_queue.c	the messages that wait for its reader
  *   rpmsg_node.c	an endpoint as a node, the way of the stock driver
  *
@@ -24,8 +25,10 @@
 #include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
 #include <linux/rpmsg.h>
 #include <linux/rwsem.h>
+#include <linux/spinlock.h>
 #include <linux/wait.h>
 
 #include <uapi/strobe_rpmsg.h>
@@ -51,7 +54,7 @@ struct strobe_rpmsg_control {
 	struct cdev		cdev;
 	struct rw_semaphore	present;
 	struct rpmsg_device	*rpdev;
-	struct mutex		lock;	/* see above */
+	spinlock_t		lock;	/* see above */
 	struct list_head	endpoints;
 	struct mutex		making;	/* see above */
 	struct list_head	nodes;
@@ -94,7 +97,6 @@ struct strobe_rpmsg_queue {
  * @is_paused: the remote wants no messages. Written by the callback.
  * @pause_is_new: @is_paused was written and not asked for since. Set by the
  *	callback, cleared by the ioctl.
- * @is_forwarding: @forward is there. Written by poll() under control->lock.
  * @queue: messages that have come; put by the callback, taken by read().
  * @received: messages put into @queue; by the callback.
  * @dropped: messages that found no room there; by the callback.
@@ -103,9 +105,11 @@ struct strobe_rpmsg_queue {
  * @room: writers that wait for room.
  * @wake: wakes them, when the callback cannot.
  * @has_woken: @wake was queued. Written by the callback.
+ * @forwarding: bit 0: @forward is there, or just put there. Set by the first
+ *	poll().
  * @forward: in the transport's queue of those who wait to send, wakes @wait.
- * @forward_from: that queue; NULL: it has none. Both under control->lock, or by
- *	who has taken @ept away.
+ * @forward_from: that queue; NULL: it has none. Written by the first poll(), and
+ *	by who has taken @ept away.
  */
 struct strobe_rpmsg_endpoint {
 	struct strobe_rpmsg_control	*control;
@@ -118,7 +122,6 @@ struct strobe_rpmsg_endpoint {
 	bool				gone;
 	bool				is_paused;
 	bool				pause_is_new;
-	bool				is_forwarding;
 	bool				has_woken;
 	struct strobe_rpmsg_queue	queue;
 	atomic64_t			received;
@@ -127,6 +130,7 @@ struct strobe_rpmsg_endpoint {
 	wait_queue_head_t		wait;
 	wait_queue_head_t		room;
 	struct irq_work			wake;
+	unsigned long			forwarding;
 	wait_queue_entry_t		forward;
 	wait_queue_head_t		*forward_from;
 };
@@ -149,13 +153,29 @@ u32 strobe_rpmsg_queue_count(const struct strobe_rpmsg_queue *queue);
 /* rpmsg_endpoint.c */
 int strobe_rpmsg_endpoint_setup(void);
 void strobe_rpmsg_endpoint_cleanup(void);
-extern const struct file_operations strobe_rpmsg_endpoint_fops;
 struct strobe_rpmsg_endpoint *
 strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
 			  const struct rpmsg_channel_info *info);
 int strobe_rpmsg_endpoint_attach(struct strobe_rpmsg_endpoint *endpoint);
+__poll_t strobe_rpmsg_endpoint_poll(struct strobe_rpmsg_endpoint *endpoint, struct file *file);
 void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint);
 void strobe_rpmsg_endpoint_free(struct strobe_rpmsg_endpoint *endpoint);
+
+/**
+ * strobe_rpmsg_endpoint_is_gone() - whether it has been destroyed.
+ * @endpoint: the endpoint.
+ *
+ * Context: any.
+ * Return: true if so: the messages that are queued are all there will ever be.
+ */
+static inline bool strobe_rpmsg_endpoint_is_gone(const struct strobe_rpmsg_endpoint *endpoint)
+{
+	/* F, pairs with E in strobe_rpmsg_endpoint_detach(): the queue is complete. */
+	return smp_load_acquire(&endpoint->gone);
+}
+
+/* rpmsg_file.c */
+extern const struct file_operations strobe_rpmsg_file_fops;
 int strobe_rpmsg_check_name(const char *name);
 long strobe_rpmsg_create_fd(struct strobe_rpmsg_control *control, void __user *arg);
 

@@ -3,7 +3,7 @@
  * An endpoint as a node, for programs that know only the stock driver:
  * RPMSG_CREATE_EPT_IOCTL makes a node, open() of it the endpoint, close() ends
  * that, and RPMSG_DESTROY_EPT_IOCTL takes the node away. One open at a time.
- * What is opened is an endpoint as rpmsg_endpoint.c has it.
+ * What is opened is a file as rpmsg_file.c has it.
  */
 #include <linux/fs.h>
 #include <linux/idr.h>
@@ -81,7 +81,7 @@ static int open_endpoint(struct strobe_rpmsg_node *node, struct file *file)
 	endpoint->node = node;
 	get_device(&node->dev);
 	file->private_data = endpoint;
-	replace_fops(file, fops_get(&strobe_rpmsg_endpoint_fops));
+	replace_fops(file, fops_get(&strobe_rpmsg_file_fops));
 	return 0;
 }
 

@@ -15,6 +15,9 @@
  *
  * Locks, outer first: control->present, control->making, endpoint->using,
  * control->lock.
+ *
+ * Barriers have letters, A to J, M and N; litmus/RPMSG-* has them for the kernel's
+ * memory model.
  */
 #ifndef _STROBE_RPMSG_H
 #define _STROBE_RPMSG_H

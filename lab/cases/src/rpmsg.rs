@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{chown, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -20,6 +20,9 @@ pub const STOCK_CONTROL: &str = "/dev/rpmsg_ctrl0";
 pub const STROBE: u32 = 500;
 /// The least address that a program on the remote can have.
 pub const REMOTE: u32 = 0x400;
+
+/// The longest message.
+pub const MTU: usize = 496;
 
 const PARAMETERS: &str = "/sys/module/lab_rpmsg/parameters";
 
@@ -117,6 +120,16 @@ pub fn overflown() -> u64 {
         line.map(|number| number.trim().parse::<u64>().expect("a number"))
     };
     texts.flatten().filter_map(dropped).sum()
+}
+
+/// A word of the endpoint's fdinfo.
+pub fn fdinfo(endpoint: &OwnedFd, name: &str) -> String {
+    let file = format!("/proc/self/fdinfo/{}", endpoint.as_raw_fd());
+    let text = fs::read_to_string(file).expect("fdinfo");
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap_or_else(|| panic!("{name} in {text}"))
+        .trim()
+        .into()
 }
 
 /// A program on the remote, which has all of its addresses.

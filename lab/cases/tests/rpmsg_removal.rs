@@ -7,8 +7,7 @@
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{channel, Receiver};
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread;
 
 use libc::{
     EADDRINUSE, EAGAIN, ENETRESET, ENOMEM, EPIPE, O_NONBLOCK, O_RDWR, POLLERR, POLLHUP, POLLIN,
@@ -16,7 +15,7 @@ use libc::{
 };
 use strobe_cases::machine::slowness;
 use strobe_cases::raw::rpmsg::*;
-use strobe_cases::raw::{epoll, epoll_wait, ioctl_at, references, thread_id, until, until_asleep};
+use strobe_cases::raw::{asleep_in, epoll, epoll_wait, ioctl_at, references, until};
 use strobe_cases::rpmsg::*;
 
 /// How often the remote goes, in each context.
@@ -26,21 +25,6 @@ fn rounds() -> u64 {
     text.map_or(usual, |text| text.parse().expect("a number of rounds"))
 }
 
-/// Does `work` in a thread, which is asleep in that call when this comes back.
-fn asleep_in<'a, T: Send + 'a>(
-    scope: &'a Scope<'a, '_>,
-    call: libc::c_long,
-    work: impl FnOnce() -> T + Send + 'a,
-) -> ScopedJoinHandle<'a, T> {
-    let (tell, told): (_, Receiver<usize>) = channel();
-    let thread = scope.spawn(move || {
-        tell.send(thread_id()).expect("told");
-        work()
-    });
-    until_asleep(told.recv().expect("its id"), call);
-    thread
-}
-
 #[test]
 fn who_sleeps_in_read_poll_or_epoll_learns_that_the_remote_has_gone() {
     for processor in contexts() {
@@ -48,9 +32,11 @@ fn who_sleeps_in_read_poll_or_epoll_learns_that_the_remote_has_gone() {
             let ends: Vec<OwnedFd> = (0..3).map(|_| endpoint(ANY, ANY, 0)).collect();
             let watch = epoll(&ends[2], libc::EPOLLIN);
             thread::scope(|scope| {
-                let read = asleep_in(scope, libc::SYS_read, || receive(&ends[0]));
-                let polled = asleep_in(scope, libc::SYS_poll, || poll_for(&ends[1], POLLIN, -1));
-                let watched = asleep_in(scope, libc::SYS_epoll_wait, || epoll_wait(&watch, -1));
+                let (_, read) = asleep_in(scope, libc::SYS_read, || receive(&ends[0]));
+                let (_, polled) =
+                    asleep_in(scope, libc::SYS_poll, || poll_for(&ends[1], POLLIN, -1));
+                let (_, watched) =
+                    asleep_in(scope, libc::SYS_epoll_wait, || epoll_wait(&watch, -1));
                 processor.pull();
                 assert_eq!(read.join().expect("the reader"), Err(EPIPE));
                 let gone = polled.join().expect("the poller").expect("poll");
@@ -70,8 +56,9 @@ fn who_sleeps_in_write_is_let_go_and_later_writes_say_epipe() {
             let ends: Vec<OwnedFd> = (0..2).map(|_| endpoint(ANY, ANY, 0)).collect();
             processor.set("stalled", 1);
             thread::scope(|scope| {
-                let writing = asleep_in(scope, libc::SYS_write, || send(&ends[0], b"x"));
-                let waiting = asleep_in(scope, libc::SYS_poll, || poll_for(&ends[1], POLLOUT, -1));
+                let (_, writing) = asleep_in(scope, libc::SYS_write, || send(&ends[0], b"x"));
+                let (_, waiting) =
+                    asleep_in(scope, libc::SYS_poll, || poll_for(&ends[1], POLLOUT, -1));
                 processor.pull();
                 assert_eq!(writing.join().expect("the writer"), Err(EPIPE));
                 let gone = waiting.join().expect("the poller").expect("poll");
@@ -98,7 +85,7 @@ fn who_sleeps_while_an_endpoint_is_made_is_let_go_without_one() {
             let before = fds();
             processor.set("shut", 1);
             thread::scope(|scope| {
-                let making = asleep_in(scope, libc::SYS_ioctl, || {
+                let (_, making) = asleep_in(scope, libc::SYS_ioctl, || {
                     create_fd(&old, &mut wanted(ANY, ANY, O_RDWR)).map(drop)
                 });
                 processor.pull();

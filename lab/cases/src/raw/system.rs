@@ -6,6 +6,8 @@ use std::ffi::CString;
 use std::fs;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::mpsc::channel;
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 /// What a call answers: a value, or an errno.
@@ -150,6 +152,16 @@ pub fn epoll_wait(epoll: &impl AsRawFd, timeout_ms: i32) -> Result<u32, i32> {
 
 pub use crate::account::until;
 
+/// Sets the flags of an open file, such as O_NONBLOCK, and clears the others.
+pub fn set_flags(fd: &OwnedFd, flags: i32) {
+    let args = [
+        fd.as_raw_fd() as usize,
+        libc::F_SETFL as usize,
+        flags as usize,
+    ];
+    sys(libc::SYS_fcntl, &args).expect("fcntl");
+}
+
 /// Id of this thread.
 pub fn thread_id() -> usize {
     sys(libc::SYS_gettid, &[]).expect("every thread has an id")
@@ -163,6 +175,22 @@ pub fn until_asleep(thread: usize, call: libc::c_long) {
         call_now.split(' ').next() == Some(&call.to_string())
             && file("stat").unwrap_or_default().contains(") S ")
     });
+}
+
+/// A thread, its id first, which does `work` and sleeps in that call when this comes back.
+pub fn asleep_in<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    call: libc::c_long,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> (usize, ScopedJoinHandle<'scope, T>) {
+    let (tell, told) = channel();
+    let thread = scope.spawn(move || {
+        tell.send(thread_id()).expect("told");
+        work()
+    });
+    let id = told.recv().expect("its id");
+    until_asleep(id, call);
+    (id, thread)
 }
 
 /// A process that does `work`, which answers its exit status.

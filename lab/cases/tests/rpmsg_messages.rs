@@ -3,12 +3,14 @@
 //! contexts that messages arrive in.
 // lab: --module rpmsg_ctrl --module rpmsg_char --module strobe_rpmsg --module lab_rpmsg
 
+use std::collections::VecDeque;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use libc::{EAGAIN, EFAULT, EINTR, EINVAL, EMSGSIZE, EPIPE, O_NONBLOCK, POLLIN, POLLOUT, POLLPRI};
+use strobe_cases::machine::slowness;
 use strobe_cases::raw::rpmsg::*;
 use strobe_cases::raw::{
     allow_interruption, asleep_in, interrupt, ioctl, ioctl_at, set_flags, sys, until, until_asleep,
@@ -198,6 +200,50 @@ fn of_ten_thousand_messages_that_nothing_holds_back_those_that_are_not_there_wer
             said.received,
             said.dropped
         );
+    }
+}
+
+#[test]
+fn messages_of_any_length_come_out_as_they_went_in_wherever_they_lie_in_the_ring() {
+    for _processor in contexts() {
+        let endpoint = endpoint(ANY, ANY, O_NONBLOCK);
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let mut dice = move |bound: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) % bound
+        };
+        let mut waiting = VecDeque::new();
+        let (mut sent, mut received) = (0, 0);
+        for _ in 0..400 / slowness() {
+            // Until there is no room; long ones fill the bytes, short ones the messages.
+            let longest = 1 + dice(MTU as u64);
+            for _ in 0..3 * QUEUE {
+                let message: Vec<u8> = (0..dice(longest + 1)).map(|_| dice(256) as u8).collect();
+                send(&endpoint, &message).expect("sent");
+                sent += 1;
+                let mut said = stats(&endpoint).expect("stats");
+                until("it", || {
+                    said = stats(&endpoint).expect("stats");
+                    said.received + said.dropped == sent
+                });
+                if said.received == received {
+                    break;
+                }
+                received += 1;
+                waiting.push_back(message);
+                assert_eq!(said.queued as usize, waiting.len());
+            }
+            assert_eq!(received + stats(&endpoint).expect("stats").dropped, sent);
+            for _ in 0..=dice(waiting.len() as u64) {
+                assert_eq!(receive(&endpoint).ok(), waiting.pop_front());
+            }
+        }
+        for message in waiting {
+            assert_eq!(receive(&endpoint), Ok(message));
+        }
+        assert_eq!(receive(&endpoint), Err(EAGAIN));
     }
 }
 

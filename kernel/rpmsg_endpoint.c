@@ -6,7 +6,7 @@
  * first keeps new users away and waits for those that are at it (@using), then
  * destroys it, after which no callback runs, and only then says @gone: so the
  * messages that are queued by then are all there will ever be, and stay readable.
- * Nobody waits for messages, or for room to send, in @using.
+ * Nobody waits for messages in @using, or for room to send but as glink does.
  *
  * Waking. The callback may be in hard interrupt context, where PREEMPT_RT can
  * take no lock of a wait queue: then an irq_work wakes.
@@ -36,9 +36,10 @@ static u32 memory_size(void)
 }
 
 /*
- * Memory that has a constructor is not cleared for each endpoint anew, not even
- * by kernels that clear all others; that would cost more than all the rest of
- * making one. Nobody gets to see a byte that no message of his has written.
+ * Memory that has a constructor is not cleared for each endpoint anew, nor when
+ * one is freed, not even by kernels that clear all other memory; that would cost
+ * more than all the rest of making one. Nobody gets to see a byte that no message
+ * of his has written.
  */
 static void construct(void *memory)
 {
@@ -54,7 +55,8 @@ int __init strobe_rpmsg_endpoint_setup(void)
 	const u32 front = sizeof(struct strobe_rpmsg_endpoint);
 
 	/* Messages have most of the least memory. */
-	BUILD_BUG_ON(sizeof(struct strobe_rpmsg_endpoint) > SZ_1K);
+	BUILD_BUG_ON(sizeof(struct strobe_rpmsg_endpoint) >
+		     SZ_1K - sizeof(void *) - sizeof(u32));
 	if (queue_kib < 4 || queue_kib > 1024 || !is_power_of_2(queue_kib)) {
 		pr_err("strobe_rpmsg: queue_kib=%u: it must be a power of two from 4 to 1024\n",
 		       queue_kib);
@@ -170,7 +172,8 @@ __poll_t strobe_rpmsg_endpoint_poll(struct strobe_rpmsg_endpoint *endpoint, stru
 	struct forward_table forwarding = { .endpoint = endpoint };
 	__poll_t mask;
 
-	if (test_and_set_bit(0, &endpoint->forwarding))
+	/* Looked at first, for that writes to what the callback uses, too. */
+	if (test_bit(0, &endpoint->forwarding) || test_and_set_bit(0, &endpoint->forwarding))
 		return rpmsg_poll(endpoint->ept, file, NULL);
 	init_waitqueue_func_entry(&endpoint->forward, on_room);
 	init_poll_funcptr(&forwarding.table, forward);
@@ -294,8 +297,8 @@ void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint)
 	smp_store_release(&endpoint->gone, true);
 	/* G again: see news(). */
 	if (wq_has_sleeper(&endpoint->wait))
-		wake_up_poll(&endpoint->wait, EPOLLHUP | EPOLLERR | EPOLLIN);
+		wake_up_all(&endpoint->wait);
 	if (wq_has_sleeper(&endpoint->room))
-		wake_up(&endpoint->room);
+		wake_up_all(&endpoint->room);
 }
 

@@ -60,7 +60,7 @@ static ssize_t file_read(struct kiocb *io, struct iov_iter *to)
 	}
 }
 
-/* An endpoint that is there stays while @using is held. */
+/* -EAGAIN: the transport has no room now. @ept stays while @using is held. */
 static int try_send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t length,
 		    bool may_wait)
 {
@@ -75,12 +75,19 @@ static int try_send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t l
 	}
 	if (endpoint->ept) {
 		ret = rpmsg_trysendto(endpoint->ept, data, length, dst);
-		/* What virtio says when it has no buffer. */
-		if (ret == -ENOMEM)
-			ret = -EAGAIN;
-		/* More that is only done for who may wait: glink asks the remote for buffers. */
-		if (ret < 0 && ret != -EAGAIN && may_wait)
+		/*
+		 * glink asks the remote for a buffer (-EBUSY), and cuts long
+		 * messages (-EINVAL), only for who may wait. What it says then
+		 * is its last word.
+		 */
+		if (may_wait && (ret == -EBUSY || ret == -EINVAL)) {
 			ret = rpmsg_sendto(endpoint->ept, data, length, dst);
+			if (ret == -EAGAIN)
+				ret = -ENOBUFS;
+		} else if (ret == -ENOMEM || ret == -EBUSY) {
+			/* virtio has no buffer; glink's remote has none. */
+			ret = -EAGAIN;
+		}
 	}
 	up_read(&endpoint->using);
 	return ret;

@@ -21,6 +21,9 @@
  *            one of these two with an '@' in front
  *   plugged  0 pulls the remote, 1 plugs it in
  *   stalled  1: the remote takes no message: who sends waits
+ *   asks     1: who may not wait is told -EBUSY, since the remote has to be asked
+ *            for a buffer; 2: and it gives none to who may wait, either (-EAGAIN),
+ *            as with glink
  *   shut     1: the remote agrees to no endpoint: who makes one waits
  *   drop     every so manieth message to the host is lost; 0: none
  *   dropped  how many were, and
@@ -112,6 +115,10 @@ MODULE_PARM_DESC(channels, "drivers to bind, and services that the remote announ
 
 static bool plugged = true;
 static bool stalled, shut;
+
+static uint asks;
+module_param(asks, uint, 0644);
+MODULE_PARM_DESC(asks, "the remote is asked for a buffer: 1, and gives one; 2, and does not");
 
 static unsigned int drop;
 module_param(drop, uint, 0644);
@@ -290,6 +297,8 @@ static int try_send(struct rpmsg_endpoint *ept, void *data, int length, u32 dst)
 
 static int lab_trysendto(struct rpmsg_endpoint *ept, void *data, int length, u32 dst)
 {
+	if (READ_ONCE(asks))
+		return -EBUSY;
 	return try_send(ept, data, length, dst);
 }
 
@@ -298,6 +307,8 @@ static int lab_sendto(struct rpmsg_endpoint *ept, void *data, int length, u32 ds
 {
 	int ret;
 
+	if (READ_ONCE(asks) > 1)
+		return -EAGAIN;
 	while ((ret = try_send(ept, data, length, dst)) == -EAGAIN)
 		wait_event(room, has_room() || !READ_ONCE(plugged));
 	return ret;

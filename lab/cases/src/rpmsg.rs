@@ -39,7 +39,7 @@ impl Processor {
     }
 
     fn reset(&self) {
-        for name in ["hard", "stalled", "shut", "drop"] {
+        for name in ["hard", "stalled", "asks", "shut", "drop"] {
             self.set(name, 0);
         }
         self.plug();

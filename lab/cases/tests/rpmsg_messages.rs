@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use libc::{EAGAIN, EFAULT, EINTR, EINVAL, EMSGSIZE, EPIPE, O_NONBLOCK, POLLIN, POLLOUT, POLLPRI};
+use libc::{
+    EAGAIN, EFAULT, EINTR, EINVAL, EMSGSIZE, ENOBUFS, EPIPE, O_NONBLOCK, POLLIN, POLLOUT, POLLPRI,
+};
 use strobe_cases::machine::slowness;
 use strobe_cases::raw::rpmsg::*;
 use strobe_cases::raw::{
@@ -306,6 +308,20 @@ fn a_transport_without_room_holds_writers_back_or_says_so() {
             assert_eq!(writer.join().expect("the writer"), Ok(7));
         });
         assert_eq!(receive(endpoint).as_deref(), Ok(&b"message"[..]));
+    }
+}
+
+#[test]
+fn a_remote_that_is_asked_for_a_buffer_is_asked_for_who_may_wait_and_its_no_is_final() {
+    for processor in contexts() {
+        let endpoint = endpoint(ANY, ANY, O_NONBLOCK);
+        processor.set("asks", 1);
+        assert_eq!(send(&endpoint, b"no"), Err(EAGAIN));
+        set_flags(&endpoint, 0);
+        assert_eq!(send(&endpoint, b"message"), Ok(7));
+        assert_eq!(receive(&endpoint).as_deref(), Ok(&b"message"[..]));
+        processor.set("asks", 2);
+        assert_eq!(send(&endpoint, b"no"), Err(ENOBUFS));
     }
 }
 

@@ -40,6 +40,8 @@ const FRAMES_MAX: usize = 255;
 const ACCESS_NS: u32 = 2;
 /// So long a remote that has no room for START or STOP is asked again.
 const PATIENCE_NS: u64 = 100_000_000;
+/// And so often.
+const AGAIN_NS: u64 = 1_000_000;
 /// Who spins looks at the clock once in so many times.
 const LOOKS: u32 = 64;
 
@@ -272,7 +274,7 @@ impl Source {
             endpoint,
             // What a program before has started is hardly taken for ours.
             decoder: decoder.after_stream(monotonic() as u8),
-            credits: Credits::new(credits::room(queue_kib, bytes)),
+            credits: Credits::new(credits::room(queue_kib, bytes, mtu)),
             wait,
             looks: 0,
             bytes,
@@ -329,19 +331,19 @@ impl Source {
         left.iter().map(|(missed, ..)| u64::from(*missed) + 1).sum()
     }
 
-    /// Nothing waits: gives credits, if it is time.
-    fn grant(&mut self) -> io::Result<()> {
-        if !self.credits.is_due(monotonic()) {
-            return Ok(());
+    /// Nothing waits: gives credits, if it is time. When to look again, in ns from now.
+    fn grant(&mut self) -> io::Result<u64> {
+        let now = monotonic();
+        if self.credits.is_due(now) {
+            let credit = self.decoder.credit(self.credits.each());
+            match self.endpoint.send(&credit.encode()) {
+                Ok(()) => self.credits.granted(now),
+                // It stays due.
+                Err(error) if would_wait(&error) => return Ok(AGAIN_NS),
+                Err(error) => return Err(failed(&error)),
+            }
         }
-        let credit = self.decoder.credit(self.credits.each());
-        match self.endpoint.send(&credit.encode()) {
-            Ok(()) => self.credits.granted(),
-            // It stays due.
-            Err(error) if would_wait(&error) => {}
-            Err(error) => return Err(failed(&error)),
-        }
-        Ok(())
+        Ok(QUIET_NS)
     }
 
     /// Sends START or STOP, also to a remote that has no room just now.
@@ -350,7 +352,7 @@ impl Source {
         loop {
             match self.endpoint.send(&command.encode()) {
                 Err(error) if would_wait(&error) && monotonic() < until => {
-                    std::thread::sleep(Duration::from_millis(1));
+                    std::thread::sleep(Duration::from_nanos(AGAIN_NS));
                 }
                 sent => return sent.map_err(|error| failed(&error)),
             }
@@ -385,8 +387,9 @@ impl EventSource for Source {
                 break;
             }
         }
+        self.count();
         self.command(start)?;
-        self.credits.granted();
+        self.credits.granted(monotonic());
         Ok(None)
     }
 
@@ -408,8 +411,8 @@ impl EventSource for Source {
                 }
                 std::hint::spin_loop();
             } else {
-                self.grant()?;
-                bell.sleep_at_most(QUIET_NS, self.endpoint.as_fd(), PollFlags::IN)?;
+                let most = self.grant()?;
+                bell.sleep_at_most(most, self.endpoint.as_fd(), PollFlags::IN)?;
             }
         }
     }

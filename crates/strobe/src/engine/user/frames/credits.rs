@@ -8,6 +8,8 @@ use crate::rpmsg::frame::HEADER_SIZE;
 pub const QUEUE_MESSAGES: usize = 256;
 /// The default of strobe_rpmsg, whose memory for an endpoint it is.
 pub const QUEUE_KIB: usize = 32;
+/// A message of virtio's.
+const USUAL_MTU: usize = 496;
 /// What of that is not for messages, at most.
 const OWN: usize = 1024;
 /// What the queue has in front of each message, and what messages are a multiple of there.
@@ -15,10 +17,14 @@ const LENGTH: usize = 4;
 /// If nothing has come for so long, credits may have been lost.
 pub const QUIET_NS: u64 = 100_000_000;
 
-/// Frames that a queue surely holds: messages of one frame each take the most of it.
-pub fn room(queue_kib: usize, frame_bytes: usize) -> usize {
+/// Frames that may wait: those that a queue surely holds, of which messages of one frame each take the most, but for those
+/// that have taken their credits and are in the making, one message of at most `mtu` bytes (0: as virtio has).
+pub fn room(queue_kib: usize, frame_bytes: usize, mtu: usize) -> usize {
     let message = LENGTH + (HEADER_SIZE + frame_bytes).next_multiple_of(LENGTH);
-    ((1024 * queue_kib).saturating_sub(OWN) / message).min(QUEUE_MESSAGES)
+    let holds = ((1024 * queue_kib).saturating_sub(OWN) / message).min(QUEUE_MESSAGES);
+    let mtu = if mtu == 0 { USUAL_MTU } else { mtu };
+    let making = (mtu.saturating_sub(HEADER_SIZE) / frame_bytes).max(1);
+    holds.saturating_sub(making)
 }
 
 /// What the remote was given, and when it is to have more.
@@ -48,10 +54,10 @@ impl Credits {
         self.each
     }
 
-    /// START or CREDIT was sent.
-    pub fn granted(&mut self) {
+    /// START or CREDIT was sent at this time, in ns.
+    pub fn granted(&mut self, now: u64) {
         self.taken = 0;
-        self.quiet = None;
+        self.quiet = Some(now);
     }
 
     /// A message has come, and with it so many samples are taken or missed.
@@ -79,17 +85,19 @@ mod tests {
 
     #[test]
     fn the_room_is_what_the_queue_holds_of_messages_with_one_frame() {
-        for (kib, bytes, frames) in [
-            (32, 32, 256),
-            (32, 104, 256),
-            (32, 112, 256),
-            (32, 120, 240),
-            (32, 488, 63),
-            (4, 32, 69),
-            (4, 488, 6),
-            (1024, 488, 256),
+        for (kib, bytes, mtu, frames) in [
+            (32, 32, 496, 256 - 15),
+            (32, 32, 0, 256 - 15),
+            (32, 112, 496, 256 - 4),
+            (32, 120, 496, 240 - 4),
+            (32, 488, 496, 63 - 1),
+            (4, 32, 496, 69 - 15),
+            (4, 488, 40, 6 - 1),
+            (1024, 488, 496, 256 - 1),
+            (4, 32, 65536, 0),
         ] {
-            assert_eq!(room(kib, bytes), frames, "{kib} KiB, {bytes} bytes");
+            let room = room(kib, bytes, mtu);
+            assert_eq!(room, frames, "{kib} KiB, {bytes} bytes, {mtu} a message");
         }
     }
 
@@ -101,8 +109,7 @@ mod tests {
         assert!(!credits.is_due(1_000));
         credits.took(1);
         assert!(credits.is_due(2_000));
-        credits.granted();
-        assert!(!credits.is_due(5_000));
+        credits.granted(5_000);
         assert!(!credits.is_due(5_000 + QUIET_NS - 1));
         assert!(credits.is_due(5_000 + QUIET_NS));
         // What has come in the meantime was no silence.
@@ -179,7 +186,7 @@ mod tests {
                         let round_trip = sent.is_none() && first.is_none_or(|first| first.1 == got);
                         if queue.is_empty() && round_trip && credits.is_due(now) {
                             sent = (dice(8) > 0).then_some(credits.each());
-                            credits.granted();
+                            credits.granted(now);
                         }
                     }
                 }

@@ -37,26 +37,43 @@ pub fn find(sysfs: &Path, service: &str, address: Option<u32>) -> Result<Remote,
             });
         }
     }
-    let first = announced.first().map(|service| service.address);
-    match (&controls[..], address.or(first)) {
+    match (&controls[..], address) {
         ([], _) => Err(rpmsg::Error::NoControl.to_string()),
-        (_, None) => Err(format!(
-            "nobody announces the service {service} ({}); start the remote, or say in the board file where it is: \
-             [match] address = 0x400",
-            sysfs.join("bus/rpmsg/devices").display()
-        )),
         ([control], Some(address)) => Ok(Remote {
             control: control.clone(),
             address,
         }),
-        (several, Some(_)) => {
-            let several = several.iter().map(|control| control.display().to_string());
-            Err(format!(
-                "it cannot be told which of {} leads to it, for no remote of theirs announces the service {service}; let \
-                 it announce the service, or unbind the others (echo CHANNEL > /sys/bus/rpmsg/drivers/strobe_rpmsg/unbind)",
-                several.collect::<Vec<_>>().join(", ")
-            ))
-        }
+        (controls, _) => Err(format!(
+            "no remote that {} leads to announces the service {service}; {}",
+            names(controls),
+            remedy(&announced, controls.len(), sysfs)
+        )),
+    }
+}
+
+fn names(controls: &[PathBuf]) -> String {
+    let names = controls.iter().map(|control| control.display().to_string());
+    names.collect::<Vec<_>>().join(" or ")
+}
+
+/// What to do if nobody who can be reached announces the service.
+fn remedy(announced: &[Announced], controls: usize, sysfs: &Path) -> String {
+    if let Some(service) = announced.first() {
+        return format!(
+            "{} does, and has no control node: give one of its channels to strobe_rpmsg (docs/reference/rpmsg.md)",
+            service.processor.display()
+        );
+    }
+    let bus = sysfs.join("bus/rpmsg");
+    match controls {
+        1 => format!(
+            "start the remote ({}), or say in the board file where it is: [match] address = 0x400",
+            bus.join("devices").display()
+        ),
+        _ => format!(
+            "let the remote announce it, or unbind the others (echo CHANNEL > {})",
+            bus.join("drivers/strobe_rpmsg/unbind").display()
+        ),
     }
 }
 
@@ -171,6 +188,23 @@ mod tests {
             why.contains("adc-frames") && why.contains("address"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn a_service_of_a_processor_without_a_control_node_is_not_looked_for_on_another() {
+        let sysfs = Sysfs::new();
+        sysfs.control("dsp", 0);
+        sysfs.channel("m4", "adc-frames", 0x401);
+        let why = sysfs.find(None).expect_err("it is of another");
+        for word in [
+            "strobe_rpmsg0",
+            "/m4",
+            "adc-frames",
+            "give one of its channels",
+        ] {
+            assert!(why.contains(word), "{word}: {why}");
+        }
+        assert_eq!(sysfs.find(Some(0x400)), remote("/dev/strobe_rpmsg0", 0x400));
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn clock() -> RunClock {
 fn begin(source: &mut Source, remote: &Remote) -> u8 {
     source.begin(&clock(), 0).expect("to begin");
     let (kind, stream, credits) = remote.command();
-    assert_eq!((kind, credits), (START, 128));
+    assert_eq!((kind, credits), (START, 120));
     stream
 }
 
@@ -227,7 +227,7 @@ fn credits_come_after_a_quarter_of_the_room_when_nothing_waits() {
             "nobody has seen that all is taken"
         );
         let credit = in_vain(&mut source, || remote.command());
-        assert_eq!(credit, (CREDIT, stream, 128));
+        assert_eq!(credit, (CREDIT, stream, 120));
     }
 }
 
@@ -238,7 +238,7 @@ fn silence_brings_credits_again_and_again() {
         let stream = begin(&mut source, &remote);
         let start = Instant::now();
         let credits = in_vain(&mut source, || [remote.command(), remote.command()]);
-        assert_eq!(credits, [(CREDIT, stream, 128); 2]);
+        assert_eq!(credits, [(CREDIT, stream, 120); 2]);
         let quiet = Duration::from_nanos(QUIET_NS);
         assert!(start.elapsed() >= 2 * quiet, "{:?}", start.elapsed());
     }

@@ -177,7 +177,10 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
         ("--wait kernel:timer/other", "the policy of kernel:timer"),
         ("--wait kernel:timer --policy other", "leave it out"),
         ("--load disk", "[possible values: cpu, vm, io, switch]"),
-        ("--policy fifo:0", "fifo:1 to fifo:99, other or deadline"),
+        (
+            "--policy fifo:0",
+            "fifo:1 to fifo:99, or other; or deadline",
+        ),
         ("--cpu 4095", "--cpu 4095: there is none"),
         ("--rounds 0", "1..=1000"),
         ("nothing.arrows", "nothing.arrows"),

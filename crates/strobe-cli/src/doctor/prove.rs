@@ -13,6 +13,7 @@ use strobe::engine::user::WaitMode;
 use strobe::jitter::Target;
 use strobe::quantity::show_ns;
 use strobe::record::{self as recording, Options, Stop};
+use strobe::rt;
 use strobe::stats::Figures;
 
 use crate::jitter::round::{self, Round};
@@ -179,14 +180,14 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
         },
         rounds: Vec::new(),
     };
-    let (cpu, fifo) = (intent.cpu, Policy::Fifo(intent.priority));
+    let (cpu, fifo) = (intent.cpu, Policy::As(rt::Policy::Fifo(intent.priority)));
     let plain = format!("block, fifo:{}", intent.priority);
     let mut sides = vec![
         side(plain.clone(), WaitMode::Block, fifo, cpu),
         side(
             "block, other".to_owned(),
             WaitMode::Block,
-            Policy::Other,
+            Policy::As(rt::Policy::Other),
             cpu,
         ),
         side(
@@ -404,7 +405,10 @@ mod tests {
                 let (without, with) = (&sides[pair.without], &sides[pair.with]);
                 let (one, other) = (&without.asked, &with.asked);
                 let differs = match pair.advice {
-                    "fifo" => one.policy == Some(Policy::Other) && other.policy != one.policy,
+                    "fifo" => {
+                        one.policy == Some(Policy::As(rt::Policy::Other))
+                            && other.policy != one.policy
+                    }
                     "hybrid" => with.wait == WaitMode::Hybrid && without.wait == WaitMode::Block,
                     "idle-states" => {
                         one.wake_within == WakeWithin(None) && other.wake_within != one.wake_within

@@ -54,8 +54,9 @@ pub enum Error {
 /// Policy of the thread, of the user engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    Fifo(u8),
-    Other,
+    /// Whatever the period.
+    As(rt::Policy),
+    /// So much of each period as a row needs.
     Deadline,
 }
 
@@ -139,8 +140,7 @@ fn rows_of_seconds(period_ns: u64) -> u64 {
 impl Policy {
     fn for_period(self, period_ns: u64) -> rt::Policy {
         match self {
-            Policy::Fifo(priority) => rt::Policy::Fifo(priority),
-            Policy::Other => rt::Policy::Other,
+            Policy::As(policy) => policy,
             // A cycle costs some ten microseconds; what is not used, others have.
             Policy::Deadline => rt::Policy::Deadline {
                 runtime_ns: (period_ns / 4).clamp(50_000.min(period_ns), 1_000_000),
@@ -172,8 +172,7 @@ impl fmt::Display for Way {
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Policy::Fifo(priority) => write!(f, "fifo:{priority}"),
-            Policy::Other => f.write_str("other"),
+            Policy::As(policy) => policy.fmt(f),
             Policy::Deadline => f.write_str("deadline"),
         }
     }
@@ -183,16 +182,11 @@ impl FromStr for Policy {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Policy, String> {
-        match text {
-            "other" => return Ok(Policy::Other),
-            "deadline" => return Ok(Policy::Deadline),
-            _ => {}
+        if text == "deadline" {
+            return Ok(Policy::Deadline);
         }
-        let priority = text.strip_prefix("fifo:").and_then(|n| n.parse().ok());
-        priority
-            .filter(|priority| (1..=99).contains(priority))
-            .map(Policy::Fifo)
-            .ok_or_else(|| "write fifo:1 to fifo:99, other or deadline".to_owned())
+        let policy = text.parse().map(Policy::As);
+        policy.map_err(|why: String| format!("{why}; or deadline"))
     }
 }
 
@@ -212,8 +206,10 @@ mod tests {
 
     #[test]
     fn a_policy_has_a_priority_where_it_has_one() {
-        assert_eq!("fifo:80".parse(), Ok(Policy::Fifo(80)));
-        assert_eq!("other".parse(), Ok(Policy::Other));
+        for right in ["fifo:80", "other", "deadline"] {
+            let policy: Policy = right.parse().expect(right);
+            assert_eq!(policy.to_string(), right);
+        }
         for wrong in ["fifo", "fifo:0", "fifo:100", "rr:5", ""] {
             assert!(wrong.parse::<Policy>().is_err(), "{wrong}");
         }

@@ -43,6 +43,11 @@ class Table(unittest.TestCase):
         with self.assertRaisesRegex(LabError, "only these ways were measured: file"):
             rpmsg.read(rpmsg.SETTINGS[0], said(ways=said()["ways"][:1]))
 
+    def test_flags_that_no_cpu_has_are_known(self) -> None:
+        self.assertTrue(rpmsg.NO_FLAGS.search("RSP: 0018:ffa0000000117ca0 EFLAGS: 3feedbe2"))
+        for flags in ("00010202", "003fffff", "00000046"):
+            self.assertFalse(rpmsg.NO_FLAGS.search(f"RSP: 0018:ffa0000000117ca0 EFLAGS: {flags}"), flags)
+
     def test_both_tables_say_the_load_and_what_a_column_is(self) -> None:
         made = [rpmsg.read(rpmsg.SETTINGS[0], said())]
         loops = [{"time": "real", "cpus": 2, "node": 700.0, "file": 17.0, "ratio": 41.2, "ratios": [40.0, 45.0]}]

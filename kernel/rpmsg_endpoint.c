@@ -29,7 +29,7 @@ MODULE_PARM_DESC(queue_kib, "memory of an endpoint, most of it for messages that
 /* The memory of endpoints and their queues. */
 static struct kmem_cache *cache;
 
-/* All of it, so that two endpoints are not rounded up to four: the cache puts a pointer behind. */
+/* Less the pointer that the cache puts behind; with it the cache would take twice as much. */
 static u32 memory_size(void)
 {
 	return queue_kib * SZ_1K - sizeof(void *);

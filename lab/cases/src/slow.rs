@@ -34,26 +34,35 @@ impl ReadChannel for Slow {
     }
 }
 
+/// A channel of a test's own.
+pub fn made_up(name: &str) -> Channel {
+    Channel {
+        name: name.to_owned(),
+        description: String::new(),
+        unit: String::new(),
+        kind: Type::U64,
+        class: Class::Sleep,
+        scale: 1.0,
+        offset: 0.0,
+        bits: 64,
+        cost_ns: 100,
+        in_use: false,
+    }
+}
+
 impl Provider for Slowness {
     fn list(&self, _: &mut Catalogue) {}
 
     fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
-        let about = Channel {
-            name: name.to_owned(),
-            description: String::new(),
-            unit: String::new(),
-            kind: Type::U64,
-            class: Class::Sleep,
-            scale: 1.0,
-            offset: 0.0,
-            bits: 64,
-            cost_ns: 100,
-            in_use: false,
-        };
         let reader = Box::new(Slow {
             slowness: *self,
             count: 0,
         });
-        (name == "slow.count").then(|| Ok(FoundChannel { about, reader }))
+        (name == "slow.count").then(|| {
+            Ok(FoundChannel {
+                about: made_up(name),
+                reader,
+            })
+        })
     }
 }

@@ -12,7 +12,6 @@ use std::thread;
 
 use strobe::board::{Board, Outcome, Policy, System};
 use strobe::catalogue::Catalogue;
-use strobe::channel::{Channel, Class, Type};
 use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::user::{Settings, User};
 use strobe::engine::{self, Source};
@@ -20,6 +19,7 @@ use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows, Account, Pace};
 use strobe_cases::machine::{patience, slowness};
 use strobe_cases::rpmsg::{overflown, Coprocessor, Processor, Program};
+use strobe_cases::slow::{made_up, Slowness};
 use strobe_cases::{plan, Engine, Kernel};
 use strobe_ring::{Missed, Snapshot, State};
 
@@ -214,33 +214,14 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Has `own.calls`, of the allocator by the run's thread so far, and `own.rest`, which holds that thread up for 30 ms
-/// now and then.
+/// Has `own.calls`, of the allocator by the run's thread so far.
 struct Own;
 
-impl Own {
-    const EVERY: u64 = 777;
-    const REST_MS: u32 = 30;
-}
+struct Calls;
 
-struct Number(Box<dyn FnMut(&Row) -> u64 + Send>);
-
-impl ReadChannel for Number {
-    fn read(&mut self, row: &Row) -> io::Result<u64> {
-        Ok((self.0)(row))
-    }
-}
-
-fn rest() -> impl FnMut(&Row) -> u64 + Send {
-    // Asking the environment takes memory.
-    let rest = patience(1) * Own::REST_MS / 1_000;
-    let mut next = Own::EVERY;
-    move |row| {
-        if row.trigger.count >= next {
-            next = row.trigger.count + Own::EVERY;
-            thread::sleep(rest);
-        }
-        0
+impl ReadChannel for Calls {
+    fn read(&mut self, _: &Row) -> io::Result<u64> {
+        Ok(CALLS.get())
     }
 }
 
@@ -248,25 +229,11 @@ impl Provider for Own {
     fn list(&self, _: &mut Catalogue) {}
 
     fn channel(&self, name: &str) -> Option<Result<FoundChannel, engine::Error>> {
-        let number: Box<dyn FnMut(&Row) -> u64 + Send> = match name {
-            "own.calls" => Box::new(|_| CALLS.get()),
-            "own.rest" => Box::new(rest()),
-            _ => return None,
+        let found = || FoundChannel {
+            about: made_up(name),
+            reader: Box::new(Calls),
         };
-        let about = Channel {
-            name: name.to_owned(),
-            description: String::new(),
-            unit: String::new(),
-            kind: Type::U64,
-            class: Class::Sleep,
-            scale: 1.0,
-            offset: 0.0,
-            bits: 64,
-            cost_ns: 0,
-            in_use: false,
-        };
-        let reader = Box::new(Number(number));
-        Some(Ok(FoundChannel { about, reader }))
+        (name == "own.calls").then(|| Ok(found()))
     }
 }
 
@@ -275,12 +242,17 @@ fn a_thread_that_is_held_up_stops_the_remote_in_time_and_takes_no_memory() {
     let samples = 40_000 / slowness();
     for hard in [false, true] {
         let _processor = Processor::new(hard);
+        let held_up = Slowness {
+            every: 777,
+            sleep: patience(1) * 30 / 1_000,
+        };
         let user = User::new(Settings::default())
             .with(Arc::new(Own))
+            .with(Arc::new(held_up))
             .with_board(board());
         let make = |plan: &Plan| -> Arc<dyn Source> {
             let mut plan = plan.clone();
-            let own = ["own.calls", "own.rest"].map(|name| Step::Read(name.into()));
+            let own = ["own.calls", "slow.count"].map(|name| Step::Read(name.into()));
             plan.steps.extend(own);
             Arc::new(user.create(&plan).expect("a run of the user engine"))
         };

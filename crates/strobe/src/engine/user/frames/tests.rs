@@ -216,10 +216,10 @@ fn credits_come_after_a_quarter_of_the_room_when_nothing_waits() {
     for wait in [WaitMode::Block, WaitMode::Spin] {
         let (mut source, remote) = source(wait);
         let stream = begin(&mut source, &remote);
-        // 60 samples of which 30 were missed; then 10 more.
-        remote.send(stream, 30..60, 0);
-        remote.send(stream, 60..70, 0);
-        for sequence in 30..70 {
+        // 56 samples of which 28 were missed; then 10 more.
+        remote.send(stream, 28..56, 0);
+        remote.send(stream, 56..66, 0);
+        for sequence in 28..66 {
             assert_eq!(next(&mut source).0, sequence);
         }
         assert!(

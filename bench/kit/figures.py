@@ -98,7 +98,7 @@ def make(results: Results, marked: bool) -> Figures:
     missed = {int(name.removeprefix("rate.")): each.said["missed"] + each.said["lost"]
               for name, each in measured.items() if name.startswith("rate.")}
     if marked and BODY not in middle.window.spans:
-        raise LabError("the module has no marks around its handler: kernel/timer.c and bench/floor/floor.c have them, "
+        raise LabError("the module has no marks around its handler: kernel/events/timer.c and bench/floor/floor.c have them, "
                        "and STROBE_MARKS must be defined")
     return Figures(
         total=per_row(middle),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Tries to break the driver's check of compiled boards, kernel/board_blob.c,
+ * Tries to break the driver's check of compiled boards, kernel/board/blob.c,
  * which is compiled into this program as it is, with the sanitizers.
  * forge.c has what takes several changes that fit together.
  *

@@ -5,7 +5,7 @@
 
 #include <linux/kernel.h>
 
-#include "../../kernel/board_blob.h"
+#include "../../kernel/board/blob.h"
 
 /* Ends the program, and says of which file. */
 void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...);

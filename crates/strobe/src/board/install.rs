@@ -400,7 +400,7 @@ impl Device {
         u16::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
     }
 
-    /// Whether the driver would ask for a board of that name: see kernel/board_platform.c.
+    /// Whether the driver would ask for a board of that name: see kernel/board/platform.c.
     fn is_called(&self, name: &str) -> bool {
         let alias = fs::read_to_string(self.path.join("modalias")).unwrap_or_default();
         match alias.trim().split_once(':') {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* As much of the kernel as kernel/board_blob.c needs, for a program. */
+/* As much of the kernel as kernel/board/blob.c needs, for a program. */
 #ifndef _SHIM_KERNEL_H
 #define _SHIM_KERNEL_H
 

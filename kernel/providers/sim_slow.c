@@ -16,7 +16,7 @@
 #include <linux/moduleparam.h>
 
 #include "compat.h"
-#include "internal.h"
+#include "core/internal.h"
 
 static unsigned int sim_sleep_us = 50;
 module_param(sim_sleep_us, uint, 0644);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a provider of devices needs to know of strobe: kernel/sample.c is a
+ * What a provider of devices needs to know of strobe: kernel/providers/samples/sample.c is a
  * complete provider to copy.
  *
  * A provider fills in a struct strobe_device with arrays of channels, outputs

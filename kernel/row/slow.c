@@ -27,8 +27,8 @@
 #include <linux/slab.h>
 #include <uapi/linux/sched/types.h>
 
-#include "access.h"
-#include "row.h"
+#include "row/access.h"
+#include "row/row.h"
 
 /**
  * struct strobe_slow - what a run with slow channels has besides.

@@ -26,8 +26,8 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
-#include "internal.h"
-#include "trace.h"
+#include "core/internal.h"
+#include "row/trace.h"
 
 /* How long a batch of software triggers may keep others from the run. */
 #define TRIGGERS_NS		(200 * NSEC_PER_USEC)

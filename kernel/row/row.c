@@ -4,8 +4,8 @@
 #include <linux/rculist.h>
 #include <linux/smp.h>
 
-#include "access.h"
-#include "row.h"
+#include "row/access.h"
+#include "row/row.h"
 
 static struct strobe_device *device_of(const struct strobe_run *run,
 				       const struct strobe_action *action)

@@ -18,7 +18,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "strobe.h"
+#include "provider.h"
 
 #define TEMPERATURE	0x00
 #define STEP		0x3F70000000000000ULL	/* 1.0 / 256 */

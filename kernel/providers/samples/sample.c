@@ -24,7 +24,7 @@
 #include <linux/module.h>
 
 #include "compat.h"
-#include "strobe.h"
+#include "provider.h"
 
 #define TICK_NS	(10 * NSEC_PER_MSEC)
 

@@ -25,8 +25,8 @@
 #include <linux/spinlock.h>
 #include <linux/unaligned.h>
 
-#include "board_blob.h"
-#include "strobe.h"
+#include "board/blob.h"
+#include "provider.h"
 
 #define MAGIC		0x4653	/* "SF" */
 #define VERSION		1

@@ -11,10 +11,10 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "access.h"
-#include "budget.h"
-#include "internal.h"
-#include "trace.h"
+#include "row/access.h"
+#include "row/budget.h"
+#include "core/internal.h"
+#include "row/trace.h"
 
 /* Runs have ids of their own, so that the first one is 1; under strobe_registry. */
 static u32 last_run;

@@ -26,7 +26,7 @@
 #include <linux/moduleparam.h>
 #include <linux/preempt.h>
 
-#include "budget.h"
+#include "row/budget.h"
 #include "compat.h"
 
 #define BURST_NS	(500 * NSEC_PER_USEC)

@@ -38,7 +38,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "strobe.h"
+#include "provider.h"
 
 #ifndef CONFIG_64BIT
 #error "strobe needs a 64-bit kernel: rows are 64-bit words stored at once"

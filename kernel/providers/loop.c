@@ -20,7 +20,7 @@
 #include <linux/workqueue.h>
 
 #include "compat.h"
-#include "strobe.h"
+#include "provider.h"
 
 #define PERIOD_MIN	(10 * NSEC_PER_USEC)
 #define PERIOD_MAX	NSEC_PER_SEC

@@ -13,7 +13,7 @@
 #include <linux/stddef.h>
 #include <linux/string.h>
 
-#include "board_blob.h"
+#include "blob.h"
 
 /* The core may have to add a number to a device's name. */
 #define DEVICE_NAME_MAX	27

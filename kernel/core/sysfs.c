@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/sysfs.h>
 
-#include "internal.h"
+#include "core/internal.h"
 
 /* ---- devices ---- */
 

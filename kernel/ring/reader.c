@@ -23,7 +23,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "internal.h"
+#include "core/internal.h"
 
 #define NOT_WAITING	U64_MAX
 /* Ring fds of one run: the irq_work may have to wake all of them. */

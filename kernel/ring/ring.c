@@ -8,7 +8,7 @@
 #include <linux/moduleparam.h>
 #include <linux/vmalloc.h>
 
-#include "internal.h"
+#include "core/internal.h"
 
 static unsigned long ring_bytes_max;
 module_param(ring_bytes_max, ulong, 0644);

@@ -11,11 +11,11 @@
 #include <linux/module.h>
 #include <linux/uaccess.h>
 
-#include "budget.h"
-#include "internal.h"
+#include "row/budget.h"
+#include "core/internal.h"
 
 #define CREATE_TRACE_POINTS
-#include "trace.h"
+#include "row/trace.h"
 
 /* Devices, runs, use counts, changes of state: see internal.h. */
 DEFINE_MUTEX(strobe_registry);

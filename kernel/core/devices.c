@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "internal.h"
+#include "core/internal.h"
 
 LIST_HEAD(strobe_devices);
 LIST_HEAD(strobe_runs);

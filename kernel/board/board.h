@@ -3,8 +3,8 @@
 #ifndef _STROBE_BOARD_H
 #define _STROBE_BOARD_H
 
-#include "board_blob.h"
-#include "strobe.h"
+#include "blob.h"
+#include "provider.h"
 
 struct firmware;
 struct pci_dev;

@@ -43,10 +43,10 @@
 #include <linux/irq_work.h>
 #include <linux/timekeeping.h>
 
-#include "budget.h"
-#include "internal.h"
-#include "marks.h"
-#include "trace.h"
+#include "row/budget.h"
+#include "core/internal.h"
+#include "row/marks.h"
+#include "row/trace.h"
 
 /* row.c: what is not on the common way. */
 void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,

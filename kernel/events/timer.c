@@ -14,8 +14,8 @@
 #include <linux/math64.h>
 
 #include "compat.h"
-#include "marks.h"
-#include "row.h"
+#include "row/marks.h"
+#include "row/row.h"
 
 /* Grid points from @due on that lie before or at @now; usually none. */
 static __always_inline u64 points_until(u64 due, u64 now, u64 period)

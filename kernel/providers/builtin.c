@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The devices "clock" and "cpu"; what their channels read is in row.c. */
-#include "internal.h"
+#include "core/internal.h"
 
 #define BUILTIN(which)	{ .access = (enum strobe_access)(which) }
 

@@ -2,7 +2,7 @@
 /* Access to registers outside the hard path, and their compilation for it. */
 #include <linux/module.h>
 
-#include "access.h"
+#include "row/access.h"
 
 /**
  * strobe_register_bits() - width of an access.

@@ -11,10 +11,12 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "row/access.h"
 #include "row/budget.h"
 #include "core/internal.h"
+#include "row/budget.h"
+#include "row/slow.h"
 #include "row/trace.h"
+#include "uabi.h"
 
 /* Runs have ids of their own, so that the first one is 1; under strobe_registry. */
 static u32 last_run;
@@ -84,150 +86,6 @@ static int choose_event(struct strobe_run *run, struct strobe_create *c)
 	return 0;
 }
 
-static int fail_step(struct strobe_create *c, u32 step, enum strobe_why why, int error)
-{
-	c->fault_step = step;
-	c->why = why;
-	return error;
-}
-
-/*
- * Whether one of the first @count steps reads @channel: a run uses it but once.
- * Of class ASYNC each step does, for all of a row may be under way at once.
- */
-static bool is_used(const struct strobe_run *run, u32 count, const struct strobe_channel *channel)
-{
-	while (count--)
-		if (run->targets[count].channel == channel)
-			return true;
-	return false;
-}
-
-static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
-			const struct strobe_step *step)
-{
-	struct strobe_channel *channel = strobe_find_channel(step->name);
-	struct strobe_action *action = &run->actions[i];
-
-	if (!channel)
-		return fail_step(c, i, STROBE_WHY_NAME, -ENOENT);
-	if (step->value)
-		return fail_step(c, i, STROBE_WHY_STEP, -EINVAL);
-	if ((unsigned int)channel->reg.access == STROBE_BUILTIN_LATE &&
-	    run->source != STROBE_SOURCE_TIMER && !(run->event && run->event->has_due))
-		return fail_step(c, i, STROBE_WHY_DUE, -EOPNOTSUPP);
-	if (channel->reg.access == STROBE_ACCESS_CALL)
-		action->channel = channel;
-	else
-		strobe_register_compile(action, &channel->reg);
-	if (channel->cost_class != STROBE_CLASS_HARD) {
-		action->access = channel->cost_class == STROBE_CLASS_SLEEP ?
-			STROBE_BUILTIN_SLEEP : STROBE_BUILTIN_ASYNC;
-		run->is_slow = true;
-	}
-	action->plain = action->access == STROBE_ACCESS_MMIO32 && !action->field;
-	action->column = run->channels;
-	run->targets[i].is_used = channel->cost_class != STROBE_CLASS_ASYNC &&
-				  is_used(run, i, channel);
-	run->targets[i].channel = channel;
-	strobe_describe_channel(&run->steps[i], channel);
-	run->steps[i].flags = 0;
-	run->channels++;
-	c->cost_ns += channel->cost_ns;
-	return 0;
-}
-
-static int compile_write(struct strobe_run *run, struct strobe_create *c, u32 i,
-			 const struct strobe_step *step)
-{
-	struct strobe_output *output = strobe_find_output(step->name);
-	struct strobe_action *action = &run->actions[i];
-
-	if (!output)
-		return fail_step(c, i, STROBE_WHY_NAME, -ENOENT);
-	if (output->bits < 64 && step->value >> output->bits)
-		return fail_step(c, i, STROBE_WHY_VALUE, -ERANGE);
-	if (output->reg.access == STROBE_ACCESS_CALL)
-		action->output = output;
-	else
-		strobe_register_compile(action, &output->reg);
-	action->write = true;
-	action->value = step->value;
-	run->targets[i].output = output;
-	strobe_describe_output(&run->steps[i], output);
-	run->steps[i].flags = 0;
-	c->cost_ns += output->cost_ns;
-	return 0;
-}
-
-static int compile_step(struct strobe_run *run, struct strobe_create *c, u32 i,
-			const struct strobe_step *step)
-{
-	if (step->flags || strnlen(step->name, sizeof(step->name)) == sizeof(step->name))
-		return fail_step(c, i, STROBE_WHY_STEP, -EINVAL);
-	switch (step->op) {
-	case STROBE_OP_READ:
-		return compile_read(run, c, i, step);
-	case STROBE_OP_WRITE:
-		return compile_write(run, c, i, step);
-	default:
-		return fail_step(c, i, STROBE_WHY_STEP, -EINVAL);
-	}
-}
-
-/* Whether a step after @i reads a register of the same device. */
-static bool is_read_later(const struct strobe_run *run, u32 i, u32 count)
-{
-	const struct strobe_device *device = run->targets[i].channel->device;
-
-	while (--count > i) {
-		const struct strobe_channel *other = run->targets[count].channel;
-
-		if (other && other->device == device &&
-		    strobe_is_on_bus(run->actions[count].access))
-			return true;
-	}
-	return false;
-}
-
-/* Which registers tell whether their device is still there; see struct strobe_action. */
-static void mark_last(struct strobe_run *run, u32 count)
-{
-	for (u32 i = 0; i < count; i++) {
-		struct strobe_channel *channel = run->targets[i].channel;
-		struct strobe_action *action = &run->actions[i];
-
-		if (!channel || !channel->device->is_there || !strobe_is_on_bus(action->access))
-			continue;
-		action->last = run->is_slow || !is_read_later(run, i, count);
-		action->plain_last = action->last && action->plain;
-		action->plain &= !action->last;
-	}
-}
-
-static int compile_steps(struct strobe_run *run, struct strobe_create *c,
-			 const struct strobe_step *steps)
-{
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT;
-	u32 count = c->step_count;
-	int ret;
-
-	run->actions = kvcalloc(count + 1, sizeof(*run->actions), gfp);
-	run->steps = kvcalloc(count, sizeof(*run->steps), gfp);
-	run->targets = kvcalloc(count, sizeof(*run->targets), gfp);
-	if (!run->actions || !run->steps || !run->targets)
-		return -ENOMEM;
-	for (u32 i = 0; i < count; i++) {
-		ret = compile_step(run, c, i, &steps[i]);
-		if (ret)
-			return ret;
-	}
-	mark_last(run, count);
-	run->actions[count].access = STROBE_BUILTIN_END;
-	run->step_count = count;
-	return 0;
-}
-
 static u64 default_capacity(u64 period)
 {
 	u64 rows = period ? div64_u64(NSEC_PER_SEC + period - 1, period) : DEFAULT_CAPACITY;
@@ -248,10 +106,11 @@ static void lay_out(struct strobe_run *run, struct strobe_create *c,
 	c->channels = channels;
 	c->row_stride = ALIGN(sizeof(struct strobe_row) + 8 * channels, 64);
 	c->ring_bytes = strobe_ring_size(capacity, c->row_stride);
-	run->mask = capacity - 1;
-	run->stride = c->row_stride / 8;
-	run->limit = c->limit ?: STROBE_NO_LIMIT;
-	run->last = run->limit;
+	run->ring.mask = capacity - 1;
+	run->ring.stride = c->row_stride / 8;
+	run->ring.row_size = sizeof(struct strobe_row) + 8 * channels;
+	run->ring.limit = c->limit ?: STROBE_NO_LIMIT;
+	run->last = run->ring.limit;
 	run->is_tai = c->clock == CLOCK_TAI;
 }
 
@@ -274,14 +133,12 @@ static void fill_header(struct strobe_run *run, const struct strobe_create *c)
 	header->header_size = sizeof(*header);
 	header->row_stride = c->row_stride;
 	header->channels = run->channels;
-	header->capacity = run->mask + 1;
-	header->limit = run->limit;
+	header->capacity = run->ring.mask + 1;
+	header->limit = run->ring.limit;
 	header->data_offset = PAGE_SIZE;
 	header->clock = run->is_tai ? CLOCK_TAI : CLOCK_MONOTONIC;
 	header->period_ns = run->period;
 	header->engine = STROBE_ENGINE_KERNEL;
-	run->header = header;
-	run->slots = (u64 *)((char *)header + PAGE_SIZE);
 }
 
 /* Everything that can be wrong is found here; nothing has changed yet. */
@@ -293,7 +150,7 @@ static int configure(struct strobe_run *run, struct strobe_create *c,
 	ret = choose_event(run, c);
 	if (ret)
 		return ret;
-	return compile_steps(run, c, steps);
+	return strobe_compile(run, c, steps);
 }
 
 /* Under strobe_registry. The file, once there, owns the run. */
@@ -320,7 +177,7 @@ static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
 		return ERR_PTR(ret);
 	fill_header(run, c);
 	run->id = ++last_run;
-	run->header->run = run->id;
+	run->ring.header->run = run->id;
 	run->is_shared = c->flags & STROBE_SHARED;
 	run->is_special = run->is_tai || run->is_slow;
 	ret = strobe_slow_init(run, c->priority ?: STROBE_PRIORITY_DEFAULT);
@@ -340,7 +197,8 @@ static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
 	list_add_tail(&run->entry, &strobe_runs);
 	strobe_generation++;
 	c->run = run->id;
-	trace_strobe_create(run->id, run->event_name, run->channels, run->mask + 1, run->limit);
+	trace_strobe_create(run->id, run->event_name, run->channels, run->ring.mask + 1,
+			    run->ring.limit);
 	return file;
 
 devices:

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Devices with their channels, outputs and events, and the catalogue that
- * STROBE_LIST gives out. All of it under one mutex, strobe_registry: nothing
- * here is in anybody's hard path.
+ * Devices with their channels, outputs and events. All of it under one mutex,
+ * strobe_registry: nothing here is in anybody's hard path.
  */
 #include <linux/ctype.h>
 #include <linux/module.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "core/internal.h"
+#include "row/row.h"
 
+/* Devices, runs, use counts, changes of state: see row/run.h. */
+DEFINE_MUTEX(strobe_registry);
 LIST_HEAD(strobe_devices);
 LIST_HEAD(strobe_runs);
 u64 strobe_generation;
 
-/**
- * strobe_next_id() - an id that was not used before.
- *
- * Context: process, under strobe_registry.
- */
-u32 strobe_next_id(void)
+/* An id that was not used before. */
+static u32 next_id(void)
 {
 	static u32 last;
 
@@ -244,10 +240,10 @@ static int choose_name(struct strobe_device *device)
 
 static void adopt(struct strobe_device *device)
 {
-	device->id = strobe_next_id();
+	device->id = next_id();
 	for (u32 i = 0; i < device->channel_count; i++) {
 		device->channels[i].device = device;
-		device->channels[i].id = strobe_next_id();
+		device->channels[i].id = next_id();
 		device->channels[i].users = 0;
 		if (!device->channels[i].bits)
 			device->channels[i].bits = device->channels[i].reg.bits ?:
@@ -255,7 +251,7 @@ static void adopt(struct strobe_device *device)
 	}
 	for (u32 i = 0; i < device->output_count; i++) {
 		device->outputs[i].device = device;
-		device->outputs[i].id = strobe_next_id();
+		device->outputs[i].id = next_id();
 		device->outputs[i].users = 0;
 		if (!device->outputs[i].bits)
 			device->outputs[i].bits =
@@ -263,7 +259,7 @@ static void adopt(struct strobe_device *device)
 	}
 	for (u32 i = 0; i < device->event_count; i++) {
 		device->events[i].device = device;
-		device->events[i].id = strobe_next_id();
+		device->events[i].id = next_id();
 		device->events[i].users = 0;
 		device->events[i].listening = 0;
 		device->events[i].silent = false;
@@ -357,230 +353,3 @@ void strobe_device_unregister(struct strobe_device *device)
 	strobe_sysfs_remove(device->sysfs);
 }
 EXPORT_SYMBOL_GPL(strobe_device_unregister);
-
-/* ---- the catalogue ---- */
-
-static void describe(struct strobe_entry *entry, enum strobe_kind kind, u32 id,
-		     const struct strobe_device *device, const char *part, const char *text,
-		     u32 users)
-{
-	entry->kind = kind;
-	entry->id = id;
-	entry->flags = users ? STROBE_ENTRY_IN_USE : 0;
-	if (part) {
-		entry->parent = device->id;
-		snprintf(entry->name, sizeof(entry->name), "%s.%s", device->full_name, part);
-	} else {
-		strscpy(entry->name, device->full_name);
-	}
-	strscpy(entry->text, text ?: "");
-}
-
-static void describe_value(struct strobe_value *value, u32 type, u32 cost_class,
-			   const char *unit, u64 scale, u64 offset, u32 bits, u32 cost_ns)
-{
-	value->type = type;
-	value->cost_class = cost_class;
-	strscpy(value->unit, unit ?: "");
-	value->scale = scale ?: STROBE_F64_ONE;
-	value->offset = offset;
-	value->bits = bits ?: 64;
-	value->cost_ns = cost_ns;
-}
-
-/**
- * strobe_describe_channel() - its entry in the catalogue.
- * @entry: zeroed; filled in.
- * @channel: the channel.
- *
- * Context: process, under strobe_registry.
- */
-void strobe_describe_channel(struct strobe_entry *entry, const struct strobe_channel *channel)
-{
-	describe(entry, STROBE_KIND_CHANNEL, channel->id, channel->device, channel->name,
-		 channel->text, channel->users);
-	describe_value(&entry->value, channel->type, channel->cost_class, channel->unit,
-		       channel->scale, channel->offset, channel->bits, channel->cost_ns);
-}
-
-/**
- * strobe_describe_output() - its entry in the catalogue.
- * @entry: zeroed; filled in.
- * @output: the output.
- *
- * Context: process, under strobe_registry.
- */
-void strobe_describe_output(struct strobe_entry *entry, const struct strobe_output *output)
-{
-	describe(entry, STROBE_KIND_OUTPUT, output->id, output->device, output->name,
-		 output->text, output->users);
-	describe_value(&entry->value, STROBE_TYPE_U64, STROBE_CLASS_HARD, output->unit,
-		       output->scale, output->offset, output->bits, output->cost_ns);
-}
-
-/**
- * struct catalogue - entries on their way to user space.
- * @entries: room for them.
- * @room: how many fit.
- * @count: how many there are.
- */
-struct catalogue {
-	struct strobe_entry	*entries;
-	u32			room;
-	u32			count;
-};
-
-/* The next entry, zeroed; NULL where it only counts. */
-static struct strobe_entry *next_entry(struct catalogue *catalogue)
-{
-	u32 i = catalogue->count++;
-
-	return i < catalogue->room ? &catalogue->entries[i] : NULL;
-}
-
-static void list_device(struct catalogue *catalogue, const struct strobe_device *device)
-{
-	struct strobe_entry *entry = next_entry(catalogue);
-
-	if (entry)
-		describe(entry, STROBE_KIND_DEVICE, device->id, device, NULL, device->text,
-			 device->users);
-	for (u32 i = 0; i < device->channel_count; i++) {
-		entry = next_entry(catalogue);
-		if (entry)
-			strobe_describe_channel(entry, &device->channels[i]);
-	}
-	for (u32 i = 0; i < device->output_count; i++) {
-		entry = next_entry(catalogue);
-		if (entry)
-			strobe_describe_output(entry, &device->outputs[i]);
-	}
-	for (u32 i = 0; i < device->event_count; i++) {
-		const struct strobe_event *event = &device->events[i];
-
-		entry = next_entry(catalogue);
-		if (entry)
-			describe(entry, STROBE_KIND_EVENT, event->id, device, event->name,
-				 event->text, event->users);
-	}
-}
-
-/* The events that belong to no device. */
-static void list_builtin_events(struct catalogue *catalogue)
-{
-	static const struct {
-		const char	*name;
-		const char	*text;
-		u32		flags;
-	} events[] = {
-		{ "timer", "absolute grid with a period of its own for each run",
-		  STROBE_ENTRY_PERIODIC },
-		{ "soft", "triggered by the owner of the run" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		struct strobe_entry *entry = next_entry(catalogue);
-
-		if (!entry)
-			continue;
-		entry->kind = STROBE_KIND_EVENT;
-		entry->flags = events[i].flags;
-		strscpy(entry->name, events[i].name);
-		strscpy(entry->text, events[i].text);
-	}
-}
-
-static void list_run(struct catalogue *catalogue, const struct strobe_run *run)
-{
-	struct strobe_entry *entry = next_entry(catalogue);
-
-	if (entry)
-		strobe_describe_run(entry, run);
-}
-
-static int fill(struct catalogue *catalogue, u32 run_id)
-{
-	struct strobe_device *device;
-	struct strobe_run *run;
-
-	if (run_id) {
-		run = strobe_find_run(run_id);
-		if (!run)
-			return -ENOENT;
-		list_run(catalogue, run);
-		for (u32 i = 0; i < run->step_count; i++) {
-			struct strobe_entry *entry = next_entry(catalogue);
-
-			if (entry)
-				*entry = run->steps[i];
-		}
-		return 0;
-	}
-	list_builtin_events(catalogue);
-	list_for_each_entry(device, &strobe_devices, entry)
-		list_device(catalogue, device);
-	list_for_each_entry(run, &strobe_runs, entry)
-		list_run(catalogue, run);
-	return 0;
-}
-
-static int copy_entries(const struct strobe_list *l, const struct catalogue *catalogue)
-{
-	void __user *to = u64_to_user_ptr(l->buffer);
-	u32 count = min(catalogue->count, catalogue->room);
-
-	for (u32 i = 0; i < count; i++, to += l->entry_size) {
-		if (copy_to_user(to, &catalogue->entries[i], sizeof(struct strobe_entry)) ||
-		    clear_user(to + sizeof(struct strobe_entry),
-			       l->entry_size - sizeof(struct strobe_entry)))
-			return -EFAULT;
-	}
-	return 0;
-}
-
-/**
- * strobe_ioctl_list() - STROBE_LIST.
- * @arg: struct strobe_list.
- *
- * Context: process.
- * Return: 0 or an errno.
- */
-long strobe_ioctl_list(void __user *arg)
-{
-	struct strobe_entry *entries __free(kvfree) = NULL;
-	struct catalogue catalogue = { };
-	struct strobe_list l;
-	u32 room;
-	int ret;
-
-	ret = strobe_copy_struct(&l, sizeof(l), arg, sizeof(l));
-	if (ret)
-		return ret;
-	if (l.flags || l.entry_size < sizeof(struct strobe_entry) || l.entry_size > PAGE_SIZE ||
-	    l.entry_size % 8)
-		return -EINVAL;
-
-	/* Begun anew if the catalogue has grown between the count and the copy. */
-	do {
-		kvfree(entries);
-		entries = NULL;
-		room = min(l.room, catalogue.count);
-		if (room) {
-			entries = kvcalloc(room, sizeof(*entries), GFP_KERNEL_ACCOUNT);
-			if (!entries)
-				return -ENOMEM;
-		}
-		catalogue = (struct catalogue){ .entries = entries, .room = room };
-		scoped_guard(mutex, &strobe_registry) {
-			ret = fill(&catalogue, l.run);
-			l.generation = strobe_generation;
-		}
-		if (ret)
-			return ret;
-	} while (room < min(l.room, catalogue.count));
-	ret = copy_entries(&l, &catalogue);
-	if (ret)
-		return ret;
-	l.count = catalogue.count;
-	return strobe_copy_back(arg, &l, sizeof(l));
-}

@@ -104,22 +104,22 @@ static DEVICE_ATTR_RO(name_)
 
 RUN_ATTR(event, "%s", run->event_name);
 RUN_ATTR(channels, "%u", run->channels);
-RUN_ATTR(capacity, "%llu", run->mask + 1);
-RUN_ATTR(limit, "%llu", run->limit);
-RUN_ATTR(head, "%llu", READ_ONCE(run->header->head));
-RUN_ATTR(triggers, "%llu", READ_ONCE(run->header->triggers));
-RUN_ATTR(errors, "%llu", READ_ONCE(run->header->errors));
+RUN_ATTR(capacity, "%llu", run->ring.mask + 1);
+RUN_ATTR(limit, "%llu", run->ring.limit);
+RUN_ATTR(head, "%llu", READ_ONCE(run->ring.header->head));
+RUN_ATTR(triggers, "%llu", READ_ONCE(run->ring.header->triggers));
+RUN_ATTR(errors, "%llu", READ_ONCE(run->ring.header->errors));
 RUN_ATTR(elapsed_ns, "%llu", strobe_run_elapsed(run));
-RUN_ATTR(state, "%s", strobe_state_name(READ_ONCE(run->header->state)));
+RUN_ATTR(state, "%s", strobe_state_name(READ_ONCE(run->ring.header->state)));
 RUN_ATTR(owner, "%s", run->comm);
 
 static ssize_t missed_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	const struct strobe_run *run = dev_get_drvdata(dev);
 	/* Rows first: triggers are stored before the row they belong to. */
-	u64 head = smp_load_acquire(&run->header->head);
+	u64 head = smp_load_acquire(&run->ring.header->head);
 
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(run->header->triggers) - head);
+	return sysfs_emit(buf, "%llu\n", READ_ONCE(run->ring.header->triggers) - head);
 }
 static DEVICE_ATTR_RO(missed);
 

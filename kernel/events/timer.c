@@ -14,6 +14,7 @@
 #include <linux/math64.h>
 
 #include "compat.h"
+#include "events/events.h"
 #include "row/marks.h"
 #include "row/row.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The devices "clock" and "cpu"; what their channels read is in row.c. */
-#include "core/internal.h"
+#include "providers/providers.h"
+#include "row/run.h"
 
 #define BUILTIN(which)	{ .access = (enum strobe_access)(which) }
 

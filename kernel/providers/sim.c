@@ -17,7 +17,7 @@
 #include <linux/workqueue.h>
 
 #include "compat.h"
-#include "core/internal.h"
+#include "providers/providers.h"
 
 static unsigned long sim_pulse_ns = NSEC_PER_MSEC;
 module_param(sim_pulse_ns, ulong, 0644);

@@ -16,7 +16,7 @@
 #include <linux/moduleparam.h>
 
 #include "compat.h"
-#include "core/internal.h"
+#include "providers/providers.h"
 
 static unsigned int sim_sleep_us = 50;
 module_param(sim_sleep_us, uint, 0644);

@@ -8,7 +8,7 @@
 #include <linux/moduleparam.h>
 #include <linux/vmalloc.h>
 
-#include "core/internal.h"
+#include "ring/ring.h"
 
 static unsigned long ring_bytes_max;
 module_param(ring_bytes_max, ulong, 0644);
@@ -31,6 +31,49 @@ u64 strobe_ring_oldest(u64 head, u64 capacity, u64 limit)
 	u64 final = limit >= capacity ? limit - capacity : 0;
 
 	return min(overwritten, final);
+}
+
+/**
+ * strobe_ring_init() - a ring without memory yet.
+ * @ring: to be filled in; the caller has the first reference.
+ * @ops: what its owner wants to be told.
+ */
+void strobe_ring_init(struct strobe_ring *ring, const struct strobe_ring_ops *ops)
+{
+	ring->ops = ops;
+	ring->wake_at = U64_MAX;
+	kref_init(&ring->kref);
+	spin_lock_init(&ring->lock);
+	INIT_LIST_HEAD(&ring->readers);
+	INIT_LIST_HEAD(&ring->waiting);
+	init_irq_work(&ring->wake, strobe_wake_waiting);
+}
+
+/**
+ * strobe_ring_get() - keep a ring.
+ * @ring: the ring.
+ */
+void strobe_ring_get(struct strobe_ring *ring)
+{
+	kref_get(&ring->kref);
+}
+
+static void ring_release(struct kref *kref)
+{
+	struct strobe_ring *ring = container_of(kref, struct strobe_ring, kref);
+
+	ring->ops->release(ring);
+}
+
+/**
+ * strobe_ring_put() - let go of a ring.
+ * @ring: the ring; its owner is told when that was the last reference.
+ *
+ * Context: process.
+ */
+void strobe_ring_put(struct strobe_ring *ring)
+{
+	kref_put(&ring->kref, ring_release);
 }
 
 static unsigned long bytes_max(void)
@@ -119,6 +162,7 @@ int strobe_ring_alloc(struct strobe_ring *ring, size_t bytes)
 	ring->header = vmap(ring->pages, count, VM_MAP | VM_USERMAP, PAGE_KERNEL);
 	if (!ring->header)
 		goto free;
+	ring->slots = (u64 *)((char *)ring->header + PAGE_SIZE);
 	ring->bytes = bytes;
 	return 0;
 

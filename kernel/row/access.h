@@ -6,7 +6,7 @@
 #include <linux/io.h>
 #include <linux/swab.h>
 
-#include "core/internal.h"
+#include "row/run.h"
 
 /* A register on a bus: where no card is, it reads as all ones. */
 static inline bool strobe_is_on_bus(u8 access)

@@ -3,6 +3,7 @@
 #include <linux/module.h>
 
 #include "row/access.h"
+#include "row/row.h"
 
 /**
  * strobe_register_bits() - width of an access.

@@ -1,177 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The hard path's less common ways; row.h has the common one, and the rules. */
-#include <linux/module.h>
-#include <linux/rculist.h>
-#include <linux/smp.h>
-
-#include "row/access.h"
 #include "row/row.h"
-
-static struct strobe_device *device_of(const struct strobe_run *run,
-				       const struct strobe_action *action)
-{
-	return run->targets[action - run->actions].channel->device;
-}
-
-/*
- * Registers that the row has read before the one by which its device was found
- * gone may have gone with it. A slow run has asked at each of them.
- */
-static void fail_before(struct strobe_run *run, const struct strobe_action *last)
-{
-	u64 *row = run->slots + (run->head & run->mask) * run->stride;
-	const struct strobe_action *action;
-
-	for (action = run->actions; action < last; action++) {
-		u64 *value = &row[4 + action->column];
-
-		if (action->write || !strobe_is_on_bus(action->access) ||
-		    device_of(run, action) != device_of(run, last) ||
-		    READ_ONCE(*value) != strobe_cut_field(action, action->value))
-			continue;
-		WRITE_ONCE(*value, 0);
-		run->status = strobe_with_fault(run->status, action->column);
-	}
-}
-
-/*
- * The last register of a device reads as all ones: that is its value, or what
- * the bus answers where no card is. Then the row is the run's last, and its owner
- * learns why.
- */
-static int check_presence(struct strobe_run *run, const struct strobe_action *last)
-{
-	struct strobe_device *device = device_of(run, last);
-
-	if (device->is_there(device))
-		return 0;
-	if (!run->is_slow)
-		fail_before(run, last);
-	run->last = run->head + 1;
-	run->error = -ENODEV;
-	return -ENODEV;
-}
-
-/**
- * strobe_last_gone() - the last register of a device, a plain one, has read as
- * all ones.
- * @run: the run.
- * @action: the step.
- * @value: where that was stored; 0 if the card is gone.
- *
- * Context: hard; the caller is the only producer.
- */
-void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action, u64 *value)
-{
-	if (!check_presence(run, action))
-		return;
-	run->status = strobe_with_fault(run->status, action->column);
-	WRITE_ONCE(*value, 0);
-}
-
-/**
- * strobe_read_step() - read a channel that is ready at once.
- * @run: the run.
- * @action: the step.
- * @now: the row's stamp.
- * @due: when the trigger was due.
- * @value: the word.
- *
- * Context: interrupts off.
- * Return: 0 or the provider's errno; -ENODEV if the card of a register is gone.
- */
-int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
-		     u64 now, u64 due, u64 *value)
-{
-	switch (action->access) {
-	case STROBE_ACCESS_CALL:
-		return action->channel->ops->read(action->channel, value);
-	case STROBE_BUILTIN_TIME:
-		*value = ktime_get_ns();
-		if (run->is_tai)
-			*value = ktime_mono_to_any(*value, TK_OFFS_TAI);
-		return 0;
-	case STROBE_BUILTIN_ELAPSED:
-		*value = now - run->started;
-		return 0;
-	case STROBE_BUILTIN_LATE:
-		*value = now - due;
-		return 0;
-	case STROBE_BUILTIN_WAITED:
-		*value = 0;
-		return 0;
-	case STROBE_BUILTIN_CPU:
-		*value = smp_processor_id();
-		return 0;
-	case STROBE_BUILTIN_CYCLES:
-		*value = get_cycles();
-		return 0;
-	default:
-		*value = strobe_access_read(action->access, action->io);
-		if (unlikely(action->last && *value == action->value) &&
-		    check_presence(run, action))
-			return -ENODEV;
-		*value = strobe_cut_field(action, *value);
-		return 0;
-	}
-}
-
-/**
- * strobe_write_step() - write an output.
- * @action: the step.
- *
- * Context: interrupts off.
- */
-void strobe_write_step(const struct strobe_action *action)
-{
-	if (action->access == STROBE_ACCESS_CALL)
-		action->output->write(action->output, action->value);
-	else
-		strobe_access_write(action->access, action->io, action->value);
-}
-
-/*
- * One step that is not just a 32-bit register. A channel that fails leaves 0,
- * and its mark in the row's status. Returns words stored: 0 for an output.
- */
-static u32 other_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
-		      u64 now, u64 due)
-{
-	u64 word = 0;
-
-	if (action->write) {
-		strobe_write_step(action);
-		return 0;
-	}
-	if (unlikely(strobe_read_step(run, action, now, due, &word))) {
-		word = 0;
-		run->status = strobe_with_fault(run->status, action->column);
-	}
-	WRITE_ONCE(*value, word);
-	return 1;
-}
-
-/**
- * strobe_other_steps() - the rest of a row's steps, from the first that is not
- * just a 32-bit register.
- * @run: the run.
- * @action: that step.
- * @value: where the word of the next channel goes.
- * @now: the row's stamp.
- * @due: when the trigger was due.
- *
- * Context: hard; the caller is the only producer.
- */
-void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
-			u64 now, u64 due)
-{
-	for (; action->access != STROBE_BUILTIN_END; action++) {
-		if (action->plain)
-			WRITE_ONCE(*value++, readl(action->io));
-		else
-			value += other_step(run, action, value, now, due);
-	}
-}
+#include "row/slow.h"
 
 /**
  * strobe_finish() - the row that reaches the limit, or that has found a device
@@ -186,11 +16,11 @@ void strobe_finish(struct strobe_run *run, u64 time)
 	u32 state = run->error ? STROBE_FAILED : STROBE_DONE;
 
 	WRITE_ONCE(run->state, state);
-	WRITE_ONCE(run->header->error, run->error);
-	WRITE_ONCE(run->header->end_time, time);
+	WRITE_ONCE(run->ring.header->error, run->error);
+	WRITE_ONCE(run->ring.header->end_time, time);
 	/* G: after the last head. */
-	smp_store_release(&run->header->state, state);
-	irq_work_queue(&run->wake);
+	smp_store_release(&run->ring.header->state, state);
+	irq_work_queue(&run->ring.wake);
 }
 
 /**
@@ -203,7 +33,7 @@ void strobe_finish(struct strobe_run *run, u64 time)
  */
 void strobe_count_missed(struct strobe_run *run, enum strobe_missed cause, u64 count)
 {
-	struct strobe_ring_header *header = run->header;
+	struct strobe_ring_header *header = run->ring.header;
 
 	run->triggers += count;
 	WRITE_ONCE(header->missed[cause], header->missed[cause] + count);
@@ -291,48 +121,3 @@ u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead)
 	ahead = run->slot - start;
 	return (s64)ahead > 0 ? strobe_budget_ns(ahead) : 0;
 }
-
-/**
- * strobe_soft_trigger() - one software trigger.
- * @run: the run; RUNNING.
- *
- * Outside any interrupt, so that no budget is needed: others can run between.
- *
- * Context: process, interrupts off, under run->lock.
- */
-void strobe_soft_trigger(struct strobe_run *run)
-{
-	u64 now = ktime_get_ns();
-
-	trace_strobe_trigger(run, now);
-	strobe_special_row(run, now, now);
-}
-
-/**
- * strobe_event_trigger() - an event of a device has happened.
- * @event: which.
- * @now: ktime_get_ns(), taken first thing in the handler.
- * @due: when it was due, CLOCK_MONOTONIC; for events with has_due, else 0.
- * @missed: triggers that the source could not deliver since the last call.
- *
- * Every run that listens gets its trigger.
- *
- * Context: hard, interrupts off; never twice at once for one event.
- */
-void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed)
-{
-	struct strobe_run *run;
-	u64 overhead = strobe_rates.overhead;
-
-	/* Interrupts are off: an RCU read side, which stopping waits for. */
-	list_for_each_entry_rcu(run, &event->listeners, listener, irqs_disabled()) {
-		if (READ_ONCE(run->state) != STROBE_RUNNING)
-			continue;
-		if (unlikely(missed))
-			strobe_miss(run, STROBE_MISSED_SOURCE, missed);
-		strobe_trigger(run, now, due ?: now, overhead);
-		/* One interrupt: the first run pays for it. */
-		overhead = 0;
-	}
-}
-EXPORT_SYMBOL_GPL(strobe_event_trigger);

@@ -5,10 +5,10 @@
  * Everything here runs in hard interrupt context (or, for software triggers,
  * with interrupts off): no lock, no allocation, no wake-up, no printing, no
  * loop over readers. Whoever calls is the run's only producer at that time. Runs
- * with slow channels leave this way for slow.c: a raw lock there makes its
+ * with slow channels leave this way for open_row.c: a raw lock there makes its
  * callers, and those who complete rows, one producer; and it wakes a thread.
  *
- *	producer (here)				reader (reader.c, strobe-ring)
+ *	producer (here)				reader (ring/reader.c, strobe-ring)
  *
  *	head = i		(earlier)	load head
  *	write barrier	  (A)			acquire fence	  (C)
@@ -44,21 +44,29 @@
 #include <linux/timekeeping.h>
 
 #include "row/budget.h"
-#include "core/internal.h"
 #include "row/marks.h"
+#include "row/run.h"
 #include "row/trace.h"
 
-/* row.c: what is not on the common way. */
+/* steps.c */
 void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
 			u64 now, u64 due);
-void strobe_finish(struct strobe_run *run, u64 time);
 void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action, u64 *value);
-void strobe_special_row(struct strobe_run *run, u64 now, u64 due);
-u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		     u64 now, u64 due, u64 *value);
 void strobe_write_step(const struct strobe_action *action);
+
+/* row.c: what is not on the common way */
+void strobe_finish(struct strobe_run *run, u64 time);
+void strobe_special_row(struct strobe_run *run, u64 now, u64 due);
+u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 void strobe_count_missed(struct strobe_run *run, enum strobe_missed cause, u64 count);
+void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
+
+/* register.c */
+unsigned int strobe_register_bits(enum strobe_access access);
+int strobe_register_check(const struct strobe_register *reg);
+void strobe_register_compile(struct strobe_action *action, const struct strobe_register *reg);
 
 /* The status of a row of which this channel failed, too: the first one in the row is named. */
 static inline u64 strobe_with_fault(u64 status, u16 column)
@@ -67,10 +75,6 @@ static inline u64 strobe_with_fault(u64 status, u16 column)
 
 	return fault && fault <= column ? status : (u32)status | (u64)(column + 1) << 32;
 }
-
-/* slow.c: runs whose channels are not ready at once. */
-void strobe_slow_row(struct strobe_run *run, u64 now, u64 due);
-void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
 
 /*
  * Do the steps; the words of the channels go to @value. WRITE_ONCE for each:
@@ -109,7 +113,7 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64
  */
 static __always_inline u64 *strobe_take_row(struct strobe_run *run, u64 i, u64 trigger, u64 time)
 {
-	u64 *row = run->slots + (i & run->mask) * run->stride;
+	u64 *row = run->ring.slots + (i & run->ring.mask) * run->ring.stride;
 
 	/* A, pairs with D: whoever sees a word of row i sees head >= i. */
 	smp_wmb();
@@ -133,7 +137,7 @@ static __always_inline u64 *strobe_take_row(struct strobe_run *run, u64 i, u64 t
 static __always_inline void strobe_publish(struct strobe_run *run, u64 *row, u64 i, u64 trigger,
 					   u64 time, u64 status)
 {
-	struct strobe_ring_header *header = run->header;
+	struct strobe_ring_header *header = run->ring.header;
 
 	WRITE_ONCE(row[3], status);
 	if (unlikely(STROBE_ROW_FAULT(status)))
@@ -148,8 +152,8 @@ static __always_inline void strobe_publish(struct strobe_run *run, u64 *row, u64
 
 	/* E, pairs with F: we see wake_at, or who has set it sees this row. */
 	smp_mb();
-	if (unlikely(i + 1 >= READ_ONCE(run->wake_at)))
-		irq_work_queue(&run->wake);
+	if (unlikely(i + 1 >= READ_ONCE(run->ring.wake_at)))
+		irq_work_queue(&run->ring.wake);
 	if (unlikely(i + 1 == run->last))
 		strobe_finish(run, time);
 }

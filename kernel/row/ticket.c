@@ -16,7 +16,7 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 
-#include "core/internal.h"
+#include "row/slow.h"
 
 /* Async channels in use by all runs together. A power of two. */
 #define TICKETS		1024

@@ -8,7 +8,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "core/internal.h"
+#include "row/run.h"
 
 TRACE_EVENT(strobe_create,
 	TP_PROTO(u32 run, const char *event, u32 channels, u64 capacity, u64 limit),

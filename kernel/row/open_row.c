@@ -22,55 +22,12 @@
  * interrupt context.
  */
 #include <linux/cleanup.h>
-#include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <uapi/linux/sched/types.h>
 
 #include "row/access.h"
 #include "row/row.h"
-
-/**
- * struct strobe_slow - what a run with slow channels has besides.
- * @run: whose it is.
- * @lock: protects all that follows, and the run's head, triggers and missed
- *	counts.
- * @thread: does the steps, if one of them may sleep; else NULL. Constant while
- *	triggers may come.
- * @idle: where others wait for the thread to be done with the steps; woken by
- *	the thread only.
- * @fetches: channels whose value is fetched before the next row. Constant.
- * @wanted: the thread has steps to do. Set by the trigger, taken by the thread.
- * @open: a row is open.
- * @stepping: its steps are going on. Set by the trigger, cleared by who does
- *	them.
- * @awaited: values that have not arrived yet.
- * @row: the open row, in the ring.
- * @now: its stamp, CLOCK_MONOTONIC.
- * @time: its stamp on the run's clock.
- * @due: when it was due, CLOCK_MONOTONIC.
- * @began: when its steps began, CLOCK_MONOTONIC.
- * @status: its status, so far.
- * @missed: triggers that were missed while it is open.
- */
-struct strobe_slow {
-	struct strobe_run	*run;
-	raw_spinlock_t		lock;	/* see above */
-	struct task_struct	*thread;
-	wait_queue_head_t	idle;
-	u32			fetches;
-	bool			wanted;
-	bool			open;
-	bool			stepping;
-	u32			awaited;
-	u64			*row;
-	u64			now;
-	u64			time;
-	u64			due;
-	u64			began;
-	u64			status;
-	u64			missed[STROBE_MISSED_CAUSES];
-};
+#include "row/slow.h"
 
 /* ---- the open row; under slow->lock ---- */
 
@@ -192,7 +149,13 @@ static void do_step(struct strobe_slow *slow, const struct strobe_action *action
 		store(slow, action->column, value, error);
 }
 
-static void do_steps(struct strobe_slow *slow)
+/**
+ * strobe_slow_steps() - do the steps of the open row.
+ * @slow: whose.
+ *
+ * Context: the run's thread; without one, hard.
+ */
+void strobe_slow_steps(struct strobe_slow *slow)
 {
 	const struct strobe_action *action = slow->run->actions;
 
@@ -300,7 +263,7 @@ void strobe_slow_row(struct strobe_run *run, u64 now, u64 due)
 	if (slow->thread)
 		wake_up_process(slow->thread);
 	else
-		do_steps(slow);
+		strobe_slow_steps(slow);
 }
 
 /**
@@ -325,37 +288,6 @@ void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 coun
 	}
 }
 
-static bool take_work(struct strobe_slow *slow)
-{
-	bool wanted;
-
-	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
-		wanted = slow->wanted;
-		slow->wanted = false;
-	}
-	return wanted;
-}
-
-static int serve(void *data)
-{
-	struct strobe_slow *slow = data;
-
-	for (;;) {
-		set_current_state(TASK_IDLE);
-		if (kthread_should_stop())
-			break;
-		if (!take_work(slow)) {
-			schedule();
-			continue;
-		}
-		__set_current_state(TASK_RUNNING);
-		do_steps(slow);
-		wake_up(&slow->idle);
-	}
-	__set_current_state(TASK_RUNNING);
-	return 0;
-}
-
 /* ---- life ---- */
 
 /* Nothing arrives any more. */
@@ -366,30 +298,6 @@ static void give_up(const struct strobe_run *run)
 	for (; action->access != STROBE_BUILTIN_END; action++)
 		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)
 			strobe_ticket_give_up(action->value);
-}
-
-/* The row that the steps complete is published under the same lock. */
-static bool is_stepping(struct strobe_slow *slow)
-{
-	bool stepping;
-
-	scoped_guard(raw_spinlock_irqsave, &slow->lock)
-		stepping = slow->stepping;
-	return stepping;
-}
-
-/**
- * strobe_slow_flush() - wait until the thread has done its steps.
- * @run: any run.
- *
- * Context: process; triggers must not come meanwhile.
- */
-void strobe_slow_flush(struct strobe_run *run)
-{
-	struct strobe_slow *slow = run->slow;
-
-	if (slow && slow->thread)
-		wait_event(slow->idle, !is_stepping(slow));
 }
 
 /**
@@ -415,33 +323,10 @@ void strobe_slow_settle(struct strobe_run *run)
 			slow->missed[STROBE_MISSED_BUSY]++;
 			count_missed(slow);
 			/* What it found of a device goes with it. */
-			run->last = run->limit;
+			run->last = run->ring.limit;
 			run->error = 0;
 		}
 	}
-}
-
-static int make_thread(struct strobe_slow *slow, u32 priority)
-{
-	struct sched_attr attr = {
-		.size		= sizeof(attr),
-		.sched_policy	= SCHED_FIFO,
-		.sched_priority	= priority,
-	};
-	struct task_struct *thread;
-	int ret;
-
-	thread = kthread_create(serve, slow, "strobe/%u", slow->run->id);
-	if (IS_ERR(thread))
-		return PTR_ERR(thread);
-	ret = sched_setattr_nocheck(thread, &attr);
-	if (ret) {
-		kthread_stop(thread);
-		return ret;
-	}
-	slow->thread = thread;
-	wake_up_process(thread);
-	return 0;
 }
 
 /**
@@ -482,7 +367,7 @@ int strobe_slow_init(struct strobe_run *run, u32 priority)
 		action->value = ret;
 		slow->fetches += !!action->channel->ops->fetch;
 	}
-	return sleeps ? make_thread(slow, priority) : 0;
+	return sleeps ? strobe_thread_make(slow, priority) : 0;
 }
 
 /**
@@ -497,8 +382,7 @@ void strobe_slow_free(struct strobe_run *run)
 
 	if (!slow)
 		return;
-	if (slow->thread)
-		kthread_stop(slow->thread);
+	strobe_thread_end(slow);
 	for (struct strobe_action *action = run->actions; action->access != STROBE_BUILTIN_END;
 	     action++)
 		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* STROBE_READER: who may read the rows of a run, and gets a ring fd for it. */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/uaccess.h>
+
+#include "core/internal.h"
+#include "uabi.h"
+
+static bool may_read(const struct strobe_run *run)
+{
+	return run->is_shared || uid_eq(current_fsuid(), run->uid) || capable(CAP_SYS_ADMIN);
+}
+
+/* A run by its id, with a reference, if the caller may read it. */
+static struct strobe_run *run_by_id(u32 id)
+{
+	struct strobe_run *run;
+
+	guard(mutex)(&strobe_registry);
+	run = strobe_find_run(id);
+	if (!run)
+		return ERR_PTR(-ENOENT);
+	if (!may_read(run))
+		return ERR_PTR(-EACCES);
+	strobe_run_get(run);
+	return run;
+}
+
+/**
+ * strobe_ioctl_reader() - STROBE_READER.
+ * @owned: the run, on an owner fd; NULL on the control device.
+ * @arg: struct strobe_reader.
+ *
+ * Context: process.
+ * Return: 0 or an errno.
+ */
+long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
+{
+	struct strobe_reader r;
+	struct strobe_run *run;
+	struct file *file;
+	int ret;
+
+	ret = strobe_copy_struct(&r, sizeof(r), arg, sizeof(r));
+	if (ret)
+		return ret;
+	if (r.flags & ~STROBE_NONBLOCK || (owned && r.run))
+		return -EINVAL;
+	if (owned) {
+		run = owned;
+		strobe_run_get(run);
+	} else {
+		run = run_by_id(r.run);
+		if (IS_ERR(run))
+			return PTR_ERR(run);
+	}
+	r.ring_bytes = run->ring.bytes;
+	r.fd = get_unused_fd_flags(O_CLOEXEC);
+	if (r.fd < 0) {
+		strobe_run_put(run);
+		return r.fd;
+	}
+	file = strobe_reader_open(&run->ring, r.first, r.flags & STROBE_NONBLOCK);
+	/* The file has a reference of its own. */
+	strobe_run_put(run);
+	if (IS_ERR(file)) {
+		put_unused_fd(r.fd);
+		return PTR_ERR(file);
+	}
+	return strobe_fd_publish(r.fd, file, arg, &r, sizeof(r));
+}

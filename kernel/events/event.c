@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Events of devices: runs listen, and each gets its trigger. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/rculist.h>
+
+#include "events/events.h"
+#include "row/row.h"
+
+/**
+ * strobe_event_listen() - triggers of its event make rows from now on.
+ * @run: the run; RUNNING.
+ *
+ * Context: process, under strobe_registry.
+ * Return: 0, or -ENODEV if the event cannot be enabled.
+ */
+int strobe_event_listen(struct strobe_run *run)
+{
+	struct strobe_event *event = run->event;
+	int ret;
+
+	list_add_tail_rcu(&run->listener, &event->listeners);
+	if (event->listening++ || !event->ops || !event->ops->enable)
+		return 0;
+	ret = event->ops->enable(event);
+	if (!ret)
+		return 0;
+	event->listening--;
+	list_del_rcu(&run->listener);
+	synchronize_rcu();
+	/* Whatever its errno, it must not be taken for one of STROBE_CONTROL. */
+	pr_warn_ratelimited("event %s.%s: cannot be enabled: %d\n", event->device->full_name,
+			    event->name, ret);
+	return -ENODEV;
+}
+
+/**
+ * strobe_event_unlisten() - after it no trigger of its event is at the run.
+ * @run: the run; it listens.
+ *
+ * Context: process, under strobe_registry.
+ */
+void strobe_event_unlisten(struct strobe_run *run)
+{
+	struct strobe_event *event = run->event;
+
+	list_del_rcu(&run->listener);
+	if (event->silent)
+		return;
+	if (!--event->listening && event->ops && event->ops->disable)
+		event->ops->disable(event);	/* waits for its handler, too */
+	else
+		synchronize_rcu();
+}
+
+/**
+ * strobe_event_trigger() - an event of a device has happened.
+ * @event: which.
+ * @now: ktime_get_ns(), taken first thing in the handler.
+ * @due: when it was due, CLOCK_MONOTONIC; for events with has_due, else 0.
+ * @missed: triggers that the source could not deliver since the last call.
+ *
+ * Every run that listens gets its trigger.
+ *
+ * Context: hard, interrupts off; never twice at once for one event.
+ */
+void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed)
+{
+	struct strobe_run *run;
+	u64 overhead = strobe_rates.overhead;
+
+	/* Interrupts are off: an RCU read side, which stopping waits for. */
+	list_for_each_entry_rcu(run, &event->listeners, listener, irqs_disabled()) {
+		if (READ_ONCE(run->state) != STROBE_RUNNING)
+			continue;
+		if (unlikely(missed))
+			strobe_miss(run, STROBE_MISSED_SOURCE, missed);
+		strobe_trigger(run, now, due ?: now, overhead);
+		/* One interrupt: the first run pays for it. */
+		overhead = 0;
+	}
+}
+EXPORT_SYMBOL_GPL(strobe_event_trigger);

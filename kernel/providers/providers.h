@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The devices that are part of strobe.ko: "clock" and "cpu" (builtin.c), and the
+ * simulator "sim" (sim.c), whose channels that are not ready at once are in
+ * sim_slow.c.
+ */
+#ifndef _STROBE_PROVIDERS_H
+#define _STROBE_PROVIDERS_H
+
+#include "provider.h"
+
+/* builtin.c */
+int strobe_builtin_init(void);
+void strobe_builtin_exit(void);
+
+/* sim.c */
+bool strobe_sim_is_hit(u64 n);
+int strobe_sim_lock(struct strobe_channel *channel);
+int strobe_sim_init(void);
+void strobe_sim_exit(void);
+
+/* sim_slow.c */
+extern const struct strobe_channel_ops strobe_sim_slow_ops;
+extern const struct strobe_channel_ops strobe_sim_async_ops;
+extern const struct strobe_channel_ops strobe_sim_next_ops;
+void strobe_sim_slow_init(void);
+void strobe_sim_slow_reset(void);
+
+#endif /* _STROBE_PROVIDERS_H */

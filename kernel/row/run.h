@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A run and its steps, as who makes the rows sees them.
+ *
+ * Locks, outermost first:
+ *   strobe_registry  mutex: devices, runs, use counts, every change of a run's
+ *                    state that is not made by its producer
+ *   run->lock        mutex: software triggers against changes of state
+ *   ring->lock       spinlock: readers of a run
+ */
+#ifndef _STROBE_RUN_H
+#define _STROBE_RUN_H
+
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/workqueue.h>
+
+#include "provider.h"
+#include "ring/ring.h"
+
+#ifndef CONFIG_64BIT
+#error "strobe needs a 64-bit kernel: rows are 64-bit words stored at once"
+#endif
+
+struct strobe_slow;
+
+/* Accesses of the built-in channels, of slow ones, and the end of a run's steps. */
+enum strobe_builtin {
+	STROBE_BUILTIN_TIME	= 64,
+	STROBE_BUILTIN_ELAPSED,
+	STROBE_BUILTIN_LATE,
+	STROBE_BUILTIN_CPU,
+	STROBE_BUILTIN_CYCLES,
+	STROBE_BUILTIN_WAITED,
+	STROBE_BUILTIN_SLEEP,
+	STROBE_BUILTIN_ASYNC,
+	STROBE_BUILTIN_END,
+};
+
+/**
+ * struct strobe_action - one step of a run, compiled.
+ * @plain: just readl(@io): all there is to do on the common way.
+ * @last: the row's last register of a device that may go without a word: if it
+ *	reads as all ones, the device is asked whether it is there. Once gone it
+ *	stays so, and one look a row is enough. In a slow run, whose row takes
+ *	its time, every register of such a device.
+ * @plain_last: what would be @plain, but is @last.
+ * @access: enum strobe_access or enum strobe_builtin.
+ * @write: store @value instead of reading.
+ * @field: what was read must be cut to a field.
+ * @is_signed: the field is two's complement.
+ * @left: shift that drops what is above the field.
+ * @right: shift that then drops what is below.
+ * @column: of a channel.
+ * @value: what to store; of an async channel: where its value is awaited; of a
+ *	register that is read: all ones, as it reads when the card is gone.
+ * @io: MMIO and IO.
+ * @mem: MEM64.
+ * @channel: CALL, SLEEP and ASYNC, reads.
+ * @output: CALL, writes.
+ *
+ * Written while the run is created, then constant; read by the producer.
+ */
+struct strobe_action {
+	bool	plain;
+	bool	last;
+	bool	plain_last;
+	u8	access;
+	bool	write;
+	bool	field;
+	bool	is_signed;
+	u8	left;
+	u8	right;
+	u16	column;
+	u64	value;
+	union {
+		void __iomem		*io;
+		u64			*mem;
+		struct strobe_channel	*channel;
+		struct strobe_output	*output;
+	};
+};
+
+/* Which kind of event a run has. */
+enum strobe_source {
+	STROBE_SOURCE_TIMER,
+	STROBE_SOURCE_SOFT,
+	STROBE_SOURCE_EVENT,
+};
+
+/**
+ * struct strobe_run - one acquisition.
+ *
+ * Constant while triggers may come (written by create, read by the producer):
+ * @ring: where rows go; its first fields. The reference that it counts first is
+ *	the owner fd's.
+ * @step_count: steps.
+ * @actions: steps, compiled; then STROBE_BUILTIN_END.
+ * @slack: budget clock ticks that the steps may take before the timer's next
+ *	grid point is in danger; see budget.c.
+ * @period: of the timer, ns.
+ * @is_tai: times are CLOCK_TAI.
+ * @source: kind of event.
+ * @is_slow: some channels are not ready at once.
+ * @is_special: @is_tai or @is_slow: rows are made out of line.
+ * @slow: what such a run has besides, until it has ended; NULL for others. See
+ *	slow.c, also for who writes what follows in such a run.
+ *
+ * Written by the producer (one context at a time: the timer, the event's
+ * handler, or a software trigger under @lock), by others only while it is
+ * silent:
+ * @head: rows made.
+ * @triggers: triggers known.
+ * @due: when the next trigger of the timer is due, CLOCK_MONOTONIC.
+ * @held: grid point until which the budget forbids the timer; 0: none.
+ * @status: of the next row.
+ * @last: rows at which the run ends: the limit, or those up to the row that
+ *	found a device gone.
+ * @error: why it ends there; 0: the limit.
+ * @booked: the next row is paid for, and due at
+ * @slot: on the budget's clock.
+ * @row_ticks: what was paid for its steps: what the last such row took.
+ * @state: enum strobe_state. RUNNING to DONE, or to FAILED with @error, by the
+ *	producer, all other changes under strobe_registry and @lock with the
+ *	producer silent.
+ *
+ * @timer: of the timer event.
+ *
+ * Under strobe_registry:
+ * @listener: in the event's list of listeners.
+ * @entry: in the list of runs.
+ * @event: the event; NULL for the built-in ones or once released.
+ * @released: devices are not used any more.
+ * @attached: the producer may produce.
+ *
+ * @lock: see above.
+ * @done: releases the devices after the producer has ended the run.
+ * @id: in the catalogue.
+ * @is_shared: STROBE_SHARED.
+ * @uid: of the owner.
+ * @pid: of the process that created it.
+ * @comm: its name.
+ * @event_name: as asked for.
+ * @steps: as asked for; the names of the columns also when devices are gone.
+ * @targets: what the steps use.
+ * @channels: values in a row.
+ * @started: CLOCK_MONOTONIC at the start.
+ * @start_time: the same on the run's clock.
+ * @first_due: of the timer's grid, CLOCK_MONOTONIC.
+ * @sysfs: its directory.
+ */
+struct strobe_run {
+	struct strobe_ring		ring;
+	u32				step_count;
+	struct strobe_action		*actions;
+	u64				slack;
+	u64				period;
+	bool				is_tai;
+	enum strobe_source		source;
+	bool				is_slow;
+	bool				is_special;
+	struct strobe_slow		*slow;
+
+	u64				head;
+	u64				triggers;
+	u64				due;
+	u64				held;
+	u64				status;
+	u64				last;
+	s32				error;
+	bool				booked;
+	u64				slot;
+	u64				row_ticks;
+	u32				state;
+
+	struct hrtimer			timer;
+
+	struct list_head		listener;
+	struct list_head		entry;
+	struct strobe_event		*event;
+	bool				released;
+	bool				attached;
+
+	struct mutex			lock;		/* see above */
+	struct work_struct		done;
+	u32				id;
+	bool				is_shared;
+	kuid_t				uid;
+	pid_t				pid;
+	char				comm[TASK_COMM_LEN];
+	char				event_name[STROBE_NAME_SIZE];
+	struct strobe_entry		*steps;
+	struct strobe_target		*targets;
+	u32				channels;
+	u64				started;
+	u64				start_time;
+	u64				first_due;
+	struct device			*sysfs;
+};
+
+/**
+ * struct strobe_target - what a step of a run uses, for giving it back.
+ * @channel: a channel that is prepared and locked, or
+ * @output: an output.
+ * @is_used: an earlier step has prepared and locked the channel.
+ */
+struct strobe_target {
+	struct strobe_channel	*channel;
+	struct strobe_output	*output;
+	bool			is_used;
+};
+
+#endif /* _STROBE_RUN_H */

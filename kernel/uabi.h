@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* How arguments of ioctls are copied, and files given to their callers. */
+#ifndef _STROBE_UABI_H
+#define _STROBE_UABI_H
+
+#include <linux/compiler_types.h>
+#include <linux/types.h>
+
+struct file;
+
+int strobe_copy_struct(void *to, size_t known, const void __user *from, size_t least);
+int strobe_copy_back(void __user *to, const void *from, size_t known);
+int strobe_fd_publish(int fd, struct file *file, void __user *to, const void *from, size_t known);
+
+#endif /* _STROBE_UABI_H */

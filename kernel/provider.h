@@ -96,14 +96,14 @@ struct strobe_register {
  * @unlock: one use less. Of class ASYNC a value may still be under way, which
  *	nobody awaits: @begin and @fetch are not called any more. Process.
  * @read: fetch the value; not used for channels that are registers, nor for
- *	those of class ASYNC. An errno makes the word 0 and sets the row's fault.
+ *	those of class ASYNC. An errno is a fault of the row, which has no value then.
  *	Runs that share the channel may call it on several CPUs at once. Hard; of
  *	class SLEEP: in the thread of the run, and may sleep, but not for good:
  *	who stops the run waits for it, and so does strobe_device_unregister().
  *	It must not wait for a lock that is held around one of these.
  * @begin: class ASYNC: let the hardware fetch the value, which arrives by
  *	strobe_complete() with this ticket, at once or at any time later. An errno
- *	makes the word 0 and sets the row's fault. Several CPUs, as of @read. Hard.
+ *	is a fault of the row. Several CPUs, as of @read. Hard.
  * @fetch: class ASYNC, for hardware that does not say when it is ready: fetch
  *	the value that was begun; called before the next row, or when the run
  *	pauses or ends. The ticket is 0 then, and what @begin returns does not
@@ -163,7 +163,8 @@ struct strobe_channel {
  * @bits: bits that a value may have; 0 means all of the register, or 64.
  * @cost_ns: rough time of one write.
  * @reg: the register, if the output is one; always a whole one.
- * @write: store a value; not used for outputs that are registers. Hard.
+ * @write: store a value; not used for outputs that are registers. An errno is a
+ *	fault of the row. Hard.
  * @device: private: whose it is.
  * @id: private: id in the catalogue.
  * @users: private: runs that use it; under the registry lock.
@@ -177,7 +178,7 @@ struct strobe_output {
 	u32			bits;
 	u32			cost_ns;
 	struct strobe_register	reg;
-	void			(*write)(struct strobe_output *output, u64 value);
+	int			(*write)(struct strobe_output *output, u64 value);
 
 	struct strobe_device	*device;
 	u32			id;
@@ -200,6 +201,7 @@ struct strobe_event_ops {
  * @name: as of a channel.
  * @text: as of a channel.
  * @has_due: strobe_event_trigger() is told when the trigger was due.
+ * @may_skip: strobe_event_skip() is called, too: rows have a word for it.
  * @ops: operations; may be NULL.
  * @device: private: whose it is.
  * @id: private: id in the catalogue.
@@ -213,6 +215,7 @@ struct strobe_event {
 	const char			*name;
 	const char			*text;
 	bool				has_due;
+	bool				may_skip;
 	const struct strobe_event_ops	*ops;
 
 	struct strobe_device		*device;
@@ -276,6 +279,8 @@ void strobe_device_unregister(struct strobe_device *device);
 bool strobe_complete(u64 ticket, u64 value, int error);
 
 void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed);
+
+void strobe_event_skip(struct strobe_event *event, u64 count);
 
 u64 strobe_register_read(const struct strobe_register *reg);
 void strobe_register_write(const struct strobe_register *reg, u64 value);

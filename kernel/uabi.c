@@ -24,7 +24,7 @@ int strobe_copy_struct(void *to, size_t known, const void __user *from, size_t l
 		return -EFAULT;
 	if (size < least)
 		return -EINVAL;
-	if (size > PAGE_SIZE)
+	if (size > STROBE_SIZE_MAX)
 		return -E2BIG;
 	ret = copy_struct_from_user(to, known, from, size);
 	if (ret)
@@ -50,27 +50,39 @@ int strobe_copy_back(void __user *to, const void *from, size_t known)
 }
 
 /**
- * strobe_fd_publish() - give a file to the caller; the last step of a creation.
- * @fd: its number, from get_unused_fd_flags(); also in @from.
- * @file: the file; consumed.
- * @to: argument.
+ * strobe_copy_out() - copy what is only an answer.
+ * @to: where to.
+ * @size: bytes there; what is not known becomes zero.
  * @from: answer.
- * @known: size of the answer.
+ * @known: size as this module was compiled.
+ *
+ * Return: 0 or -EFAULT.
+ */
+int strobe_copy_out(void __user *to, size_t size, const void *from, size_t known)
+{
+	if (copy_to_user(to, from, min(size, known)))
+		return -EFAULT;
+	return size > known && clear_user(to + known, size - known) ? -EFAULT : 0;
+}
+
+/**
+ * strobe_fd_publish() - give a file to the caller; the last step of a creation.
+ * @fd: its number, from get_unused_fd_flags().
+ * @file: the file; consumed.
+ * @error: 0 if the answer was copied, which tells its number; else an errno.
  *
  * Nothing can fail after the number was installed: until then the caller has
  * seen nothing, and releasing the file undoes all.
  *
- * Return: 0 or -EFAULT.
+ * Return: @error.
  */
-int strobe_fd_publish(int fd, struct file *file, void __user *to, const void *from, size_t known)
+int strobe_fd_publish(int fd, struct file *file, int error)
 {
-	int ret = strobe_copy_back(to, from, known);
-
-	if (ret) {
+	if (error) {
 		put_unused_fd(fd);
 		fput(file);
-		return ret;
+	} else {
+		fd_install(fd, file);
 	}
-	fd_install(fd, file);
-	return 0;
+	return error;
 }

@@ -8,8 +8,12 @@
 
 struct file;
 
+/* Bytes of a structure of the contract, at most, whatever a page is. */
+#define STROBE_SIZE_MAX	4096
+
 int strobe_copy_struct(void *to, size_t known, const void __user *from, size_t least);
 int strobe_copy_back(void __user *to, const void *from, size_t known);
-int strobe_fd_publish(int fd, struct file *file, void __user *to, const void *from, size_t known);
+int strobe_copy_out(void __user *to, size_t size, const void *from, size_t known);
+int strobe_fd_publish(int fd, struct file *file, int error);
 
 #endif /* _STROBE_UABI_H */

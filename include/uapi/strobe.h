@@ -8,23 +8,32 @@
  * can do all that strobe can do; examples/reader.c shows it.
  *
  *   fd = open("/dev/strobe")          the control device
+ *     poll                            ready when the catalogue has changed
+ *     STROBE_FEATURES                 what this kernel can do
  *     STROBE_LIST                     what is here
  *     STROBE_CREATE   -> owner fd     one run; closing it ends the run
  *       STROBE_CONTROL                start, pause, resume, stop, trigger
  *       STROBE_READER -> ring fd      one reader: mmap (PROT_READ), poll, read
- *         STROBE_ARM                  poll is ready when row N is there
+ *         STROBE_ARM                  poll is ready when so many rows are there
  *     STROBE_READER   -> ring fd      the same for another's run, by its id
+ *
+ * Who opens the control device read-only may look: STROBE_FEATURES, STROBE_LIST,
+ * poll, STROBE_READER of runs that he may read, and a dry run. STROBE_CREATE
+ * needs it open for writing (else EBADF), since a run can write outputs.
  *
  * Rules that hold for every call:
  *  - Structures begin with their size in bytes, as the caller was compiled.
  *    A larger one is accepted if all that the kernel does not know is zero
  *    and it has at most 4096 bytes (else E2BIG); one smaller than the first
- *    version is EINVAL. The same holds for step_size; entry_size is EINVAL
- *    beyond 4096, or if it is not a multiple of 8.
+ *    version is EINVAL. The same holds for step_size. entry_size and
+ *    answer_size are of what the kernel writes: EINVAL if they are beyond 4096,
+ *    smaller than the first version, or not a multiple of 8; what the kernel
+ *    does not know is set to zero.
+ *  - Fields marked "out" are not looked at.
  *  - Unknown flags and reserved fields that are not zero are EINVAL.
  *  - Strings are NUL-terminated inside their array (else EINVAL), never cut.
  *  - A call on the wrong kind of fd is ENOTTY; a bad pointer is EFAULT.
- *  - A call that fails has changed nothing.
+ *  - A call that fails has changed nothing but its "out" fields.
  *  - File descriptors that are returned are close-on-exec.
  *  - The layout is the same for 32-bit and 64-bit callers. Byte order is the
  *    machine's; recorded rings are little-endian.
@@ -37,7 +46,10 @@
 
 #define STROBE_DEVICE_PATH	"/dev/strobe"
 
-/* Version of the ring's layout. Another major cannot be read. */
+/*
+ * Version of this contract and of the ring's layout. A reader refuses another
+ * major. The minor grows when something is added.
+ */
 #define STROBE_RING_MAJOR	1
 #define STROBE_RING_MINOR	0
 
@@ -52,9 +64,14 @@
 #define STROBE_STEPS_MAX	1024
 /* Rows of one ring, at most; memory is bounded separately. */
 #define STROBE_CAPACITY_MAX	(1ULL << 32)
-/* SCHED_FIFO priority of a run's thread: the highest, and if none is given. */
+/*
+ * SCHED_FIFO priority of a run's thread: the highest, and if none is given. The
+ * latter is below that of threaded interrupts, which is 50.
+ */
 #define STROBE_PRIORITY_MAX	99U
-#define STROBE_PRIORITY_DEFAULT	60U
+#define STROBE_PRIORITY_DEFAULT	45U
+/* What the steps of a row may cost in hard interrupt context, in nanoseconds. */
+#define STROBE_COST_MAX		1000000ULL
 /* Shortest and longest period of the timer event, in nanoseconds. */
 #define STROBE_PERIOD_MIN	1000ULL
 #define STROBE_PERIOD_MAX	3600000000000ULL
@@ -62,34 +79,78 @@
 #define STROBE_NO_LIMIT		(~0ULL)
 
 /* ------------------------------------------------------------------------
- * The ring. It starts with this header; rows start at data_offset.
+ * The ring. It starts with a struct strobe_ring_header; rows start at its
+ * data_offset.
  *
  * Rows are numbered from 0; row i lies at data_offset + (i % capacity) *
  * row_stride. One producer writes, any number of readers look on; nobody
  * waits for anybody.
  *
  *   row i is readable if and only if  oldest <= i < head, with
- *   oldest = max(0, min(head - (capacity - 1), limit - capacity))
+ *   oldest = strobe_ring_oldest(head, capacity, limit)
  *
  * (the row before "oldest" is the guard: the producer may be in it). A reader
  *
- *	1 loads head, then an acquire fence		(C)
- *	2 copies the rows it wants, as 64-bit words
- *	3 acquire fence, loads head again		(D)
- *	4 drops what is older than "oldest" by now: those rows are lost to it
+ *	1 loads state, then an acquire fence
+ *	2 loads head, then an acquire fence		(C)
+ *	3 copies the rows it wants, as 64-bit words
+ *	4 acquire fence, loads head again		(D)
+ *	5 drops what is older than "oldest" by now: those rows are lost to it
+ *	6 has read all there will ever be if the state of 1 was final and its
+ *	  cursor has come to the head of 2
  *
  * and the producer, for row i,
  *
  *	1 write barrier					(A)
  *	2 stores row i, as 64-bit words
  *	3 stores head = i + 1 with release		(B)
+ *	4 stores state with release, if this was the last row
  *
  * B pairs with C: a row that is counted is whole. A pairs with D: who has seen
- * a word of row i sees head >= i afterwards. See docs/design/ring.md.
+ * a word of row i sees head >= i afterwards. State comes before head in a
+ * reader, and after it in the producer: with the other order a reader could
+ * take the run for ended and overlook its last row. See docs/design/ring.md.
  *
- * Loss has two kinds, which never mix. Between two rows that one reader got:
- *   lost   = step of "row" - 1                  this reader was too slow
- *   missed = step of "trigger" - step of "row"  the producer made no row
+ * Each load and store is a single relaxed atomic access of the whole field: in
+ * C __atomic_load_n(p, __ATOMIC_RELAXED), the fences __atomic_thread_fence(
+ * __ATOMIC_ACQUIRE). On a mapping that is read-only, no other kind of atomic
+ * load is sure to work. The 64-bit words of header and rows are loaded and
+ * stored whole by 32-bit machines too (ldrexd and strexd on ARMv7); a program
+ * that cannot do that, such as one for 32-bit x86 on a read-only mapping, uses
+ * read() on a ring fd, and STROBE_CONTROL or STROBE_LIST for the counters.
+ *
+ * The account of a run:  triggers = rows + missed + skipped
+ *   missed   triggers that should have made a row, and did not: a loss
+ *   skipped  triggers that were left out on purpose, as by a gate: no loss
+ * The account of a reader:  rows it got + lost = rows of the run
+ *   lost     rows that were overwritten before this reader read them
+ * Between two rows that one reader got one after the other:
+ *   lost     = step of "row" - 1
+ *   skipped  = step of strobe_row_skipped()
+ *   missed   = step of "trigger" - step of "row" - skipped
+ *
+ * Whose ring it is. A ring of the kernel engine is mapped from a ring fd. One of
+ * the user engine is a memory file of the process that makes the rows, which
+ * gives it away read-only: connect (AF_UNIX, SOCK_STREAM) to N.sock, N being
+ * the number of the run, in the directory
+ *	$STROBE_RUNTIME_DIR, or else $XDG_RUNTIME_DIR/strobe, or else
+ *	/run/user/UID/strobe, or else /tmp/strobe-UID
+ * (the first that is set, or is there). One line of JSON comes, which ends with
+ * a newline and says what LIST says of a run of the kernel, among them
+ * "version" (2), "event", and "channels" and "outputs", each with their "name",
+ * in the order of the columns; with its first byte comes the descriptor of the
+ * ring (SCM_RIGHTS), as long as fstat says. Send the byte 'r' to be counted as
+ * a reader. The connection is cut when the process ends: a ring that says
+ * RUNNING then will never go on.
+ *
+ * Waiting. The rows of the kernel engine are waited for with poll on the ring
+ * fd. Those of the user engine are looked for: its producer does not call
+ * anybody while it makes rows. It changes the header's word "wake" after head
+ * and state, and wakes all who wait for that word (futex, FUTEX_WAIT without
+ * FUTEX_PRIVATE_FLAG), at the end, at pause and resume, and after software
+ * triggers. A reader loads wake, then does steps 1 to 6; if it got nothing it
+ * calls FUTEX_WAIT with the value that it has loaded and a timeout, for as long
+ * as the rows it wants will take.
  */
 #define STROBE_RING_MAGIC	0x010045424F525453ULL	/* "STROBE", 0, 1 */
 
@@ -122,6 +183,8 @@ enum strobe_state {
  *	their budget of this CPU.
  * @STROBE_MISSED_SOURCE: triggers that the source itself reports it could not
  *	deliver.
+ * @STROBE_MISSED_SUSPENDED: grid points of a timer that passed while the
+ *	machine was suspended.
  * @STROBE_MISSED_CAUSES: room for later causes; unknown ones count as well.
  */
 enum strobe_missed {
@@ -129,6 +192,7 @@ enum strobe_missed {
 	STROBE_MISSED_BUSY	= 1,
 	STROBE_MISSED_THROTTLED	= 2,
 	STROBE_MISSED_SOURCE	= 3,
+	STROBE_MISSED_SUSPENDED	= 4,
 	STROBE_MISSED_CAUSES	= 8,
 };
 
@@ -137,6 +201,10 @@ enum strobe_engine {
 	STROBE_ENGINE_KERNEL	= 1,
 	STROBE_ENGINE_USER	= 2,
 };
+
+/* strobe_ring_header.incompat: words of a row behind its values; see struct strobe_row. */
+#define STROBE_INCOMPAT_FAULTS	(1U << 0)	/* fault words */
+#define STROBE_INCOMPAT_SKIPPED	(1U << 1)	/* a count of skipped triggers */
 
 /**
  * struct strobe_ring_header - first 256 bytes of a ring.
@@ -152,13 +220,17 @@ enum strobe_engine {
  * @limit: rows this run will make at most. Up to @capacity, nothing is ever
  *	overwritten (a linear buffer); beyond, the ring is circular.
  * @data_offset: where row 0 lies, from the start of the mapping; a multiple of
- *	64.
+ *	64. The kernel engine has it at the second page, whatever a page is.
  * @clock: clock of all times: CLOCK_MONOTONIC (1) or CLOCK_TAI (11), as in the
  *	initial time namespace.
- * @incompat: bits a reader must know to understand the rows; refuse unknown.
+ * @incompat: STROBE_INCOMPAT_*, which a reader must know to understand the
+ *	rows; it refuses bits that it does not know.
  * @period_ns: of a timer event; 0 for others.
  * @run: id of the run.
  * @engine: enum strobe_engine.
+ * @outputs: outputs that a row writes; a row names those that failed.
+ * @row_size: bytes of a row without padding, as read() gives it.
+ * @reserved0: 0.
  *
  * Start: written by the start of the run, before @state leaves READY. If an
  * event cannot be enabled, the start fails, and @state is READY again: this is 0
@@ -168,22 +240,28 @@ enum strobe_engine {
  * @start_realtime: the same moment on CLOCK_REALTIME.
  * @start_tai: the same moment on CLOCK_TAI.
  * @first_due: when trigger 0 of a timer was due, on @clock; trigger n is due
- *	at first_due + n * period_ns, until the first pause (time spent paused
- *	is not counted in triggers; the grid itself goes on).
+ *	at first_due + n * period_ns, until the first pause. Time spent paused
+ *	is not counted in triggers, though the grid goes on; so after a pause
+ *	nothing here tells when a row was due, but the channel clock.late does.
+ * @reserved1: 0.
  *
  * Live: written by the producer alone; ended states by who ends the run, once
  * the producer is silent.
  * @head: rows published.
- * @triggers: triggers known; triggers - head were missed so far (exact when
- *	@state is final).
+ * @triggers: triggers known; of these head made rows, the others were missed
+ *	or skipped (exact when @state is final).
  * @state: enum strobe_state, stored with release after the last @head: load
  *	it before @head, or the last row can be overlooked.
  * @error: negative errno of a FAILED run, else 0.
- * @wake: futex word; used by user producers only, changed after @head and
- *	@state.
- * @missed: by cause, see enum strobe_missed; the sum is triggers - head.
- * @errors: rows in which a channel failed.
+ * @wake: futex word of the user engine, changed after @head and @state; see
+ *	"Waiting" above. 0 in the kernel engine.
+ * @reserved2: 0.
+ * @missed: by cause, see enum strobe_missed; with @skipped the sum is
+ *	triggers - head.
+ * @errors: rows in which a channel or an output failed.
  * @end_time: when the run ended, on @clock; 0 before.
+ * @skipped: triggers that were left out on purpose.
+ * @reserved3: 0.
  */
 struct strobe_ring_header {
 	__aligned_u64	magic;
@@ -200,7 +278,9 @@ struct strobe_ring_header {
 	__aligned_u64	period_ns;
 	__u32		run;
 	__u32		engine;
-	__aligned_u64	reserved0[2];
+	__u32		outputs;
+	__u32		row_size;
+	__aligned_u64	reserved0;
 
 	__aligned_u64	start_time;
 	__aligned_u64	start_realtime;
@@ -217,39 +297,160 @@ struct strobe_ring_header {
 	__aligned_u64	missed[STROBE_MISSED_CAUSES];
 	__aligned_u64	errors;
 	__aligned_u64	end_time;
-	__aligned_u64	reserved3[2];
+	__aligned_u64	skipped;
+	__aligned_u64	reserved3;
 };
 
-/* Bits 0..31 of a row's status: flags. */
-#define STROBE_ROW_RESUMED	(1ULL << 0)	/* first row after a pause */
-#define STROBE_ROW_LATE		(1ULL << 1)	/* a whole period late, or more */
+/* Bits 0..31 of a row's status: flags. Unknown ones are to be ignored. */
+#define STROBE_ROW_RESUMED	(1ULL << 0)	/* first row after a pause or a suspend */
+#define STROBE_ROW_LATE		(1ULL << 1)	/* of a timer: a whole period late, or more */
 #define STROBE_ROW_FLAGS	(STROBE_ROW_RESUMED | STROBE_ROW_LATE)
-/* Bits 32..63: 1 + index of the first channel that failed; 0 if none did. */
-#define STROBE_ROW_FAULT(status)	((__u32)((status) >> 32))
+/* Bits 32..63: what failed of the first 32; see strobe_row_failed(). */
+#define STROBE_ROW_FAULTS	(~0ULL << 32)
 
 /**
  * struct strobe_row - what was read on one trigger.
  * @row: number of this row, from 0.
  * @trigger: number of its trigger, from 0.
  * @time: ns on the ring's clock, taken first thing in the handler.
- * @status: flags and fault, see STROBE_ROW_*.
- * @value: one word a channel, in the order of the run's steps; 0 where the
- *	channel failed. Signed channels are sign-extended to 64 bits.
+ * @status: STROBE_ROW_*.
+ * @value: one word a channel, in the order of the run's steps. The word of a
+ *	channel that failed means nothing: ask strobe_row_failed(), not the word.
+ *	Signed channels are sign-extended to 64 bits.
+ *
+ * Behind the values come, if the header's incompat says so,
+ *   fault words	(STROBE_INCOMPAT_FAULTS), strobe_fault_words() of them;
+ *   skipped		(STROBE_INCOMPAT_SKIPPED), one word: triggers that were
+ *			skipped before this row, since the start of the run.
  */
 struct strobe_row {
 	__aligned_u64	row;
 	__aligned_u64	trigger;
 	__aligned_u64	time;
 	__aligned_u64	status;
+	/* Not __DECLARE_FLEX_ARRAY: before Linux 6.6 that has a size of its own in C++. */
 #if defined(__cplusplus)
-	__aligned_u64	value[1];
+	__aligned_u64	value[0];
 #else
 	__aligned_u64	value[];
 #endif
 };
 
+/**
+ * strobe_ring_oldest() - the oldest row that may be read.
+ * @head: rows published.
+ * @capacity: of the ring.
+ * @limit: of the ring.
+ *
+ * Either the producer is about to overwrite the row before it, or that row is
+ * of a part of the ring that will not be written again.
+ */
+static inline __u64 strobe_ring_oldest(__u64 head, __u64 capacity, __u64 limit)
+{
+	__u64 overwritten = head >= capacity ? head - (capacity - 1) : 0;
+	__u64 last = limit >= capacity ? limit - capacity : 0;
+
+	return overwritten < last ? overwritten : last;
+}
+
+/**
+ * strobe_fault_words() - fault words of a row.
+ * @channels: of the ring.
+ * @outputs: of the ring.
+ *
+ * Channels have the first numbers, in the order of the values; then come the
+ * outputs, in the order of the run's steps. The status has room for 32 of them.
+ */
+static inline __u32 strobe_fault_words(__u32 channels, __u32 outputs)
+{
+	__u32 steps = channels + outputs;
+
+	return steps > 32 ? (steps - 32 + 63) / 64 : 0;
+}
+
+/**
+ * strobe_row_failed() - has a channel or an output failed in this row?
+ * @row: a copy of a row.
+ * @channels: of the ring.
+ * @index: of the channel; or @channels plus that of the output.
+ */
+static inline int strobe_row_failed(const struct strobe_row *row, __u32 channels, __u32 index)
+{
+	if (index < 32)
+		return row->status >> (32 + index) & 1;
+	index -= 32;
+	return row->value[channels + index / 64] >> (index % 64) & 1;
+}
+
+/**
+ * strobe_row_faults() - how many channels and outputs have failed in this row?
+ * @row: a copy of a row.
+ * @channels: of the ring.
+ * @outputs: of the ring.
+ */
+static inline __u32 strobe_row_faults(const struct strobe_row *row, __u32 channels, __u32 outputs)
+{
+	__u32 words = strobe_fault_words(channels, outputs), count = 0, i;
+	__u64 word;
+
+	for (word = row->status & STROBE_ROW_FAULTS; word; word &= word - 1)
+		count++;
+	for (i = 0; i < words; i++)
+		for (word = row->value[channels + i]; word; word &= word - 1)
+			count++;
+	return count;
+}
+
+/**
+ * strobe_row_skipped() - triggers that were skipped before this row.
+ * @header: of its ring.
+ * @row: a copy of a row.
+ */
+static inline __u64 strobe_row_skipped(const struct strobe_ring_header *header,
+				       const struct strobe_row *row)
+{
+	if (!(header->incompat & STROBE_INCOMPAT_SKIPPED))
+		return 0;
+	return row->value[header->channels +
+			  strobe_fault_words(header->channels, header->outputs)];
+}
+
+/* ------------------------------------------------------------------------
+ * STROBE_FEATURES: what this kernel can do.
+ */
+
+/**
+ * struct strobe_features - argument of STROBE_FEATURES.
+ * @size: sizeof(struct strobe_features).
+ * @flags: 0.
+ * @major: out: STROBE_RING_MAJOR of the kernel.
+ * @minor: out: STROBE_RING_MINOR of the kernel.
+ * @create_flags: out: flags of STROBE_CREATE that it knows.
+ * @reader_flags: out: flags of STROBE_READER that it knows.
+ * @incompat: out: STROBE_INCOMPAT_* that its rings may have.
+ * @causes: out: bit n is set if rows can be missed for cause n.
+ * @steps_max: out: steps of one run, at most.
+ * @features: out: abilities that have no other sign; none yet.
+ */
+struct strobe_features {
+	__u32		size;
+	__u32		flags;
+	__u16		major;
+	__u16		minor;
+	__u32		create_flags;
+	__u32		reader_flags;
+	__u32		incompat;
+	__u32		causes;
+	__u32		steps_max;
+	__aligned_u64	features;
+};
+
 /* ------------------------------------------------------------------------
  * STROBE_LIST: the catalogue.
+ *
+ * poll on the control device is ready (POLLIN) when the catalogue is another
+ * than that which this open file has got by its last STROBE_LIST with run 0; a
+ * file that has got none yet is ready at once.
  */
 
 /** enum strobe_kind - what an entry of the catalogue is. */
@@ -284,6 +485,8 @@ enum strobe_class {
 #define STROBE_ENTRY_IN_USE	(1U << 0)
 /* Events: a period must be given (STROBE_CREATE, period_ns). */
 #define STROBE_ENTRY_PERIODIC	(1U << 1)
+/* Runs: STROBE_SHARED. */
+#define STROBE_ENTRY_SHARED	(1U << 2)
 
 /**
  * struct strobe_value - part of an entry: a channel or an output.
@@ -319,6 +522,10 @@ struct strobe_value {
  * @triggers: triggers known.
  * @period_ns: of its timer; 0 for other events.
  * @elapsed_ns: since its start, or from start to end; 0 before the start.
+ * @skipped: triggers left out on purpose.
+ * @errors: rows in which something failed.
+ * @outputs: outputs that a row writes.
+ * @reserved: 0.
  */
 struct strobe_run_info {
 	__u32		state;
@@ -333,6 +540,10 @@ struct strobe_run_info {
 	__aligned_u64	triggers;
 	__aligned_u64	period_ns;
 	__aligned_u64	elapsed_ns;
+	__aligned_u64	skipped;
+	__aligned_u64	errors;
+	__u32		outputs;
+	__u32		reserved;
 };
 
 /**
@@ -347,6 +558,7 @@ struct strobe_run_info {
  * @text: description for people; of a run: the name of its program.
  * @value: channels and outputs.
  * @run: runs.
+ * @reserved: room for what is said of other kinds; 0.
  */
 struct strobe_entry {
 	__u32		kind;
@@ -358,7 +570,7 @@ struct strobe_entry {
 	union {
 		struct strobe_value	value;
 		struct strobe_run_info	run;
-		__aligned_u64		reserved[12];
+		__aligned_u64		reserved[16];
 	};
 };
 
@@ -427,8 +639,7 @@ struct strobe_step {
 
 /**
  * enum strobe_why - what is wrong with a STROBE_CREATE, beyond its errno.
- * @STROBE_WHY_NONE: nothing, or the errno says all. EUSERS: all runs together
- *	would have more than 1024 async channels.
+ * @STROBE_WHY_NONE: nothing, or the errno says all.
  * @STROBE_WHY_EVENT: there is no such event (ENOENT).
  * @STROBE_WHY_PERIOD: period outside the bounds, missing, or given for an
  *	event that has none (EINVAL).
@@ -436,8 +647,6 @@ struct strobe_step {
  * @STROBE_WHY_STEP: neither a read nor a write, a value or flag where none
  *	belongs (EINVAL); @fault_step.
  * @STROBE_WHY_NAME: no such channel or output (ENOENT); @fault_step.
- * @STROBE_WHY_CLASS: this channel cannot be read on that event (EOPNOTSUPP);
- *	@fault_step. Not used by this version.
  * @STROBE_WHY_BUSY: another run's use of the channel or output excludes this
  *	one (EBUSY), @fault_step; or 64 runs have this event already.
  * @STROBE_WHY_VALUE: value wider than the output (ERANGE); @fault_step.
@@ -451,7 +660,12 @@ struct strobe_step {
  * @STROBE_WHY_PROVIDER: the channel's provider refused; the errno is its own;
  *	@fault_step.
  * @STROBE_WHY_PRIORITY: priority beyond STROBE_PRIORITY_MAX (EINVAL), or beyond
- *	STROBE_PRIORITY_DEFAULT without CAP_SYS_NICE (EPERM).
+ *	STROBE_PRIORITY_DEFAULT and RLIMIT_RTPRIO without CAP_SYS_NICE (EPERM).
+ * @STROBE_WHY_COST: the steps cost more than STROBE_COST_MAX in hard interrupt
+ *	context, without CAP_SYS_NICE (EPERM).
+ * @STROBE_WHY_RUNS: the user has as many runs as one may have (EUSERS).
+ * @STROBE_WHY_ASYNC: all runs together would have more than 1024 async channels
+ *	(EUSERS).
  */
 enum strobe_why {
 	STROBE_WHY_NONE		= 0,
@@ -460,26 +674,57 @@ enum strobe_why {
 	STROBE_WHY_STEPS	= 3,
 	STROBE_WHY_STEP		= 4,
 	STROBE_WHY_NAME		= 5,
-	STROBE_WHY_CLASS	= 6,
-	STROBE_WHY_BUSY		= 7,
-	STROBE_WHY_VALUE	= 8,
-	STROBE_WHY_DUE		= 9,
-	STROBE_WHY_CAPACITY	= 10,
-	STROBE_WHY_CLOCK	= 11,
-	STROBE_WHY_MEMORY	= 12,
-	STROBE_WHY_PROVIDER	= 13,
-	STROBE_WHY_PRIORITY	= 14,
+	STROBE_WHY_BUSY		= 6,
+	STROBE_WHY_VALUE	= 7,
+	STROBE_WHY_DUE		= 8,
+	STROBE_WHY_CAPACITY	= 9,
+	STROBE_WHY_CLOCK	= 10,
+	STROBE_WHY_MEMORY	= 11,
+	STROBE_WHY_PROVIDER	= 12,
+	STROBE_WHY_PRIORITY	= 13,
+	STROBE_WHY_COST		= 14,
+	STROBE_WHY_RUNS		= 15,
+	STROBE_WHY_ASYNC	= 16,
 };
 
 /**
- * struct strobe_create - argument of STROBE_CREATE.
+ * struct strobe_created - what STROBE_CREATE answers.
+ * @fd: owner fd; -1 if none was made.
+ * @run: id of the run; 0 if none was made.
+ * @fault_step: index of the step that is wrong, or STROBE_NO_STEP.
+ * @why: enum strobe_why.
+ * @channels: values in a row.
+ * @outputs: outputs that a row writes.
+ * @row_size: bytes of a row without padding.
+ * @row_stride: bytes from row to row.
+ * @capacity: rows in the ring.
+ * @ring_bytes: what a reader maps, header included.
+ * @cost_ns: rough time the steps of one row take.
+ *
+ * Written on success, and as far as known on failure.
+ */
+struct strobe_created {
+	__s32		fd;
+	__u32		run;
+	__u32		fault_step;
+	__u32		why;
+	__u32		channels;
+	__u32		outputs;
+	__u32		row_size;
+	__u32		row_stride;
+	__aligned_u64	capacity;
+	__aligned_u64	ring_bytes;
+	__aligned_u64	cost_ns;
+};
+
+/**
+ * struct strobe_create - argument of STROBE_CREATE; nothing in it is written.
  * @size: sizeof(struct strobe_create).
  * @flags: STROBE_DRY_RUN, STROBE_SHARED.
  * @event: name of the event: "timer", "soft" or "device.event".
  * @period_ns: period of "timer"; 0 for other events.
  * @capacity: rows in the ring, a power of two; 0: one second of rows or 1024,
- *	whichever is more, rounded up (8192 for events without a period). Out:
- *	what it is.
+ *	whichever is more, rounded up (8192 for events without a period).
  * @limit: rows to make; 0 or STROBE_NO_LIMIT: until stopped.
  * @steps: address of an array of struct strobe_step; may be 0 if there is none.
  * @step_count: steps in it; rows without a channel are allowed.
@@ -487,16 +732,9 @@ enum strobe_why {
  * @clock: CLOCK_MONOTONIC (1) or CLOCK_TAI (11); 0 means CLOCK_MONOTONIC.
  * @priority: SCHED_FIFO priority of the thread that a run with sleep channels
  *	has; 0: STROBE_PRIORITY_DEFAULT.
- *
- * Out, on success and (as far as known) on failure:
- * @fd: owner fd; -1 if none was made.
- * @run: id of the run; 0 if none was made.
- * @fault_step: index of the step that is wrong, or STROBE_NO_STEP.
- * @why: enum strobe_why.
- * @channels: values in a row.
- * @row_stride: bytes from row to row.
- * @ring_bytes: what a reader maps, header included.
- * @cost_ns: rough time the steps of one row take.
+ * @answer: address of a struct strobe_created.
+ * @answer_size: sizeof(struct strobe_created).
+ * @reserved: 0.
  */
 struct strobe_create {
 	__u32		size;
@@ -509,16 +747,10 @@ struct strobe_create {
 	__u32		step_count;
 	__u32		step_size;
 	__u32		clock;
-
-	__s32		fd;
-	__u32		run;
-	__u32		fault_step;
-	__u32		why;
-	__u32		channels;
-	__u32		row_stride;
 	__u32		priority;
-	__aligned_u64	ring_bytes;
-	__aligned_u64	cost_ns;
+	__aligned_u64	answer;
+	__u32		answer_size;
+	__u32		reserved;
 };
 
 /* ------------------------------------------------------------------------
@@ -538,7 +770,7 @@ struct strobe_create {
  *
  * Errors: EALREADY the run is in that state; EBUSY not possible in this state;
  * ESHUTDOWN the run has ended; EOPNOTSUPP a trigger for an event that is not
- * "soft"; ENODEV the device that raises the event refused or is gone.
+ * "soft"; ENODEV the device that raises the event refused (@cause) or is gone.
  */
 enum strobe_control_op {
 	STROBE_STATUS	= 0,
@@ -564,6 +796,12 @@ enum strobe_control_op {
  * @head: out: rows made.
  * @triggers: out: triggers known; those of an unfinished row, and what was
  *	missed meanwhile, become known with the row.
+ * @skipped: out: triggers left out on purpose.
+ * @cause: out: after a START or RESUME that failed with ENODEV, the negative
+ *	errno that the event's provider gave; else 0.
+ * @reserved: 0.
+ *
+ * The answer is written on failure, too.
  */
 struct strobe_control {
 	__u32		size;
@@ -574,6 +812,9 @@ struct strobe_control {
 	__s32		error;
 	__aligned_u64	head;
 	__aligned_u64	triggers;
+	__aligned_u64	skipped;
+	__s32		cause;
+	__u32		reserved;
 };
 
 /* ------------------------------------------------------------------------
@@ -581,13 +822,17 @@ struct strobe_control {
  *
  * A ring fd offers
  *   mmap  PROT_READ, from offset 0, ring_bytes long or shorter;
- *   poll  POLLIN when row N is there (STROBE_ARM) or, if nothing is armed, when
- *         read() would return rows; POLLIN and POLLHUP when the run has ended;
- *   read  whole rows of 32 + 8 * channels bytes from a cursor of its own, the
- *         oldest rows first; 0 when the run has ended and all was read. Rows
- *         that were overwritten meanwhile are skipped: "row" shows it. EINVAL
- *         if not even one row fits, EAGAIN on a non-blocking fd without rows.
+ *   poll  POLLIN when so many rows are there as STROBE_ARM has said; POLLIN and
+ *         POLLHUP when the run has ended. If nothing is armed, POLLIN when
+ *         read() would return rows: since a reader that maps the ring does not
+ *         move the cursor of read(), it must arm, or poll is always ready;
+ *   read  whole rows of row_size bytes from a cursor of its own, the oldest
+ *         rows first; 0 when the run has ended and all was read. Rows that were
+ *         overwritten meanwhile are left out: "row" shows it. EINVAL if not even
+ *         one row fits, EAGAIN on a non-blocking fd without rows.
  * Rows stay readable for as long as a ring fd is open, also after the end.
+ * Descriptors that were made of one ring fd, by dup() or SCM_RIGHTS, are one
+ * reader: they share its cursor and what is armed.
  */
 
 /* strobe_reader.flags: the fd is non-blocking from the start. */
@@ -601,19 +846,29 @@ struct strobe_control {
  * @flags: STROBE_NONBLOCK.
  * @run: on the control device: id of a run. Its owner's user may read it, and
  *	CAP_SYS_ADMIN; anybody if it is STROBE_SHARED (else EACCES; ENOENT if
- *	there is no such run). On an owner fd: 0. EUSERS if 256 ring fds of the
- *	run are open.
- * @fd: out: ring fd.
+ *	there is no such run). On an owner fd: 0. EUSERS if the run has as many
+ *	ring fds as the caller's user may have of it.
+ * @reserved: 0.
  * @first: number of the row with which read() starts; 0: the oldest there is;
- *	STROBE_FROM_NOW. mmap readers keep a cursor of their own.
- * @ring_bytes: out: what to map.
+ *	STROBE_FROM_NOW. Rows from it on that are overwritten already are lost:
+ *	the number of the first row that is read shows how many. mmap readers
+ *	keep a cursor of their own.
+ * @fd: out: ring fd.
+ * @channels: out: values in a row.
+ * @outputs: out: outputs that a row writes.
+ * @row_size: out: bytes of a row, as read() gives it.
+ * @ring_bytes: out: what to map; a multiple of the page size.
  */
 struct strobe_reader {
 	__u32		size;
 	__u32		flags;
 	__u32		run;
-	__s32		fd;
+	__u32		reserved;
 	__aligned_u64	first;
+	__s32		fd;
+	__u32		channels;
+	__u32		outputs;
+	__u32		row_size;
 	__aligned_u64	ring_bytes;
 };
 
@@ -621,13 +876,13 @@ struct strobe_reader {
  * struct strobe_arm - argument of STROBE_ARM, on a ring fd.
  * @size: sizeof(struct strobe_arm).
  * @flags: 0.
- * @row: poll is ready when head >= @row, that is when @row rows were made; 0
- *	disarms. Stays until it is set anew.
+ * @rows: poll is ready when head >= @rows: when the run has made so many rows;
+ *	0 disarms. Stays until it is set anew.
  */
 struct strobe_arm {
 	__u32		size;
 	__u32		flags;
-	__aligned_u64	row;
+	__aligned_u64	rows;
 };
 
 /*
@@ -641,5 +896,6 @@ struct strobe_arm {
 #define STROBE_CONTROL	_IO(STROBE_IOC_MAGIC, 0x02)	/* struct strobe_control */
 #define STROBE_READER	_IO(STROBE_IOC_MAGIC, 0x03)	/* struct strobe_reader */
 #define STROBE_ARM	_IO(STROBE_IOC_MAGIC, 0x04)	/* struct strobe_arm */
+#define STROBE_FEATURES	_IO(STROBE_IOC_MAGIC, 0x05)	/* struct strobe_features */
 
 #endif /* _UAPI_STROBE_H */

@@ -46,7 +46,7 @@ long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
 	ret = strobe_copy_struct(&r, sizeof(r), arg, sizeof(r));
 	if (ret)
 		return ret;
-	if (r.flags & ~STROBE_NONBLOCK || (owned && r.run))
+	if (r.flags & ~STROBE_NONBLOCK || r.reserved || (owned && r.run))
 		return -EINVAL;
 	if (owned) {
 		run = owned;
@@ -56,6 +56,9 @@ long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
 		if (IS_ERR(run))
 			return PTR_ERR(run);
 	}
+	r.channels = run->channels;
+	r.outputs = run->outputs;
+	r.row_size = run->ring.row_size;
 	r.ring_bytes = run->ring.bytes;
 	r.fd = get_unused_fd_flags(O_CLOEXEC);
 	if (r.fd < 0) {
@@ -69,5 +72,5 @@ long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
 		put_unused_fd(r.fd);
 		return PTR_ERR(file);
 	}
-	return strobe_fd_publish(r.fd, file, arg, &r, sizeof(r));
+	return strobe_fd_publish(r.fd, file, strobe_copy_back(arg, &r, sizeof(r)));
 }

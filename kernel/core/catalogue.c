@@ -187,11 +187,12 @@ static int copy_entries(const struct strobe_list *l, const struct catalogue *cat
 /**
  * strobe_ioctl_list() - STROBE_LIST.
  * @arg: struct strobe_list.
+ * @seen: generation of the whole catalogue that this file got last; see poll.
  *
  * Context: process.
  * Return: 0 or an errno.
  */
-long strobe_ioctl_list(void __user *arg)
+long strobe_ioctl_list(void __user *arg, u64 *seen)
 {
 	struct strobe_entry *entries __free(kvfree) = NULL;
 	struct catalogue catalogue = { };
@@ -202,8 +203,8 @@ long strobe_ioctl_list(void __user *arg)
 	ret = strobe_copy_struct(&l, sizeof(l), arg, sizeof(l));
 	if (ret)
 		return ret;
-	if (l.flags || l.entry_size < sizeof(struct strobe_entry) || l.entry_size > PAGE_SIZE ||
-	    l.entry_size % 8)
+	if (l.flags || l.entry_size < sizeof(struct strobe_entry) ||
+	    l.entry_size > STROBE_SIZE_MAX || l.entry_size % 8)
 		return -EINVAL;
 
 	/* Begun anew if the catalogue has grown between the count and the copy. */
@@ -228,5 +229,8 @@ long strobe_ioctl_list(void __user *arg)
 	if (ret)
 		return ret;
 	l.count = catalogue.count;
-	return strobe_copy_back(arg, &l, sizeof(l));
+	ret = strobe_copy_back(arg, &l, sizeof(l));
+	if (!ret && !l.run)
+		WRITE_ONCE(*seen, l.generation);
+	return ret;
 }

@@ -6,10 +6,10 @@
 #include "row/access.h"
 #include "row/row.h"
 
-static int fail_step(struct strobe_create *c, u32 step, enum strobe_why why, int error)
+static int fail_step(struct strobe_created *answer, u32 step, enum strobe_why why, int error)
 {
-	c->fault_step = step;
-	c->why = why;
+	answer->fault_step = step;
+	answer->why = why;
 	return error;
 }
 
@@ -25,19 +25,19 @@ static bool is_used(const struct strobe_run *run, u32 count, const struct strobe
 	return false;
 }
 
-static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
+static int compile_read(struct strobe_run *run, struct strobe_created *answer, u32 i,
 			const struct strobe_step *step)
 {
 	struct strobe_channel *channel = strobe_find_channel(step->name);
 	struct strobe_action *action = &run->actions[i];
 
 	if (!channel)
-		return fail_step(c, i, STROBE_WHY_NAME, -ENOENT);
+		return fail_step(answer, i, STROBE_WHY_NAME, -ENOENT);
 	if (step->value)
-		return fail_step(c, i, STROBE_WHY_STEP, -EINVAL);
+		return fail_step(answer, i, STROBE_WHY_STEP, -EINVAL);
 	if ((unsigned int)channel->reg.access == STROBE_BUILTIN_LATE &&
 	    run->source != STROBE_SOURCE_TIMER && !(run->event && run->event->has_due))
-		return fail_step(c, i, STROBE_WHY_DUE, -EOPNOTSUPP);
+		return fail_step(answer, i, STROBE_WHY_DUE, -EOPNOTSUPP);
 	if (channel->reg.access == STROBE_ACCESS_CALL)
 		action->channel = channel;
 	else
@@ -55,45 +55,47 @@ static int compile_read(struct strobe_run *run, struct strobe_create *c, u32 i,
 	strobe_describe_channel(&run->steps[i], channel);
 	run->steps[i].flags = 0;
 	run->channels++;
-	c->cost_ns += channel->cost_ns;
+	answer->cost_ns += channel->cost_ns;
 	return 0;
 }
 
-static int compile_write(struct strobe_run *run, struct strobe_create *c, u32 i,
+static int compile_write(struct strobe_run *run, struct strobe_created *answer, u32 i,
 			 const struct strobe_step *step)
 {
 	struct strobe_output *output = strobe_find_output(step->name);
 	struct strobe_action *action = &run->actions[i];
 
 	if (!output)
-		return fail_step(c, i, STROBE_WHY_NAME, -ENOENT);
+		return fail_step(answer, i, STROBE_WHY_NAME, -ENOENT);
 	if (output->bits < 64 && step->value >> output->bits)
-		return fail_step(c, i, STROBE_WHY_VALUE, -ERANGE);
+		return fail_step(answer, i, STROBE_WHY_VALUE, -ERANGE);
 	if (output->reg.access == STROBE_ACCESS_CALL)
 		action->output = output;
 	else
 		strobe_register_compile(action, &output->reg);
 	action->write = true;
 	action->value = step->value;
+	/* Behind the channels; number_outputs() adds them. */
+	action->column = run->outputs++;
 	run->targets[i].output = output;
 	strobe_describe_output(&run->steps[i], output);
 	run->steps[i].flags = 0;
-	c->cost_ns += output->cost_ns;
+	answer->cost_ns += output->cost_ns;
 	return 0;
 }
 
-static int compile_step(struct strobe_run *run, struct strobe_create *c, u32 i,
+static int compile_step(struct strobe_run *run, struct strobe_created *answer, u32 i,
 			const struct strobe_step *step)
 {
 	if (step->flags || strnlen(step->name, sizeof(step->name)) == sizeof(step->name))
-		return fail_step(c, i, STROBE_WHY_STEP, -EINVAL);
+		return fail_step(answer, i, STROBE_WHY_STEP, -EINVAL);
 	switch (step->op) {
 	case STROBE_OP_READ:
-		return compile_read(run, c, i, step);
+		return compile_read(run, answer, i, step);
 	case STROBE_OP_WRITE:
-		return compile_write(run, c, i, step);
+		return compile_write(run, answer, i, step);
 	default:
-		return fail_step(c, i, STROBE_WHY_STEP, -EINVAL);
+		return fail_step(answer, i, STROBE_WHY_STEP, -EINVAL);
 	}
 }
 
@@ -127,20 +129,28 @@ static void mark_last(struct strobe_run *run, u32 count)
 	}
 }
 
+/* In the fault bits of a row the outputs come behind the channels. */
+static void number_outputs(struct strobe_run *run, u32 count)
+{
+	for (u32 i = 0; i < count; i++)
+		if (run->actions[i].write)
+			run->actions[i].column += run->channels;
+}
+
 /**
  * strobe_compile() - steps by name become steps of a run.
  * @run: the run, its event chosen.
- * @c: is told which step is wrong, and why, and what a row costs.
- * @steps: the steps, @c->step_count of them.
+ * @steps: the steps.
+ * @count: how many.
+ * @answer: is told which step is wrong, and why, and what a row costs.
  *
  * Context: process, under strobe_registry.
  * Return: 0 or an errno.
  */
-int strobe_compile(struct strobe_run *run, struct strobe_create *c,
-		   const struct strobe_step *steps)
+int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 count,
+		   struct strobe_created *answer)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT;
-	u32 count = c->step_count;
 	int ret;
 
 	run->actions = kvcalloc(count + 1, sizeof(*run->actions), gfp);
@@ -149,10 +159,11 @@ int strobe_compile(struct strobe_run *run, struct strobe_create *c,
 	if (!run->actions || !run->steps || !run->targets)
 		return -ENOMEM;
 	for (u32 i = 0; i < count; i++) {
-		ret = compile_step(run, c, i, &steps[i]);
+		ret = compile_step(run, answer, i, &steps[i]);
 		if (ret)
 			return ret;
 	}
+	number_outputs(run, count);
 	mark_last(run, count);
 	run->actions[count].access = STROBE_BUILTIN_END;
 	run->step_count = count;

@@ -26,36 +26,38 @@ static u32 last_run;
 #define DEFAULT_CAPACITY	8192
 #define LEAST_DEFAULT_CAPACITY	1024
 
-static int check_config(struct strobe_create *c)
+static int refuse(struct strobe_created *answer, enum strobe_why why, int error)
+{
+	answer->why = why;
+	return error;
+}
+
+static int check_config(const struct strobe_create *c, struct strobe_created *answer)
 {
 	if (strnlen(c->event, sizeof(c->event)) == sizeof(c->event))
 		return -EINVAL;
-	if (c->flags & ~(STROBE_DRY_RUN | STROBE_SHARED))
+	if (c->flags & ~(STROBE_DRY_RUN | STROBE_SHARED) || c->reserved)
 		return -EINVAL;
-	if (c->priority > STROBE_PRIORITY_MAX ||
-	    (c->priority > STROBE_PRIORITY_DEFAULT && !capable(CAP_SYS_NICE))) {
-		c->why = STROBE_WHY_PRIORITY;
-		return c->priority > STROBE_PRIORITY_MAX ? -EINVAL : -EPERM;
-	}
-	if (c->step_size < sizeof(struct strobe_step) || c->step_size > PAGE_SIZE)
+	if (c->priority > STROBE_PRIORITY_MAX)
+		return refuse(answer, STROBE_WHY_PRIORITY, -EINVAL);
+	if (c->priority > STROBE_PRIORITY_DEFAULT && !capable(CAP_SYS_NICE))
+		return refuse(answer, STROBE_WHY_PRIORITY, -EPERM);
+	if (c->step_size < sizeof(struct strobe_step))
 		return -EINVAL;
-	if (c->step_count > STROBE_STEPS_MAX) {
-		c->why = STROBE_WHY_STEPS;
-		return -EINVAL;
-	}
-	if (c->clock && c->clock != CLOCK_MONOTONIC && c->clock != CLOCK_TAI) {
-		c->why = STROBE_WHY_CLOCK;
-		return -EINVAL;
-	}
+	if (c->step_size > STROBE_SIZE_MAX)
+		return -E2BIG;
+	if (c->step_count > STROBE_STEPS_MAX)
+		return refuse(answer, STROBE_WHY_STEPS, -EINVAL);
+	if (c->clock && c->clock != CLOCK_MONOTONIC && c->clock != CLOCK_TAI)
+		return refuse(answer, STROBE_WHY_CLOCK, -EINVAL);
 	if (c->capacity && (!is_power_of_2(c->capacity) || c->capacity < 2 ||
-			    c->capacity > STROBE_CAPACITY_MAX)) {
-		c->why = STROBE_WHY_CAPACITY;
-		return -EINVAL;
-	}
+			    c->capacity > STROBE_CAPACITY_MAX))
+		return refuse(answer, STROBE_WHY_CAPACITY, -EINVAL);
 	return 0;
 }
 
-static int choose_event(struct strobe_run *run, struct strobe_create *c)
+static int choose_event(struct strobe_run *run, const struct strobe_create *c,
+			struct strobe_created *answer)
 {
 	bool timer = !strcmp(c->event, "timer");
 
@@ -66,20 +68,15 @@ static int choose_event(struct strobe_run *run, struct strobe_create *c)
 	} else {
 		run->source = STROBE_SOURCE_EVENT;
 		run->event = strobe_find_event(c->event);
-		if (!run->event) {
-			c->why = STROBE_WHY_EVENT;
-			return -ENOENT;
-		}
+		/* The row was laid out for what was there then. */
+		if (!run->event || run->event->may_skip != run->may_skip)
+			return refuse(answer, STROBE_WHY_EVENT, -ENOENT);
 	}
-	if (run->event && run->event->users >= EVENT_USERS_MAX) {
-		c->why = STROBE_WHY_BUSY;
-		return -EBUSY;
-	}
+	if (run->event && run->event->users >= EVENT_USERS_MAX)
+		return refuse(answer, STROBE_WHY_BUSY, -EBUSY);
 	if (timer ? c->period_ns < STROBE_PERIOD_MIN || c->period_ns > STROBE_PERIOD_MAX :
-		    c->period_ns) {
-		c->why = STROBE_WHY_PERIOD;
-		return -EINVAL;
-	}
+		    c->period_ns)
+		return refuse(answer, STROBE_WHY_PERIOD, -EINVAL);
 	strscpy(run->event_name, c->event);
 	run->period = c->period_ns;
 	run->slack = timer ? strobe_budget_slack(c->period_ns) : U64_MAX;
@@ -93,94 +90,113 @@ static u64 default_capacity(u64 period)
 	return roundup_pow_of_two(max(rows, LEAST_DEFAULT_CAPACITY));
 }
 
-/* Geometry: what the ring will look like. */
-static void lay_out(struct strobe_run *run, struct strobe_create *c,
-		    const struct strobe_step *steps)
+/* Whether a trigger of this event may be left out on purpose. */
+static bool may_skip(const char *name)
 {
-	u64 capacity = c->capacity ?: default_capacity(c->period_ns);
-	u32 channels = 0;
+	struct strobe_event *event;
+
+	guard(mutex)(&strobe_registry);
+	event = strobe_find_event(name);
+	return event && event->may_skip;
+}
+
+/* Geometry: what the ring will look like. */
+static void lay_out(struct strobe_run *run, const struct strobe_create *c,
+		    const struct strobe_step *steps, struct strobe_created *answer)
+{
+	u32 reads = 0, words;
 
 	for (u32 i = 0; i < c->step_count; i++)
-		channels += steps[i].op == STROBE_OP_READ;
-	c->capacity = capacity;
-	c->channels = channels;
-	c->row_stride = ALIGN(sizeof(struct strobe_row) + 8 * channels, 64);
-	c->ring_bytes = strobe_ring_size(capacity, c->row_stride);
-	run->ring.mask = capacity - 1;
-	run->ring.stride = c->row_stride / 8;
-	run->ring.row_size = sizeof(struct strobe_row) + 8 * channels;
+		reads += steps[i].op == STROBE_OP_READ;
+	run->may_skip = may_skip(c->event);
+	run->fault_words = strobe_fault_words(reads, c->step_count - reads);
+	words = reads + run->fault_words + run->may_skip;
+	answer->channels = reads;
+	answer->outputs = c->step_count - reads;
+	answer->capacity = c->capacity ?: default_capacity(c->period_ns);
+	answer->row_size = sizeof(struct strobe_row) + 8 * words;
+	answer->row_stride = ALIGN(answer->row_size, 64);
+	answer->ring_bytes = strobe_ring_size(answer->capacity, answer->row_stride);
+	run->ring.mask = answer->capacity - 1;
+	run->ring.stride = answer->row_stride / 8;
+	run->ring.row_size = answer->row_size;
 	run->ring.limit = c->limit ?: STROBE_NO_LIMIT;
 	run->last = run->ring.limit;
 	run->is_tai = c->clock == CLOCK_TAI;
 }
 
 /* Before any lock is taken: it may take long. */
-static int take_memory(struct strobe_run *run, const struct strobe_create *c)
+static int take_memory(struct strobe_run *run, size_t bytes, bool dry)
 {
-	if (c->flags & STROBE_DRY_RUN)
-		return strobe_ring_fits(c->ring_bytes) ? 0 : -ENOSPC;
-	return strobe_ring_alloc(&run->ring, c->ring_bytes);
+	if (dry)
+		return strobe_ring_fits(bytes) ? 0 : -ENOSPC;
+	return strobe_ring_alloc(&run->ring, bytes);
 }
 
-static void fill_header(struct strobe_run *run, const struct strobe_create *c)
+static void fill_header(struct strobe_run *run)
 {
-	struct strobe_ring_header *header;
+	struct strobe_ring_header *header = run->ring.header;
 
-	header = run->ring.header;
 	header->magic = STROBE_RING_MAGIC;
 	header->major = STROBE_RING_MAJOR;
 	header->minor = STROBE_RING_MINOR;
 	header->header_size = sizeof(*header);
-	header->row_stride = c->row_stride;
+	header->row_stride = 8 * run->ring.stride;
+	header->row_size = run->ring.row_size;
 	header->channels = run->channels;
+	header->outputs = run->outputs;
 	header->capacity = run->ring.mask + 1;
 	header->limit = run->ring.limit;
 	header->data_offset = PAGE_SIZE;
 	header->clock = run->is_tai ? CLOCK_TAI : CLOCK_MONOTONIC;
+	header->incompat = (run->fault_words ? STROBE_INCOMPAT_FAULTS : 0) |
+			   (run->may_skip ? STROBE_INCOMPAT_SKIPPED : 0);
 	header->period_ns = run->period;
+	header->run = run->id;
 	header->engine = STROBE_ENGINE_KERNEL;
 }
 
 /* Everything that can be wrong is found here; nothing has changed yet. */
-static int configure(struct strobe_run *run, struct strobe_create *c,
-		     const struct strobe_step *steps)
+static int configure(struct strobe_run *run, const struct strobe_create *c,
+		     const struct strobe_step *steps, struct strobe_created *answer)
 {
 	int ret;
 
-	ret = choose_event(run, c);
+	ret = choose_event(run, c, answer);
 	if (ret)
 		return ret;
-	return strobe_compile(run, c, steps);
+	return strobe_compile(run, steps, c->step_count, answer);
 }
 
 /* Under strobe_registry. The file, once there, owns the run. */
-static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
-			      const struct strobe_step *steps, int no_memory)
+static struct file *build_run(struct strobe_run *run, const struct strobe_create *c,
+			      const struct strobe_step *steps, int no_memory,
+			      struct strobe_created *answer)
 {
 	struct file *file;
 	int ret;
 
-	ret = configure(run, c, steps);
+	ret = configure(run, c, steps, answer);
 	if (ret)
 		return ERR_PTR(ret);
-	if (no_memory) {
-		if (no_memory == -ENOSPC)
-			c->why = STROBE_WHY_MEMORY;
+	if (no_memory == -ENOSPC)
+		return ERR_PTR(refuse(answer, STROBE_WHY_MEMORY, no_memory));
+	if (no_memory)
 		return ERR_PTR(no_memory);
-	}
 	if (c->flags & STROBE_DRY_RUN)
 		return NULL;
 	if (last_run == U32_MAX)
 		return ERR_PTR(-ENOSPC);
-	ret = strobe_run_use(run, c);
+	ret = strobe_run_use(run, answer);
 	if (ret)
 		return ERR_PTR(ret);
-	fill_header(run, c);
 	run->id = ++last_run;
-	run->ring.header->run = run->id;
 	run->is_shared = c->flags & STROBE_SHARED;
-	run->is_special = run->is_tai || run->is_slow;
+	run->is_special = run->is_tai || run->is_slow || run->fault_words || run->may_skip;
+	fill_header(run);
 	ret = strobe_slow_init(run, c->priority ?: STROBE_PRIORITY_DEFAULT);
+	if (ret == -EUSERS)
+		answer->why = STROBE_WHY_ASYNC;
 	if (ret)
 		goto devices;
 	run->sysfs = strobe_sysfs_add_run(run);
@@ -195,8 +211,8 @@ static struct file *build_run(struct strobe_run *run, struct strobe_create *c,
 		goto devices;
 	}
 	list_add_tail(&run->entry, &strobe_runs);
-	strobe_generation++;
-	c->run = run->id;
+	strobe_catalogue_changed();
+	answer->run = run->id;
 	trace_strobe_create(run->id, run->event_name, run->channels, run->ring.mask + 1,
 			    run->ring.limit);
 	return file;
@@ -228,14 +244,14 @@ static struct strobe_step *copy_steps(const struct strobe_create *c)
 }
 
 /* Returns the owner's file, NULL after a dry run, or an error. */
-static struct file *create_run(struct strobe_create *c)
+static struct file *create_run(const struct strobe_create *c, struct strobe_created *answer)
 {
 	struct strobe_step *steps;
 	struct strobe_run *run;
 	struct file *file;
 	int no_memory, ret;
 
-	ret = check_config(c);
+	ret = check_config(c, answer);
 	if (ret)
 		return ERR_PTR(ret);
 	steps = copy_steps(c);
@@ -246,10 +262,10 @@ static struct file *create_run(struct strobe_create *c)
 		kvfree(steps);
 		return ERR_PTR(-ENOMEM);
 	}
-	lay_out(run, c, steps);
-	no_memory = take_memory(run, c);
+	lay_out(run, c, steps, answer);
+	no_memory = take_memory(run, answer->ring_bytes, c->flags & STROBE_DRY_RUN);
 	scoped_guard(mutex, &strobe_registry)
-		file = build_run(run, c, steps, no_memory);
+		file = build_run(run, c, steps, no_memory, answer);
 	kvfree(steps);
 	if (IS_ERR_OR_NULL(file))
 		strobe_run_put(run);
@@ -259,13 +275,16 @@ static struct file *create_run(struct strobe_create *c)
 /**
  * strobe_ioctl_create() - STROBE_CREATE.
  * @arg: struct strobe_create.
+ * @may_write: the control device is open for writing.
  *
  * Context: process.
- * Return: 0 or an errno; what is known of the fault is in the argument.
+ * Return: 0 or an errno; what is known of the fault is in the answer.
  */
-long strobe_ioctl_create(void __user *arg)
+long strobe_ioctl_create(void __user *arg, bool may_write)
 {
+	struct strobe_created answer = { .fd = -1, .fault_step = STROBE_NO_STEP };
 	struct strobe_create c;
+	void __user *to;
 	struct file *file;
 	int fd, ret;
 	bool dry;
@@ -273,23 +292,21 @@ long strobe_ioctl_create(void __user *arg)
 	ret = strobe_copy_struct(&c, sizeof(c), arg, sizeof(c));
 	if (ret)
 		return ret;
-	c.fd = -1;
-	c.run = 0;
-	c.fault_step = STROBE_NO_STEP;
-	c.why = STROBE_WHY_NONE;
-	c.channels = 0;
-	c.row_stride = 0;
-	c.ring_bytes = 0;
-	c.cost_ns = 0;
 	dry = c.flags & STROBE_DRY_RUN;
-	fd = dry ? 0 : get_unused_fd_flags(O_CLOEXEC);
-	file = fd < 0 ? ERR_PTR(fd) : create_run(&c);
+	if (!dry && !may_write)
+		return -EBADF;
+	if (c.answer_size < sizeof(answer) || c.answer_size > STROBE_SIZE_MAX || c.answer_size % 8)
+		return -EINVAL;
+	to = u64_to_user_ptr(c.answer);
+	fd = dry ? -1 : get_unused_fd_flags(O_CLOEXEC);
+	file = !dry && fd < 0 ? ERR_PTR(fd) : create_run(&c, &answer);
 	if (!IS_ERR_OR_NULL(file)) {
-		c.fd = fd;
-		return strobe_fd_publish(fd, file, arg, &c, sizeof(c));
+		answer.fd = fd;
+		ret = strobe_copy_out(to, c.answer_size, &answer, sizeof(answer));
+		return strobe_fd_publish(fd, file, ret);
 	}
-	if (!dry && fd >= 0)
+	if (fd >= 0)
 		put_unused_fd(fd);
-	ret = strobe_copy_back(arg, &c, sizeof(c));
+	ret = strobe_copy_out(to, c.answer_size, &answer, sizeof(answer));
 	return IS_ERR(file) ? PTR_ERR(file) : ret;
 }

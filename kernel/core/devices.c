@@ -5,6 +5,7 @@
  */
 #include <linux/ctype.h>
 #include <linux/module.h>
+#include <linux/poll.h>
 
 #include "core/internal.h"
 #include "row/row.h"
@@ -14,6 +15,20 @@ DEFINE_MUTEX(strobe_registry);
 LIST_HEAD(strobe_devices);
 LIST_HEAD(strobe_runs);
 u64 strobe_generation;
+/* Who waits for another generation: on the control device. */
+DECLARE_WAIT_QUEUE_HEAD(strobe_catalogue_queue);
+
+/**
+ * strobe_catalogue_changed() - something has come or gone.
+ *
+ * Context: process, under strobe_registry.
+ */
+void strobe_catalogue_changed(void)
+{
+	lockdep_assert_held(&strobe_registry);
+	WRITE_ONCE(strobe_generation, strobe_generation + 1);
+	wake_up_interruptible_poll(&strobe_catalogue_queue, EPOLLIN | EPOLLRDNORM);
+}
 
 /* An id that was not used before. */
 static u32 next_id(void)
@@ -294,7 +309,7 @@ int __strobe_device_register(struct strobe_device *device, struct module *owner)
 	if (IS_ERR(device->sysfs))
 		return PTR_ERR(device->sysfs);
 	list_add_tail(&device->entry, &strobe_devices);
-	strobe_generation++;
+	strobe_catalogue_changed();
 	return 0;
 }
 EXPORT_SYMBOL_GPL(__strobe_device_register);
@@ -348,7 +363,7 @@ void strobe_device_unregister(struct strobe_device *device)
 		list_for_each_entry(run, &strobe_runs, entry)
 			if (run_uses(run, device))
 				strobe_run_abort(run, -ENODEV);
-		strobe_generation++;
+		strobe_catalogue_changed();
 	}
 	strobe_sysfs_remove(device->sysfs);
 }

@@ -26,6 +26,8 @@ extern struct mutex strobe_registry;
 extern struct list_head strobe_devices;
 extern struct list_head strobe_runs;
 extern u64 strobe_generation;
+extern struct wait_queue_head strobe_catalogue_queue;
+void strobe_catalogue_changed(void);
 struct strobe_channel *strobe_find_channel(const char *name);
 struct strobe_output *strobe_find_output(const char *name);
 struct strobe_event *strobe_find_event(const char *name);
@@ -34,28 +36,28 @@ struct strobe_run *strobe_find_run(u32 id);
 /* catalogue.c */
 void strobe_describe_channel(struct strobe_entry *entry, const struct strobe_channel *channel);
 void strobe_describe_output(struct strobe_entry *entry, const struct strobe_output *output);
-long strobe_ioctl_list(void __user *arg);
+long strobe_ioctl_list(void __user *arg, u64 *seen);
 
 /* control.c */
 int strobe_control_init(void);
 void strobe_control_exit(void);
 
 /* create.c */
-long strobe_ioctl_create(void __user *arg);
+long strobe_ioctl_create(void __user *arg, bool may_write);
 
 /* compile.c */
-int strobe_compile(struct strobe_run *run, struct strobe_create *c,
-		   const struct strobe_step *steps);
+int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 count,
+		   struct strobe_created *answer);
 
 /* use.c; under strobe_registry */
-int strobe_run_use(struct strobe_run *run, struct strobe_create *c);
+int strobe_run_use(struct strobe_run *run, struct strobe_created *answer);
 void strobe_run_unuse(struct strobe_run *run);
 
 /* run.c */
 struct strobe_run *strobe_run_new(void);
 void strobe_run_get(struct strobe_run *run);
 void strobe_run_put(struct strobe_run *run);
-int strobe_run_control(struct strobe_run *run, u32 op);
+int strobe_run_control(struct strobe_run *run, u32 op, s32 *cause);
 void strobe_run_abort(struct strobe_run *run, int error);
 void strobe_run_leave(struct strobe_run *run);
 
@@ -67,13 +69,23 @@ void strobe_run_leave(struct strobe_run *run);
  * @error: negative errno of a FAILED run.
  * @head: rows made.
  * @triggers: triggers known.
+ * @skipped: triggers left out on purpose.
  */
 struct strobe_look {
 	u32	state;
 	s32	error;
 	u64	head;
 	u64	triggers;
+	u64	skipped;
 };
+
+/* Counters are of slightly different moments, while the run goes on. */
+static inline u64 strobe_look_missed(const struct strobe_look *look)
+{
+	u64 accounted = look->head + look->skipped;
+
+	return look->triggers > accounted ? look->triggers - accounted : 0;
+}
 
 struct strobe_look strobe_look_at(const struct strobe_run *run);
 u64 strobe_run_elapsed(const struct strobe_run *run);

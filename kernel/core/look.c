@@ -55,6 +55,7 @@ struct strobe_look strobe_look_at(const struct strobe_run *run)
 	/* C: head before triggers, so that no more rows than triggers show. */
 	look.head = smp_load_acquire(&header->head);
 	look.triggers = READ_ONCE(header->triggers);
+	look.skipped = READ_ONCE(header->skipped);
 	look.error = READ_ONCE(header->error);
 	return look;
 }
@@ -76,7 +77,8 @@ void strobe_run_fdinfo(struct seq_file *m, struct strobe_ring *ring)
 	seq_printf(m, "strobe-capacity:\t%llu\n", run->ring.mask + 1);
 	seq_printf(m, "strobe-head:\t%llu\n", look.head);
 	seq_printf(m, "strobe-triggers:\t%llu\n", look.triggers);
-	seq_printf(m, "strobe-missed:\t%llu\n", look.triggers - look.head);
+	seq_printf(m, "strobe-missed:\t%llu\n", strobe_look_missed(&look));
+	seq_printf(m, "strobe-skipped:\t%llu\n", look.skipped);
 }
 
 /**
@@ -93,6 +95,7 @@ void strobe_describe_run(struct strobe_entry *entry, const struct strobe_run *ru
 
 	entry->kind = STROBE_KIND_RUN;
 	entry->id = run->id;
+	entry->flags = run->is_shared ? STROBE_ENTRY_SHARED : 0;
 	strscpy(entry->name, run->event_name);
 	strscpy(entry->text, run->comm);
 	info->state = look.state;
@@ -107,4 +110,7 @@ void strobe_describe_run(struct strobe_entry *entry, const struct strobe_run *ru
 	info->triggers = look.triggers;
 	info->period_ns = run->period;
 	info->elapsed_ns = strobe_run_elapsed(run);
+	info->skipped = look.skipped;
+	info->errors = READ_ONCE(run->ring.header->errors);
+	info->outputs = run->outputs;
 }

@@ -12,12 +12,12 @@ static long ioctl_control(struct strobe_run *run, void __user *arg)
 {
 	struct strobe_control c;
 	struct strobe_look look;
-	int ret;
+	int ret, copied;
 
 	ret = strobe_copy_struct(&c, sizeof(c), arg, sizeof(c));
 	if (ret)
 		return ret;
-	if (c.flags || c.op > STROBE_TRIGGER)
+	if (c.flags || c.reserved || c.op > STROBE_TRIGGER)
 		return -EINVAL;
 	if (c.op == STROBE_TRIGGER ? !c.count || c.count > STROBE_TRIGGER_MAX : c.count)
 		return -EINVAL;
@@ -25,18 +25,19 @@ static long ioctl_control(struct strobe_run *run, void __user *arg)
 	ret = strobe_copy_back(arg, &c, sizeof(c));
 	if (ret)
 		return ret;
+	c.cause = 0;
 	if (c.op == STROBE_TRIGGER)
 		ret = strobe_soft_triggers(run, c.count);
 	else if (c.op != STROBE_STATUS)
-		ret = strobe_run_control(run, c.op);
-	if (ret)
-		return ret;
+		ret = strobe_run_control(run, c.op, &c.cause);
 	look = strobe_look_at(run);
 	c.state = look.state;
 	c.error = look.error;
 	c.head = look.head;
 	c.triggers = look.triggers;
-	return strobe_copy_back(arg, &c, sizeof(c));
+	c.skipped = look.skipped;
+	copied = strobe_copy_back(arg, &c, sizeof(c));
+	return ret ?: copied;
 }
 
 static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -81,7 +81,7 @@ static u64 run_time(const struct strobe_run *run, u64 monotonic)
 /* ---- the producer: let it begin, make it silent ---- */
 
 /* Let triggers come. */
-static int attach(struct strobe_run *run, bool resume)
+static int attach(struct strobe_run *run, bool resume, s32 *cause)
 {
 	int ret = 0;
 
@@ -96,7 +96,9 @@ static int attach(struct strobe_run *run, bool resume)
 	case STROBE_SOURCE_SOFT:
 		break;
 	case STROBE_SOURCE_EVENT:
-		ret = strobe_event_listen(run);
+		*cause = strobe_event_listen(run);
+		/* Whatever it is, it must not be taken for one of STROBE_CONTROL. */
+		ret = *cause ? -ENODEV : 0;
 		break;
 	}
 	if (ret) {
@@ -207,7 +209,7 @@ static void unstamp_start(struct strobe_run *run)
 	header->first_due = 0;
 }
 
-static int start_run(struct strobe_run *run)
+static int start_run(struct strobe_run *run, s32 *cause)
 {
 	struct strobe_ring_header *header = run->ring.header;
 	int ret;
@@ -226,7 +228,7 @@ static int start_run(struct strobe_run *run)
 	/* Who sees RUNNING sees the start times. */
 	smp_store_release(&header->state, STROBE_RUNNING);
 	trace_strobe_start(run->id, run->start_time);
-	ret = attach(run, false);
+	ret = attach(run, false, cause);
 	if (ret && end_if_final(run))
 		return -ESHUTDOWN;
 	if (ret) {
@@ -254,7 +256,7 @@ static int pause_run(struct strobe_run *run)
 	return 0;
 }
 
-static int resume_run(struct strobe_run *run)
+static int resume_run(struct strobe_run *run, s32 *cause)
 {
 	int ret;
 
@@ -266,7 +268,7 @@ static int resume_run(struct strobe_run *run)
 	run->status |= STROBE_ROW_RESUMED;
 	WRITE_ONCE(run->state, STROBE_RUNNING);
 	WRITE_ONCE(run->ring.header->state, STROBE_RUNNING);
-	ret = attach(run, true);
+	ret = attach(run, true, cause);
 	if (ret && end_if_final(run))
 		return -ESHUTDOWN;
 	if (ret) {
@@ -280,21 +282,22 @@ static int resume_run(struct strobe_run *run)
  * strobe_run_control() - change the state of a run.
  * @run: the run.
  * @op: STROBE_START, STROBE_PAUSE, STROBE_RESUME or STROBE_STOP.
+ * @cause: what the provider said of an event that cannot be enabled.
  *
  * Context: process.
  * Return: 0 or an errno of enum strobe_control_op.
  */
-int strobe_run_control(struct strobe_run *run, u32 op)
+int strobe_run_control(struct strobe_run *run, u32 op, s32 *cause)
 {
 	guard(mutex)(&strobe_registry);
 	guard(mutex)(&run->lock);
 	switch (op) {
 	case STROBE_START:
-		return start_run(run);
+		return start_run(run, cause);
 	case STROBE_PAUSE:
 		return pause_run(run);
 	case STROBE_RESUME:
-		return resume_run(run);
+		return resume_run(run, cause);
 	default:
 		end_run(run, STROBE_STOPPED, 0);
 		return 0;
@@ -313,7 +316,7 @@ void strobe_run_leave(struct strobe_run *run)
 		scoped_guard(mutex, &run->lock)
 			end_run(run, STROBE_FAILED, -EPIPE);
 		list_del(&run->entry);
-		strobe_generation++;
+		strobe_catalogue_changed();
 	}
 	strobe_sysfs_remove(run->sysfs);
 	/* Silent and released: nothing queues them again. */

@@ -7,8 +7,9 @@
  *	DEVICE/channels/NAME	one line each: type, class, unit, description
  *	DEVICE/outputs/NAME
  *	DEVICE/events/NAME
- *	runN/{event,channels,capacity,limit,head,triggers,missed,errors,
- *	      elapsed_ns,state,owner}
+ *	runN/{event,channels,outputs,capacity,limit,filling,head,readable,
+ *	      triggers,missed,skipped,errors,elapsed_ns,state,owner}
+ *	runN/columns		names of its channels, in the order of a row
  */
 #include <linux/device.h>
 #include <linux/module.h>
@@ -102,8 +103,20 @@ static ssize_t name_##_show(struct device *dev, struct device_attribute *attr,	\
 }										\
 static DEVICE_ATTR_RO(name_)
 
+/* Rows that a reader who comes now can still read. */
+static u64 rows_to_read(const struct strobe_run *run)
+{
+	u64 head = strobe_ring_head(&run->ring);
+
+	return head - strobe_ring_oldest(head, run->ring.mask + 1, run->ring.limit);
+}
+
 RUN_ATTR(event, "%s", run->event_name);
 RUN_ATTR(channels, "%u", run->channels);
+RUN_ATTR(outputs, "%u", run->outputs);
+RUN_ATTR(filling, "%s", run->ring.limit > run->ring.mask + 1 ? "circular" : "linear");
+RUN_ATTR(readable, "%llu", rows_to_read(run));
+RUN_ATTR(skipped, "%llu", READ_ONCE(run->ring.header->skipped));
 RUN_ATTR(capacity, "%llu", run->ring.mask + 1);
 RUN_ATTR(limit, "%llu", run->ring.limit);
 RUN_ATTR(head, "%llu", READ_ONCE(run->ring.header->head));
@@ -116,16 +129,42 @@ RUN_ATTR(owner, "%s", run->comm);
 static ssize_t missed_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	const struct strobe_run *run = dev_get_drvdata(dev);
-	/* Rows first: triggers are stored before the row they belong to. */
-	u64 head = smp_load_acquire(&run->ring.header->head);
+	struct strobe_look look = strobe_look_at(run);
 
-	return sysfs_emit(buf, "%llu\n", READ_ONCE(run->ring.header->triggers) - head);
+	return sysfs_emit(buf, "%llu\n", strobe_look_missed(&look));
 }
 static DEVICE_ATTR_RO(missed);
+
+/* A file of sysfs is a page at most; STROBE_LIST has no such bound. */
+static ssize_t columns_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	const struct strobe_run *run = dev_get_drvdata(dev);
+	const size_t room = PAGE_SIZE - sizeof("and 1024 more\n");
+	u32 shown = 0;
+	ssize_t at = 0;
+
+	for (u32 i = 0; i < run->step_count; i++) {
+		const struct strobe_entry *step = &run->steps[i];
+
+		if (step->kind != STROBE_KIND_CHANNEL)
+			continue;
+		if (at + strlen(step->name) + 1 > room)
+			return at + sysfs_emit_at(buf, at, "and %u more\n", run->channels - shown);
+		at += sysfs_emit_at(buf, at, "%s\n", step->name);
+		shown++;
+	}
+	return at;
+}
+static DEVICE_ATTR_RO(columns);
 
 static struct attribute *run_attrs[] = {
 	&dev_attr_event.attr,
 	&dev_attr_channels.attr,
+	&dev_attr_outputs.attr,
+	&dev_attr_columns.attr,
+	&dev_attr_filling.attr,
+	&dev_attr_readable.attr,
+	&dev_attr_skipped.attr,
 	&dev_attr_capacity.attr,
 	&dev_attr_limit.attr,
 	&dev_attr_head.attr,

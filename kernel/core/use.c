@@ -87,12 +87,12 @@ void strobe_run_unuse(struct strobe_run *run)
 /**
  * strobe_run_use() - take the devices of a run's event and steps.
  * @run: the run.
- * @c: is told which step is refused, and why.
+ * @answer: is told which step is refused, and why.
  *
  * Context: process, under strobe_registry.
  * Return: 0, or an errno and nothing taken.
  */
-int strobe_run_use(struct strobe_run *run, struct strobe_create *c)
+int strobe_run_use(struct strobe_run *run, struct strobe_created *answer)
 {
 	int ret;
 	u32 i;
@@ -104,9 +104,9 @@ int strobe_run_use(struct strobe_run *run, struct strobe_create *c)
 		run->event->device->users++;
 	}
 	for (i = 0; i < run->step_count; i++) {
-		ret = use_target(&run->targets[i], &c->why);
+		ret = use_target(&run->targets[i], &answer->why);
 		if (ret) {
-			c->fault_step = i;
+			answer->fault_step = i;
 			goto undo;
 		}
 	}

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Events of devices: runs listen, and each gets its trigger. */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/module.h>
 #include <linux/rculist.h>
 
@@ -13,7 +11,7 @@
  * @run: the run; RUNNING.
  *
  * Context: process, under strobe_registry.
- * Return: 0, or -ENODEV if the event cannot be enabled.
+ * Return: 0, or the provider's errno if the event cannot be enabled.
  */
 int strobe_event_listen(struct strobe_run *run)
 {
@@ -29,10 +27,7 @@ int strobe_event_listen(struct strobe_run *run)
 	event->listening--;
 	list_del_rcu(&run->listener);
 	synchronize_rcu();
-	/* Whatever its errno, it must not be taken for one of STROBE_CONTROL. */
-	pr_warn_ratelimited("event %s.%s: cannot be enabled: %d\n", event->device->full_name,
-			    event->name, ret);
-	return -ENODEV;
+	return ret;
 }
 
 /**
@@ -53,6 +48,26 @@ void strobe_event_unlisten(struct strobe_run *run)
 	else
 		synchronize_rcu();
 }
+
+/**
+ * strobe_event_skip() - an event has happened, but is to make no row.
+ * @event: which; one that may skip.
+ * @count: how often.
+ *
+ * Every run that listens counts it as left out on purpose.
+ *
+ * Context: as of strobe_event_trigger().
+ */
+void strobe_event_skip(struct strobe_event *event, u64 count)
+{
+	struct strobe_run *run;
+
+	/* Interrupts are off: an RCU read side, which stopping waits for. */
+	list_for_each_entry_rcu(run, &event->listeners, listener, irqs_disabled())
+		if (READ_ONCE(run->state) == STROBE_RUNNING)
+			strobe_skip(run, count);
+}
+EXPORT_SYMBOL_GPL(strobe_event_skip);
 
 /**
  * strobe_event_trigger() - an event of a device has happened.

@@ -225,9 +225,10 @@ static struct strobe_event events[] = {
 	},
 };
 
-static void period_write(struct strobe_output *output, u64 value)
+static int period_write(struct strobe_output *output, u64 value)
 {
 	WRITE_ONCE(period_asked, clamp(value, PERIOD_MIN, PERIOD_MAX));
+	return 0;
 }
 
 static struct strobe_output outputs[] = {

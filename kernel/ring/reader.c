@@ -160,9 +160,9 @@ static long reader_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ret;
 	if (arm.flags)
 		return -EINVAL;
-	WRITE_ONCE(reader->armed, arm.row);
+	WRITE_ONCE(reader->armed, arm.rows);
 	/* Edge-triggered pollers do not ask again: register it now. */
-	if (reached_or_want(reader, arm.row ?: READ_ONCE(reader->next) + 1))
+	if (reached_or_want(reader, arm.rows ?: READ_ONCE(reader->next) + 1))
 		wake_up_interruptible_poll(&reader->sleeper.queue, EPOLLIN | EPOLLRDNORM);
 	return 0;
 }

@@ -17,23 +17,6 @@ MODULE_PARM_DESC(ring_bytes_max, "bytes that all rings together may take; 0: a q
 static atomic_long_t ring_bytes;
 
 /**
- * strobe_ring_oldest() - the oldest row that may be read.
- * @head: rows published.
- * @capacity: rows in the ring.
- * @limit: rows there will be at most.
- *
- * Row i is readable if and only if oldest <= i < head. The row before is the
- * guard: the producer may be in it, unless the limit says that it never comes.
- */
-u64 strobe_ring_oldest(u64 head, u64 capacity, u64 limit)
-{
-	u64 overwritten = head >= capacity ? head - (capacity - 1) : 0;
-	u64 final = limit >= capacity ? limit - capacity : 0;
-
-	return min(overwritten, final);
-}
-
-/**
  * strobe_ring_init() - a ring without memory yet.
  * @ring: to be filled in; the caller has the first reference.
  * @ops: what its owner wants to be told.

@@ -105,7 +105,6 @@ struct strobe_sleeper {
 void strobe_ring_init(struct strobe_ring *ring, const struct strobe_ring_ops *ops);
 void strobe_ring_get(struct strobe_ring *ring);
 void strobe_ring_put(struct strobe_ring *ring);
-u64 strobe_ring_oldest(u64 head, u64 capacity, u64 limit);
 bool strobe_ring_fits(size_t bytes);
 int strobe_ring_alloc(struct strobe_ring *ring, size_t bytes);
 void strobe_ring_free(struct strobe_ring *ring);

@@ -34,7 +34,7 @@
 static void store(struct strobe_slow *slow, u16 column, u64 value, int error)
 {
 	if (error)
-		slow->status = strobe_with_fault(slow->status, column);
+		strobe_mark_fault(&slow->status, slow->faults, column);
 	WRITE_ONCE(slow->row[4 + column], error ? 0 : value);
 }
 
@@ -45,6 +45,9 @@ static void count_missed(struct strobe_slow *slow)
 			strobe_count_missed(slow->run, cause, slow->missed[cause]);
 		slow->missed[cause] = 0;
 	}
+	if (slow->skipped)
+		strobe_count_skipped(slow->run, slow->skipped);
+	slow->skipped = 0;
 }
 
 static void publish(struct strobe_slow *slow)
@@ -52,10 +55,24 @@ static void publish(struct strobe_slow *slow)
 	struct strobe_run *run = slow->run;
 
 	slow->open = false;
+	strobe_store_tail(run, slow->row, slow->status, slow->faults);
 	strobe_publish(run, slow->row, run->head, run->triggers, slow->time, slow->status);
 	/* After the last row's trigger there are no more. */
 	if (run->head != run->last)
 		count_missed(slow);
+}
+
+/**
+ * strobe_slow_fail() - a step has failed.
+ * @slow: whose.
+ * @column: of the step.
+ *
+ * Context: who does the steps; without slow->lock.
+ */
+void strobe_slow_fail(struct strobe_slow *slow, u16 column)
+{
+	scoped_guard(raw_spinlock_irqsave, &slow->lock)
+		strobe_mark_fault(&slow->status, slow->faults, column);
 }
 
 static bool is_complete(const struct strobe_slow *slow)
@@ -137,7 +154,9 @@ static void do_step(struct strobe_slow *slow, const struct strobe_action *action
 
 	if (action->write) {
 		scoped_guard(irqsave)
-			strobe_write_step(action);
+			error = strobe_write_step(action);
+		if (error)
+			strobe_slow_fail(slow, action->column);
 		return;
 	}
 	if (action->access == STROBE_BUILTIN_ASYNC) {
@@ -229,6 +248,7 @@ static void open_row(struct strobe_slow *slow, u64 now, u64 due)
 
 	slow->status = run->status;
 	run->status = 0;
+	memset(slow->faults, 0, sizeof(slow->faults));
 	slow->open = true;
 	slow->stepping = true;
 	slow->wanted = true;
@@ -285,6 +305,25 @@ void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 coun
 			slow->missed[cause] += count;
 		else if (READ_ONCE(run->state) == STROBE_RUNNING)
 			strobe_count_missed(run, cause, count);
+	}
+}
+
+/**
+ * strobe_slow_skip() - strobe_skip(), of such a run.
+ * @run: the run.
+ * @count: how many.
+ *
+ * Context: hard; the caller is the only source of triggers.
+ */
+void strobe_slow_skip(struct strobe_run *run, u64 count)
+{
+	struct strobe_slow *slow = run->slow;
+
+	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
+		if (slow->open)
+			slow->skipped += count;
+		else if (READ_ONCE(run->state) == STROBE_RUNNING)
+			strobe_count_skipped(run, count);
 	}
 }
 

@@ -58,6 +58,80 @@ void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
 }
 
 /**
+ * strobe_count_skipped() - as strobe_skip(), with no row open.
+ * @run: the run.
+ * @count: how many.
+ *
+ * Context: hard; the caller is the only producer.
+ */
+void strobe_count_skipped(struct strobe_run *run, u64 count)
+{
+	struct strobe_ring_header *header = run->ring.header;
+
+	run->triggers += count;
+	run->skipped += count;
+	WRITE_ONCE(header->skipped, run->skipped);
+	WRITE_ONCE(header->triggers, run->triggers);
+	trace_strobe_skipped(run->id, count);
+}
+
+/**
+ * strobe_skip() - count triggers that are left out on purpose.
+ * @run: the run; RUNNING, and it may skip.
+ * @count: how many.
+ *
+ * Context: hard; the caller is the only source of triggers.
+ */
+void strobe_skip(struct strobe_run *run, u64 count)
+{
+	if (run->slow)
+		strobe_slow_skip(run, count);
+	else
+		strobe_count_skipped(run, count);
+}
+
+/**
+ * strobe_store_tail() - the words behind a row's values.
+ * @run: the run.
+ * @row: the row.
+ * @status: its status.
+ * @faults: its faults beyond the first 32; cleared for the next row.
+ *
+ * Context: interrupts off; the caller is the only producer.
+ */
+void strobe_store_tail(struct strobe_run *run, u64 *row, u64 status, u64 *faults)
+{
+	struct strobe_ring_header *header = run->ring.header;
+	u64 *word = row + 4 + run->channels;
+	u64 any = 0;
+
+	for (u32 i = 0; i < run->fault_words; i++) {
+		any |= faults[i];
+		WRITE_ONCE(*word++, faults[i]);
+		faults[i] = 0;
+	}
+	if (run->may_skip)
+		WRITE_ONCE(*word, run->skipped);
+	/* Else strobe_publish() counts it. */
+	if (unlikely(any) && !(status & STROBE_ROW_FAULTS))
+		WRITE_ONCE(header->errors, header->errors + 1);
+}
+
+/* A row with words behind its values. */
+static void tailed_row(struct strobe_run *run, u64 now, u64 due, u64 time)
+{
+	u64 i = run->head, trigger = run->triggers, status;
+	u64 *row;
+
+	row = strobe_take_row(run, i, trigger, time);
+	strobe_steps(run, row + 4, now, due);
+	status = run->status;
+	run->status = 0;
+	strobe_store_tail(run, row, status, run->faults);
+	strobe_publish(run, row, i, trigger, time, status);
+}
+
+/**
  * strobe_special_row() - make a row of any run.
  * @run: the run; RUNNING.
  * @now: as for strobe_row().
@@ -69,11 +143,17 @@ void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count)
  */
 void strobe_special_row(struct strobe_run *run, u64 now, u64 due)
 {
-	if (run->slow)
+	u64 time;
+
+	if (run->slow) {
 		strobe_slow_row(run, now, due);
+		return;
+	}
+	time = run->is_tai ? ktime_mono_to_any(now, TK_OFFS_TAI) : now;
+	if (run->fault_words || run->may_skip)
+		tailed_row(run, now, due, time);
 	else
-		strobe_row(run, now, due,
-			   run->is_tai ? ktime_mono_to_any(now, TK_OFFS_TAI) : now);
+		strobe_row(run, now, due, time);
 }
 
 /**

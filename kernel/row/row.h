@@ -54,7 +54,7 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
 void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action, u64 *value);
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		     u64 now, u64 due, u64 *value);
-void strobe_write_step(const struct strobe_action *action);
+int strobe_write_step(const struct strobe_action *action);
 
 /* row.c: what is not on the common way */
 void strobe_finish(struct strobe_run *run, u64 time);
@@ -62,18 +62,22 @@ void strobe_special_row(struct strobe_run *run, u64 now, u64 due);
 u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead);
 void strobe_count_missed(struct strobe_run *run, enum strobe_missed cause, u64 count);
 void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
+void strobe_count_skipped(struct strobe_run *run, u64 count);
+void strobe_skip(struct strobe_run *run, u64 count);
+void strobe_store_tail(struct strobe_run *run, u64 *row, u64 status, u64 *faults);
 
 /* register.c */
 unsigned int strobe_register_bits(enum strobe_access access);
 int strobe_register_check(const struct strobe_register *reg);
 void strobe_register_compile(struct strobe_action *action, const struct strobe_register *reg);
 
-/* The status of a row of which this channel failed, too: the first one in the row is named. */
-static inline u64 strobe_with_fault(u64 status, u16 column)
+/* Mark what has failed in a row: in its status, or in the fault words behind its values. */
+static inline void strobe_mark_fault(u64 *status, u64 *faults, u16 column)
 {
-	u32 fault = STROBE_ROW_FAULT(status);
-
-	return fault && fault <= column ? status : (u32)status | (u64)(column + 1) << 32;
+	if (column < 32)
+		*status |= 1ULL << (32 + column);
+	else
+		faults[(column - 32) / 64] |= 1ULL << ((column - 32) % 64);
 }
 
 /*
@@ -140,7 +144,7 @@ static __always_inline void strobe_publish(struct strobe_run *run, u64 *row, u64
 	struct strobe_ring_header *header = run->ring.header;
 
 	WRITE_ONCE(row[3], status);
-	if (unlikely(STROBE_ROW_FAULT(status)))
+	if (unlikely(status & STROBE_ROW_FAULTS))
 		WRITE_ONCE(header->errors, header->errors + 1);
 	run->triggers = trigger + 1;
 	run->head = i + 1;

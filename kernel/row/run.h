@@ -52,7 +52,8 @@ enum strobe_builtin {
  * @is_signed: the field is two's complement.
  * @left: shift that drops what is above the field.
  * @right: shift that then drops what is below.
- * @column: of a channel.
+ * @column: of a channel; of an output: its place behind the channels, in the fault
+ *	bits of a row.
  * @value: what to store; of an async channel: where its value is awaited; of a
  *	register that is read: all ones, as it reads when the card is gone.
  * @io: MMIO and IO.
@@ -82,6 +83,9 @@ struct strobe_action {
 	};
 };
 
+/* Fault words of a row, at most: for all steps but the first 32. */
+#define STROBE_FAULT_WORDS_MAX	DIV_ROUND_UP(STROBE_STEPS_MAX - 32, 64)
+
 /* Which kind of event a run has. */
 enum strobe_source {
 	STROBE_SOURCE_TIMER,
@@ -103,7 +107,10 @@ enum strobe_source {
  * @is_tai: times are CLOCK_TAI.
  * @source: kind of event.
  * @is_slow: some channels are not ready at once.
- * @is_special: @is_tai or @is_slow: rows are made out of line.
+ * @may_skip: triggers may be left out on purpose: rows have a word for it.
+ * @fault_words: of a row, behind its values.
+ * @is_special: any of @is_tai, @is_slow, @may_skip, @fault_words: rows are made
+ *	out of line.
  * @slow: what such a run has besides, until it has ended; NULL for others. See
  *	slow.c, also for who writes what follows in such a run.
  *
@@ -114,7 +121,9 @@ enum strobe_source {
  * @triggers: triggers known.
  * @due: when the next trigger of the timer is due, CLOCK_MONOTONIC.
  * @held: grid point until which the budget forbids the timer; 0: none.
- * @status: of the next row.
+ * @skipped: triggers left out on purpose.
+ * @status: of the next row: flags, and what has failed of the first 32.
+ * @faults: what has failed of the others.
  * @last: rows at which the run ends: the limit, or those up to the row that
  *	found a device gone.
  * @error: why it ends there; 0: the limit.
@@ -145,6 +154,7 @@ enum strobe_source {
  * @steps: as asked for; the names of the columns also when devices are gone.
  * @targets: what the steps use.
  * @channels: values in a row.
+ * @outputs: outputs that a row writes.
  * @started: CLOCK_MONOTONIC at the start.
  * @start_time: the same on the run's clock.
  * @first_due: of the timer's grid, CLOCK_MONOTONIC.
@@ -160,12 +170,15 @@ struct strobe_run {
 	enum strobe_source		source;
 	bool				is_slow;
 	bool				is_special;
+	bool				may_skip;
+	u32				fault_words;
 	struct strobe_slow		*slow;
 
 	u64				head;
 	u64				triggers;
 	u64				due;
 	u64				held;
+	u64				skipped;
 	u64				status;
 	u64				last;
 	s32				error;
@@ -173,6 +186,7 @@ struct strobe_run {
 	u64				slot;
 	u64				row_ticks;
 	u32				state;
+	u64				faults[STROBE_FAULT_WORDS_MAX];
 
 	struct hrtimer			timer;
 
@@ -193,6 +207,7 @@ struct strobe_run {
 	struct strobe_entry		*steps;
 	struct strobe_target		*targets;
 	u32				channels;
+	u32				outputs;
 	u64				started;
 	u64				start_time;
 	u64				first_due;

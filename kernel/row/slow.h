@@ -28,7 +28,9 @@ struct task_struct;
  * @due: when it was due, CLOCK_MONOTONIC.
  * @began: when its steps began, CLOCK_MONOTONIC.
  * @status: its status, so far.
+ * @faults: what has failed beyond that, so far.
  * @missed: triggers that were missed while it is open.
+ * @skipped: triggers that were skipped while it is open.
  */
 struct strobe_slow {
 	struct strobe_run	*run;
@@ -46,13 +48,17 @@ struct strobe_slow {
 	u64			due;
 	u64			began;
 	u64			status;
+	u64			faults[STROBE_FAULT_WORDS_MAX];
 	u64			missed[STROBE_MISSED_CAUSES];
+	u64			skipped;
 };
 
 /* open_row.c */
 int strobe_slow_init(struct strobe_run *run, u32 priority);
 void strobe_slow_row(struct strobe_run *run, u64 now, u64 due);
 void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
+void strobe_slow_skip(struct strobe_run *run, u64 count);
+void strobe_slow_fail(struct strobe_slow *slow, u16 column);
 void strobe_slow_steps(struct strobe_slow *slow);
 void strobe_slow_settle(struct strobe_run *run);
 void strobe_slow_free(struct strobe_run *run);

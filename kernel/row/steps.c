@@ -4,11 +4,33 @@
 
 #include "row/access.h"
 #include "row/row.h"
+#include "row/slow.h"
 
 static struct strobe_device *device_of(const struct strobe_run *run,
 				       const struct strobe_action *action)
 {
-	return run->targets[action - run->actions].channel->device;
+	const struct strobe_target *target = &run->targets[action - run->actions];
+
+	return action->write ? target->output->device : target->channel->device;
+}
+
+/* What has failed in the row that is being made. */
+static void fail(struct strobe_run *run, const struct strobe_action *action)
+{
+	if (run->slow)
+		strobe_slow_fail(run->slow, action->column);
+	else
+		strobe_mark_fault(&run->status, run->faults, action->column);
+}
+
+/* What was written to a device that has gone has not arrived, or may not have. */
+static void fail_outputs(struct strobe_run *run, const struct strobe_device *device)
+{
+	const struct strobe_action *action;
+
+	for (action = run->actions; action->access != STROBE_BUILTIN_END; action++)
+		if (action->write && device_of(run, action) == device)
+			fail(run, action);
 }
 
 /*
@@ -28,7 +50,7 @@ static void fail_before(struct strobe_run *run, const struct strobe_action *last
 		    READ_ONCE(*value) != strobe_cut_field(action, action->value))
 			continue;
 		WRITE_ONCE(*value, 0);
-		run->status = strobe_with_fault(run->status, action->column);
+		fail(run, action);
 	}
 }
 
@@ -45,6 +67,7 @@ static int check_presence(struct strobe_run *run, const struct strobe_action *la
 		return 0;
 	if (!run->is_slow)
 		fail_before(run, last);
+	fail_outputs(run, device);
 	run->last = run->head + 1;
 	run->error = -ENODEV;
 	return -ENODEV;
@@ -63,7 +86,7 @@ void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action
 {
 	if (!check_presence(run, action))
 		return;
-	run->status = strobe_with_fault(run->status, action->column);
+	fail(run, action);
 	WRITE_ONCE(*value, 0);
 }
 
@@ -119,18 +142,19 @@ int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
  * @action: the step.
  *
  * Context: interrupts off.
+ * Return: 0 or the provider's errno.
  */
-void strobe_write_step(const struct strobe_action *action)
+int strobe_write_step(const struct strobe_action *action)
 {
 	if (action->access == STROBE_ACCESS_CALL)
-		action->output->write(action->output, action->value);
-	else
-		strobe_access_write(action->access, action->io, action->value);
+		return action->output->write(action->output, action->value);
+	strobe_access_write(action->access, action->io, action->value);
+	return 0;
 }
 
 /*
- * One step that is not just a 32-bit register. A channel that fails leaves 0,
- * and its mark in the row's status. Returns words stored: 0 for an output.
+ * One step that is not just a 32-bit register. What fails leaves its mark in the
+ * row, and a channel 0. Returns words stored: 0 for an output.
  */
 static u32 other_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
 		      u64 now, u64 due)
@@ -138,12 +162,13 @@ static u32 other_step(struct strobe_run *run, const struct strobe_action *action
 	u64 word = 0;
 
 	if (action->write) {
-		strobe_write_step(action);
+		if (unlikely(strobe_write_step(action)))
+			fail(run, action);
 		return 0;
 	}
 	if (unlikely(strobe_read_step(run, action, now, due, &word))) {
 		word = 0;
-		run->status = strobe_with_fault(run->status, action->column);
+		fail(run, action);
 	}
 	WRITE_ONCE(*value, word);
 	return 1;

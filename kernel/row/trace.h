@@ -97,8 +97,22 @@ TRACE_EVENT(strobe_missed,
 	),
 	TP_printk("run=%u cause=%s count=%llu", __entry->run,
 		  __print_symbolic(__entry->cause, { 0, "overrun" }, { 1, "busy" },
-				   { 2, "throttled" }, { 3, "source" }),
+				   { 2, "throttled" }, { 3, "source" }, { 4, "suspended" }),
 		  __entry->count)
+);
+
+TRACE_EVENT(strobe_skipped,
+	TP_PROTO(u32 run, u64 count),
+	TP_ARGS(run, count),
+	TP_STRUCT__entry(
+		__field(u32, run)
+		__field(u64, count)
+	),
+	TP_fast_assign(
+		__entry->run = run;
+		__entry->count = count;
+	),
+	TP_printk("run=%u count=%llu", __entry->run, __entry->count)
 );
 
 TRACE_EVENT(strobe_stop,

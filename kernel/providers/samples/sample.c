@@ -46,9 +46,10 @@ static int level_read(struct strobe_channel *channel, u64 *value)
 	return 0;
 }
 
-static void step_write(struct strobe_output *output, u64 value)
+static int step_write(struct strobe_output *output, u64 value)
 {
 	WRITE_ONCE(step, value);
+	return 0;
 }
 
 static int since_read(struct strobe_channel *channel, u64 *value)

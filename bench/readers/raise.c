@@ -42,6 +42,6 @@ int main(int argc, char **argv)
 	if (owner >= 0)
 		end = control(owner, STROBE_STOP);
 	printf("rows %llu missed %llu lost 0\n", (unsigned long long)end.head,
-	       (unsigned long long)(end.triggers - end.head));
+	       (unsigned long long)(end.triggers - end.head - end.skipped));
 	return 0;
 }

@@ -22,14 +22,6 @@ struct tally {
 	uint64_t	sum;
 };
 
-static uint64_t oldest(const struct strobe_ring_header *h, uint64_t head)
-{
-	uint64_t overwritten = head >= h->capacity ? head - (h->capacity - 1) : 0;
-	uint64_t final = h->limit >= h->capacity ? h->limit - h->capacity : 0;
-
-	return overwritten < final ? overwritten : final;
-}
-
 /* Adds up every word of every row that is there: the least that a reader does. */
 static void take(const struct strobe_ring_header *h, struct tally *tally)
 {
@@ -46,7 +38,7 @@ static void take(const struct strobe_ring_header *h, struct tally *tally)
 			tally->sum += LOAD(row->value[w]);
 	}
 	FENCE();						/* D */
-	edge = oldest(h, LOAD(h->head));
+	edge = strobe_ring_oldest(LOAD(h->head), h->capacity, h->limit);
 	if (edge > first)
 		tally->lost += (edge < head ? edge : head) - first;
 	tally->next = head;
@@ -69,7 +61,7 @@ static const struct strobe_ring_header *map_ring(int owner, int *ring)
 /* Until head is at the next multiple of the watermark: all readers are due at the same rows. */
 static void wait_for_rows(int ring, uint64_t next)
 {
-	struct strobe_arm arm = { .size = sizeof(arm), .row = (next / WATERMARK + 1) * WATERMARK };
+	struct strobe_arm arm = { .size = sizeof(arm), .rows = (next / WATERMARK + 1) * WATERMARK };
 	struct pollfd pollfd = { .fd = ring, .events = POLLIN };
 
 	if (ioctl(ring, STROBE_ARM, &arm))
@@ -158,6 +150,6 @@ int main(int argc, char **argv)
 		sleep_through(owner, period, rows);
 	end = control(owner, STROBE_STOP);
 	printf("rows %llu missed %llu lost %llu\n", (unsigned long long)end.head,
-	       (unsigned long long)(end.triggers - end.head), (unsigned long long)tally.lost);
+	       (unsigned long long)(end.triggers - end.head - end.skipped), (unsigned long long)tally.lost);
 	return 0;
 }

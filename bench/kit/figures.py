@@ -37,7 +37,7 @@ def strobe(kernel: str, modules: build.Modules, blob: Path) -> Job:
     commands += [(f"readers.{n}", f"strobe {PERIOD} {ROWS} {n} {CHANNELS}") for n in READERS]
     commands += [("raise", f"raise {RAISES} {CHANNELS}")]
     commands += [(f"rate.{rate}", f"strobe {1_000_000 // rate} {RATE_ROWS} 1 {CHANNELS}") for rate in RATES]
-    return Job("strobe", kernel, [modules.strobe / "strobe.ko", modules.strobe / "strobe_board.ko"],
+    return Job("strobe", kernel, [modules.strobe / f"{name}.ko" for name in ("strobe", "strobe_blob", "strobe_board")],
                ["ruler", "strobe", "raise"], commands, [f"{blob}:/lib/firmware/strobe/{blob.name}"])
 
 

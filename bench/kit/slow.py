@@ -34,7 +34,7 @@ def job(flavour: str, modules: build.Modules, blob) -> Job:
     commands = [RULER, ("", "echo 0 >/sys/module/strobe/parameters/sim_sleep_us")]
     commands += [(f"{way}.{i}", f"strobe {PERIOD} {ROWS} 1 {nine} {channel}")
                  for way, channel in WAYS.items() for i in range(WINDOWS)]
-    return Job(NAME, flavour, [modules.strobe / "strobe.ko", modules.strobe / "strobe_board.ko"], ["ruler", "strobe"],
+    return Job(NAME, flavour, [modules.strobe / f"{name}.ko" for name in ("strobe", "strobe_blob", "strobe_board")], ["ruler", "strobe"],
                commands, [f"{blob}:/lib/firmware/strobe/{blob.name}"])
 
 

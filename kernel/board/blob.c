@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checking of compiled boards: every byte, before anything is done with one.
+ * strobe_blob.ko: checking of compiled boards, every byte, before anything is
+ * done with one. A module of its own, for boards of cards and boards of
+ * messages need it and nothing else of each other.
  *
  * A blob was written by "strobe board install", which has said all that a
  * person can put right. What is refused here was damaged or forged, so the
@@ -9,11 +11,13 @@
 #include <linux/crc32.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/module.h>
 #include <linux/overflow.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 
-#include "blob.h"
+#include "board/blob.h"
+#include "board/text.h"
 
 /* The core may have to add a number to a device's name. */
 #define DEVICE_NAME_MAX	27
@@ -40,96 +44,6 @@ static int refuse(const struct place *place, const char *what)
 	else
 		snprintf(place->why, place->room, "%s", what);
 	return -EINVAL;
-}
-
-/* Bytes of the printable character at @s; 0 if there is none. Stops at NUL. */
-static unsigned int character(const unsigned char *s)
-{
-	unsigned int bytes, i;
-	unsigned char low = 0x80, high = 0xbf;
-
-	if (s[0] < 0x80)
-		return s[0] >= 0x20 && s[0] != 0x7f;
-
-	/* The second byte's bounds refuse overlong forms, surrogates, controls. */
-	switch (s[0]) {
-	case 0xc2:
-		low = 0xa0;
-		fallthrough;
-	case 0xc3 ... 0xdf:
-		bytes = 2;
-		break;
-	case 0xe0:
-		low = 0xa0;
-		bytes = 3;
-		break;
-	case 0xed:
-		high = 0x9f;
-		fallthrough;
-	case 0xe1 ... 0xec:
-	case 0xee ... 0xef:
-		bytes = 3;
-		break;
-	case 0xf0:
-		low = 0x90;
-		bytes = 4;
-		break;
-	case 0xf4:
-		high = 0x8f;
-		fallthrough;
-	case 0xf1 ... 0xf3:
-		bytes = 4;
-		break;
-	default:
-		return 0;
-	}
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (i = 2; i < bytes; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return bytes;
-}
-
-static bool terminated(const char *text, size_t size)
-{
-	size_t length = strnlen(text, size);
-
-	return length < size && !memchr_inv(text + length, 0, size - length);
-}
-
-static bool good_text(const char *text, size_t size)
-{
-	const unsigned char *s = (const unsigned char *)text;
-
-	if (!terminated(text, size))
-		return false;
-	while (*s) {
-		unsigned int bytes = character(s);
-
-		if (!bytes)
-			return false;
-		s += bytes;
-	}
-	return true;
-}
-
-static bool letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool good_name(const char *name)
-{
-	if (!terminated(name, STROBE_BOARD_NAME_SIZE) || !letter(*name))
-		return false;
-	for (; *name; name++) {
-		if (!letter(*name) && !(*name >= '0' && *name <= '9') &&
-		    *name != '_' && *name != '-')
-			return false;
-	}
-	return true;
 }
 
 /* Whether the entry has the name of one before; names come first in entries. */
@@ -198,11 +112,11 @@ static bool is_finite(u64 binary64)
 
 static int check_value(const struct place *place, const struct strobe_board_value *value)
 {
-	if (!good_name(value->name))
+	if (!board_good_name(value->name))
 		return refuse(place, "name");
-	if (!good_text(value->unit, sizeof(value->unit)))
+	if (!board_good_text(value->unit, sizeof(value->unit)))
 		return refuse(place, "unit");
-	if (!good_text(value->text, sizeof(value->text)))
+	if (!board_good_text(value->text, sizeof(value->text)))
 		return refuse(place, "description");
 	if (!(value->scale << 1) || !is_finite(value->scale) || !is_finite(value->offset))
 		return refuse(place, "scale or offset");
@@ -357,11 +271,11 @@ static int check_events(struct place place, const struct board_blob *blob)
 		bool pending = event->flags & STROBE_BOARD_PENDING;
 
 		place.index = i;
-		if (!good_name(event->name))
+		if (!board_good_name(event->name))
 			return refuse(&place, "name");
 		if (name_again(blob->events, sizeof(*event), i))
 			return refuse(&place, "name of another event");
-		if (!good_text(event->text, sizeof(event->text)))
+		if (!board_good_text(event->text, sizeof(event->text)))
 			return refuse(&place, "description");
 		if (event->flags & ~STROBE_BOARD_PENDING)
 			return refuse(&place, "unknown flags");
@@ -454,9 +368,9 @@ static int check_header(const struct place *place, const struct board_blob *blob
 		return refuse(place, "interrupt");
 	if (header->reserved)
 		return refuse(place, "reserved field is not 0");
-	if (!good_name(header->name) || strlen(header->name) > DEVICE_NAME_MAX)
+	if (!board_good_name(header->name) || strlen(header->name) > DEVICE_NAME_MAX)
 		return refuse(place, "name");
-	if (!good_text(header->text, sizeof(header->text)))
+	if (!board_good_text(header->text, sizeof(header->text)))
 		return refuse(place, "description");
 	return 0;
 }
@@ -509,3 +423,7 @@ int board_blob_parse(struct board_blob *blob, const void *data, size_t size,
 	       check_list(&place, blob, header->setup_first,
 			  header->setup_count, false);
 }
+EXPORT_SYMBOL_GPL(board_blob_parse);
+
+MODULE_DESCRIPTION("Checking of compiled boards, for strobe");
+MODULE_LICENSE("GPL");

@@ -3,11 +3,12 @@
 #ifndef _STROBE_BOARD_H
 #define _STROBE_BOARD_H
 
-#include "blob.h"
+#include "board/blob.h"
 #include "provider.h"
 
 struct firmware;
 struct pci_dev;
+struct pci_driver;
 struct platform_driver;
 
 /**
@@ -101,14 +102,18 @@ struct board {
 	struct strobe_device	device;
 };
 
-extern const struct strobe_event_ops board_event_ops;
+/* pci.c, platform.c */
+extern struct pci_driver board_pci_driver;
 extern struct platform_driver board_platform_driver;
 
+/* make.c */
 int board_refuse(const struct board *board, const char *why);
 int board_take(struct board *board, const struct firmware *firmware);
 int board_make(struct board *board);
 int board_register_device(struct board *board);
 
+/* irq.c */
+extern const struct strobe_event_ops board_event_ops;
 void board_do_writes(const struct board_list *list, u64 pending);
 int board_irq_check(struct board *board);
 

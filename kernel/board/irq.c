@@ -15,7 +15,7 @@
 #include <linux/pci.h>
 #include <linux/timekeeping.h>
 
-#include "board.h"
+#include "board/board.h"
 
 /**
  * board_do_writes() - do a list of writes.
@@ -136,7 +136,7 @@ static int board_irqs_request(struct board *board)
 
 		if (!vector->events)
 			continue;
-		/* board_platform.c has asked for a platform device's own. */
+		/* platform.c has asked for a platform device's own. */
 		if (header->irq != STROBE_BOARD_IRQ_LINE)
 			vector->irq = intx ? board->pdev->irq : pci_irq_vector(board->pdev, i);
 		ret = request_irq(vector->irq, board_interrupt,

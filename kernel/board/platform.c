@@ -18,7 +18,7 @@
 #include <linux/property.h>
 #include <linux/slab.h>
 
-#include "board.h"
+#include "board/board.h"
 
 #define COMPATIBLES_MAX	8
 

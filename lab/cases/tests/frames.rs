@@ -17,10 +17,10 @@ use strobe::engine::user::{Settings, User};
 use strobe::engine::{self, Source};
 use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows, Account, Pace};
-use strobe_cases::machine::{patience, slowness};
+use strobe_cases::machine::{command, patience, slowness};
 use strobe_cases::rpmsg::{overflown, Coprocessor, Processor, Program};
 use strobe_cases::slow::{made_up, Slowness};
-use strobe_cases::{plan, Engine, Kernel};
+use strobe_cases::{plan, raw, Engine, Kernel};
 use strobe_ring::{Missed, Snapshot, State};
 
 const BOARD: &str = "/boards/adc-frames.toml";
@@ -381,4 +381,13 @@ fn a_second_run_begins_anew_and_takes_nothing_of_the_first() {
             run_of(make, 300, 3).must_have_lost(0);
         }
     });
+}
+
+#[test]
+fn frames_need_no_driver_of_cards() {
+    assert_eq!(raw::unload("strobe_board"), Ok(0), "nobody needs it");
+    let _installed = Installed::new();
+    let kernel = Kernel::open();
+    run_of(&|plan| Arc::new(kernel.run(plan)), 300, 3).must_have_lost(0);
+    assert!(command("modprobe strobe_board"));
 }

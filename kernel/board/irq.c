@@ -94,6 +94,33 @@ static irqreturn_t board_interrupt(int irq, void *data)
 	return result;
 }
 
+/* Of a shared line's action, whose handler does all there is to do: nobody wakes it. */
+static irqreturn_t board_no_thread(int irq, void *data)
+{
+	return IRQ_NONE;
+}
+
+/*
+ * All who share a line have to agree on IRQF_ONESHOT: whether it stays masked
+ * until the last thread is done. Where handlers are made threads, as on
+ * PREEMPT_RT, it does, and whoever comes to our line later will want that: so we
+ * want it, too. Else we do as whoever was there before.
+ */
+static int board_request_shared(struct board *board, struct board_vector *vector)
+{
+	const unsigned long flags = IRQF_NO_THREAD | IRQF_SHARED;
+	int ret = -EBUSY;
+
+	/* PROBE: the kernel is silent if somebody does not want it. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		ret = request_threaded_irq(vector->irq, board_interrupt, board_no_thread,
+					   flags | IRQF_ONESHOT | IRQF_PROBE_SHARED,
+					   board->irq_name, vector);
+	if (ret == -EBUSY)
+		ret = request_irq(vector->irq, board_interrupt, flags, board->irq_name, vector);
+	return ret;
+}
+
 static void board_irqs_free(struct board *board, unsigned int count)
 {
 	while (count--) {
@@ -139,9 +166,11 @@ static int board_irqs_request(struct board *board)
 		/* platform.c has asked for a platform device's own. */
 		if (header->irq != STROBE_BOARD_IRQ_LINE)
 			vector->irq = intx ? board->pdev->irq : pci_irq_vector(board->pdev, i);
-		ret = request_irq(vector->irq, board_interrupt,
-				  IRQF_NO_THREAD | (intx ? IRQF_SHARED : 0),
-				  board->irq_name, vector);
+		if (intx)
+			ret = board_request_shared(board, vector);
+		else
+			ret = request_irq(vector->irq, board_interrupt, IRQF_NO_THREAD,
+					  board->irq_name, vector);
 		if (ret) {
 			board_irqs_free(board, i);
 			return ret;

@@ -38,11 +38,16 @@ static int __init strobe_init(void)
 	ret = strobe_sim_init();
 	if (ret)
 		goto builtin;
-	ret = strobe_control_init();
+	ret = strobe_power_init();
 	if (ret)
 		goto sim;
+	ret = strobe_control_init();
+	if (ret)
+		goto power;
 	return 0;
 
+power:
+	strobe_power_exit();
 sim:
 	strobe_sim_exit();
 builtin:
@@ -55,6 +60,7 @@ sysfs:
 static void __exit strobe_exit(void)
 {
 	strobe_control_exit();
+	strobe_power_exit();
 	strobe_sim_exit();
 	strobe_builtin_exit();
 	strobe_sysfs_exit();

@@ -107,6 +107,7 @@ extern struct pci_driver board_pci_driver;
 extern struct platform_driver board_platform_driver;
 
 /* make.c */
+extern const struct dev_pm_ops board_pm_ops;
 int board_refuse(const struct board *board, const char *why);
 int board_take(struct board *board, const struct firmware *firmware);
 int board_make(struct board *board);

@@ -8,6 +8,7 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/pci.h>
+#include <linux/pm.h>
 #include <linux/slab.h>
 
 #include "board/board.h"
@@ -285,6 +286,28 @@ int board_make(struct board *board)
 	       board_make_events(board);
 }
 
+static void board_set_up(struct board *board)
+{
+	const struct strobe_board_header *header = board->blob.header;
+	struct board_list setup = board_list(board, header->setup_first, header->setup_count);
+
+	board_do_writes(&setup, 0);
+}
+
+/*
+ * The machine wakes: the bus has restored its part of the card, the rest has to be
+ * set up as at first. Nobody listens yet, so that its interrupts are off, and the
+ * card is no bus master; runs go on after all devices have been resumed.
+ */
+static int board_resume(struct device *dev)
+{
+	board_set_up(dev_get_drvdata(dev));
+	return 0;
+}
+
+/* Of suspend: nothing is left to do, as all runs are silent by then. */
+DEFINE_SIMPLE_DEV_PM_OPS(board_pm_ops, NULL, board_resume);
+
 /**
  * board_register_device() - sets the card up, and tells strobe of it.
  * @board: the board, which is complete.
@@ -294,11 +317,9 @@ int board_make(struct board *board)
  */
 int board_register_device(struct board *board)
 {
-	const struct strobe_board_header *header = board->blob.header;
-	struct board_list setup = board_list(board, header->setup_first, header->setup_count);
 	int ret;
 
-	board_do_writes(&setup, 0);
+	board_set_up(board);
 	ret = strobe_device_register(&board->device);
 	if (ret)
 		return dev_err_probe(board->dev, ret, "%s: strobe refuses it\n", board->file);

@@ -177,4 +177,5 @@ struct pci_driver board_pci_driver = {
 	.id_table	= board_ids,
 	.probe		= board_probe,
 	.remove		= board_remove,
+	.driver.pm	= pm_sleep_ptr(&board_pm_ops),
 };

@@ -133,5 +133,8 @@ static void board_platform_remove(struct platform_device *pdev)
 struct platform_driver board_platform_driver = {
 	.probe	= board_platform_probe,
 	.remove	= board_platform_remove,
-	.driver	= { .name = KBUILD_MODNAME },
+	.driver	= {
+		.name	= KBUILD_MODNAME,
+		.pm	= pm_sleep_ptr(&board_pm_ops),
+	},
 };

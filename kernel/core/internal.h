@@ -10,6 +10,7 @@
  *   use.c        the devices of a run: taken, given back
  *   run.c        life of a run
  *   look.c       what is said of a run
+ *   power.c      the machine is suspended, and wakes
  *   owner.c      owner fd, STROBE_CONTROL
  *   attach.c     STROBE_READER
  *   sysfs.c      /sys/class/strobe
@@ -60,6 +61,13 @@ void strobe_run_put(struct strobe_run *run);
 int strobe_run_control(struct strobe_run *run, u32 op, s32 *cause);
 void strobe_run_abort(struct strobe_run *run, int error);
 void strobe_run_leave(struct strobe_run *run);
+void strobe_run_suspend(struct strobe_run *run);
+void strobe_run_wake(struct strobe_run *run);
+
+/* power.c */
+extern bool strobe_asleep;
+int strobe_power_init(void);
+void strobe_power_exit(void);
 
 /* look.c */
 

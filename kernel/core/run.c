@@ -80,18 +80,16 @@ static u64 run_time(const struct strobe_run *run, u64 monotonic)
 
 /* ---- the producer: let it begin, make it silent ---- */
 
-/* Let triggers come. */
-static int attach(struct strobe_run *run, bool resume, s32 *cause)
+/* Let triggers come; @timer: how those of a timer begin. */
+static int attach(struct strobe_run *run, void (*timer)(struct strobe_run *run),
+		  s32 *cause)
 {
 	int ret = 0;
 
 	run->attached = true;
 	switch (run->source) {
 	case STROBE_SOURCE_TIMER:
-		if (resume)
-			strobe_timer_resume(run);
-		else
-			strobe_timer_start(run);
+		timer(run);
 		break;
 	case STROBE_SOURCE_SOFT:
 		break;
@@ -109,9 +107,20 @@ static int attach(struct strobe_run *run, bool resume, s32 *cause)
 	return ret;
 }
 
+/* What passed while the machine was suspended is known now. */
+static void leave_suspend(struct strobe_run *run)
+{
+	run->suspended = false;
+	run->status |= STROBE_ROW_RESUMED;
+	if (run->source == STROBE_SOURCE_TIMER)
+		strobe_timer_slept(run);
+}
+
 /* After it nothing of the hard path is in this run, or will be. */
 static void detach(struct strobe_run *run)
 {
+	if (run->suspended)
+		leave_suspend(run);
 	if (!run->attached)
 		return;
 	run->attached = false;
@@ -228,7 +237,7 @@ static int start_run(struct strobe_run *run, s32 *cause)
 	/* Who sees RUNNING sees the start times. */
 	smp_store_release(&header->state, STROBE_RUNNING);
 	trace_strobe_start(run->id, run->start_time);
-	ret = attach(run, false, cause);
+	ret = attach(run, strobe_timer_start, cause);
 	if (ret && end_if_final(run))
 		return -ESHUTDOWN;
 	if (ret) {
@@ -268,7 +277,7 @@ static int resume_run(struct strobe_run *run, s32 *cause)
 	run->status |= STROBE_ROW_RESUMED;
 	WRITE_ONCE(run->state, STROBE_RUNNING);
 	WRITE_ONCE(run->ring.header->state, STROBE_RUNNING);
-	ret = attach(run, true, cause);
+	ret = attach(run, strobe_timer_resume, cause);
 	if (ret && end_if_final(run))
 		return -ESHUTDOWN;
 	if (ret) {
@@ -276,6 +285,68 @@ static int resume_run(struct strobe_run *run, s32 *cause)
 		WRITE_ONCE(run->ring.header->state, STROBE_PAUSED);
 	}
 	return ret;
+}
+
+/* Silence a run for as long as the machine is suspended; its state stays. */
+static void suspend_run(struct strobe_run *run)
+{
+	if (run->state != STROBE_RUNNING || run->suspended)
+		return;
+	detach(run);
+	if (end_if_final(run))
+		return;
+	run->suspended = true;
+	/* The clock of the budget may begin anew. */
+	run->booked = false;
+}
+
+/**
+ * strobe_run_suspend() - the machine is about to be suspended.
+ * @run: any run.
+ *
+ * After it nothing of strobe touches a device on behalf of this run.
+ *
+ * Context: process, under strobe_registry.
+ */
+void strobe_run_suspend(struct strobe_run *run)
+{
+	guard(mutex)(&run->lock);
+	suspend_run(run);
+}
+
+/**
+ * strobe_run_wake() - the machine is awake, and its devices are.
+ * @run: any run; it goes on, or fails with -ENODEV if its event cannot be enabled.
+ *
+ * Context: process, under strobe_registry.
+ */
+void strobe_run_wake(struct strobe_run *run)
+{
+	s32 cause;
+	int ret;
+
+	guard(mutex)(&run->lock);
+	if (!run->suspended)
+		return;
+	leave_suspend(run);
+	ret = attach(run, strobe_timer_go_on, &cause);
+	if (ret)
+		end_run(run, STROBE_FAILED, ret);
+}
+
+static int control_run(struct strobe_run *run, u32 op, s32 *cause)
+{
+	switch (op) {
+	case STROBE_START:
+		return start_run(run, cause);
+	case STROBE_PAUSE:
+		return pause_run(run);
+	case STROBE_RESUME:
+		return resume_run(run, cause);
+	default:
+		end_run(run, STROBE_STOPPED, 0);
+		return 0;
+	}
 }
 
 /**
@@ -289,19 +360,15 @@ static int resume_run(struct strobe_run *run, s32 *cause)
  */
 int strobe_run_control(struct strobe_run *run, u32 op, s32 *cause)
 {
+	int ret;
+
 	guard(mutex)(&strobe_registry);
 	guard(mutex)(&run->lock);
-	switch (op) {
-	case STROBE_START:
-		return start_run(run, cause);
-	case STROBE_PAUSE:
-		return pause_run(run);
-	case STROBE_RESUME:
-		return resume_run(run, cause);
-	default:
-		end_run(run, STROBE_STOPPED, 0);
-		return 0;
-	}
+	ret = control_run(run, op, cause);
+	/* Devices are awake as long as a process is; what has begun waits as all others do. */
+	if (strobe_asleep)
+		suspend_run(run);
+	return ret;
 }
 
 /**

@@ -10,6 +10,8 @@ void strobe_timer_init(struct strobe_run *run);
 void strobe_timer_start(struct strobe_run *run);
 void strobe_timer_resume(struct strobe_run *run);
 void strobe_timer_stop(struct strobe_run *run);
+void strobe_timer_slept(struct strobe_run *run);
+void strobe_timer_go_on(struct strobe_run *run);
 
 /* soft.c */
 int strobe_soft_triggers(struct strobe_run *run, u32 count);

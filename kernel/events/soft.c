@@ -33,6 +33,12 @@ static int trigger_some(struct strobe_run *run, u32 *count)
 	while (*count && ktime_get_ns() < end) {
 		if (run->state != STROBE_RUNNING)
 			return run->state >= STROBE_DONE ? -ESHUTDOWN : -EBUSY;
+		if (run->suspended) {
+			/* Values that are awaited might never come. */
+			strobe_miss(run, STROBE_MISSED_SUSPENDED, *count);
+			*count = 0;
+			break;
+		}
 		scoped_guard(irqsave)
 			trigger(run);
 		strobe_slow_flush(run);

@@ -12,6 +12,7 @@
  */
 #include <linux/hrtimer.h>
 #include <linux/math64.h>
+#include <linux/smp.h>
 
 #include "compat.h"
 #include "events/events.h"
@@ -122,4 +123,46 @@ void strobe_timer_stop(struct strobe_run *run)
 	hrtimer_cancel(&run->timer);
 	if (READ_ONCE(run->state) == STROBE_RUNNING)
 		miss_until(run, ktime_get_ns());
+}
+
+/**
+ * strobe_timer_slept() - count what passed while the machine was suspended.
+ * @run: the run; its timer was stopped before, and is silent.
+ *
+ * CLOCK_MONOTONIC stands still while the machine is asleep, and so does the grid:
+ * what is counted passed on the way there and back.
+ *
+ * Context: process.
+ */
+void strobe_timer_slept(struct strobe_run *run)
+{
+	u64 passed = points_until(run->due, ktime_get_ns(), run->period);
+
+	if (passed)
+		strobe_miss(run, STROBE_MISSED_SUSPENDED, passed);
+	run->due += passed * run->period;
+}
+
+static void go_on_here(void *data)
+{
+	struct strobe_run *run = data;
+
+	hrtimer_start(&run->timer, ns_to_ktime(run->due), HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+/**
+ * strobe_timer_go_on() - go on with the grid where strobe_timer_slept() left it.
+ * @run: the run; RUNNING, its producer silent.
+ *
+ * On the CPU that it was on, if that is there: whoever wakes the machine has
+ * nothing to do with the run.
+ *
+ * Context: process.
+ */
+void strobe_timer_go_on(struct strobe_run *run)
+{
+	int cpu = run->timer.base->cpu_base->cpu;
+
+	if (smp_call_function_single(cpu, go_on_here, run, true))
+		go_on_here(run);
 }

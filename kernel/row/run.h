@@ -142,6 +142,8 @@ enum strobe_source {
  * @event: the event; NULL for the built-in ones or once released.
  * @released: devices are not used any more.
  * @attached: the producer may produce.
+ * @suspended: it may not, though the run is RUNNING, until the machine is awake
+ *	again; also under @lock.
  *
  * @lock: see above.
  * @done: releases the devices after the producer has ended the run.
@@ -195,6 +197,7 @@ struct strobe_run {
 	struct strobe_event		*event;
 	bool				released;
 	bool				attached;
+	bool				suspended;
 
 	struct mutex			lock;		/* see above */
 	struct work_struct		done;

@@ -186,6 +186,17 @@ static void card_exit(PCIDevice *pci)
 	msix_uninit_exclusive_bar(pci);
 }
 
+static void card_reset(DeviceState *device)
+{
+	LabCard *card = LAB_CARD(device);
+
+	card->status = 0;
+	card->enabled = 0;
+	line(card);
+	if (LAB_CARD_GET_CLASS(card)->reset)
+		LAB_CARD_GET_CLASS(card)->reset(card);
+}
+
 static void card_init(Object *object)
 {
 	LabCard *card = LAB_CARD(object);
@@ -209,6 +220,7 @@ static void card_class_init(ObjectClass *class, void *data)
 	pci->vendor_id = LAB_VENDOR;
 	pci->class_id = PCI_CLASS_OTHERS;
 	set_bit(DEVICE_CATEGORY_MISC, DEVICE_CLASS(class)->categories);
+	DEVICE_CLASS(class)->reset = card_reset;
 	device_class_set_props(DEVICE_CLASS(class), properties);
 }
 

@@ -29,8 +29,9 @@
  * (a counter's end of count, an encoder's index, a conversion that is done)
  * triggers this one at the same instant.
  *
- * All time is QEMU_CLOCK_VIRTUAL, in nanoseconds. Reads have no effects. The
- * cards are made once per guest: a reset of the machine leaves them as they are.
+ * All time is QEMU_CLOCK_VIRTUAL, in nanoseconds. Reads have no effects. A reset
+ * of the machine, as when it wakes from suspend to RAM, disables a card's
+ * interrupts, and a counter forgets what it was set up for. Counts stay.
  */
 #ifndef LAB_CARD_H
 #define LAB_CARD_H
@@ -99,6 +100,8 @@ struct LabCardClass {
 	void (*hold)(LabCard *card, int64_t at);
 	/* CLEAR was written with bit 1. */
 	void (*clear)(LabCard *card);
+	/* The machine was reset. */
+	void (*reset)(LabCard *card);
 };
 
 /* The time. */

@@ -369,7 +369,6 @@ static void counter_realize(LabCard *card, Error **error)
 	Counter *counter = LAB_COUNTER(card);
 
 	counter->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, end_of_count, counter);
-	counter->wanted = NANOSECONDS_PER_SECOND;
 	memory_region_init_io(&counter->wide, OBJECT(card), &wide, counter, "lab-counter-wide", WIDE_SIZE);
 	pci_register_bar(&card->parent, 2, PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64 |
 			 PCI_BASE_ADDRESS_MEM_PREFETCH, &counter->wide);
@@ -378,6 +377,18 @@ static void counter_realize(LabCard *card, Error **error)
 static void counter_unrealize(LabCard *card)
 {
 	timer_free(LAB_COUNTER(card)->timer);
+}
+
+static void counter_reset(LabCard *card)
+{
+	Counter *counter = LAB_COUNTER(card);
+
+	run(counter, false);
+	counter->wanted = NANOSECONDS_PER_SECOND;
+	counter->limit = 0;
+	counter->watch.level = false;
+	counter->watch.nominal = 0;
+	counter->watch.tolerance = 0;
 }
 
 static void counter_class_init(ObjectClass *class, void *data)
@@ -393,6 +404,7 @@ static void counter_class_init(ObjectClass *class, void *data)
 	kind->trigger = trigger;
 	kind->hold = hold;
 	kind->clear = clear;
+	kind->reset = counter_reset;
 }
 
 static const TypeInfo counter_type = {

@@ -15,6 +15,7 @@ pub mod raw;
 pub mod ringfd;
 pub mod rpmsg;
 pub mod slow;
+pub mod suspend;
 pub mod thermometer;
 pub mod uio;
 pub mod wave;

@@ -70,6 +70,8 @@ enum strobe_access {
  * @shift: lowest bit of the field.
  * @bits: bits of the field; 0 means the whole register.
  * @is_signed: the field is two's complement.
+ * @reread: each step reads it anew. Else the channels of one register that stand
+ *	in one row are cut from one access, unless an output is written between.
  * @io: address, for MMIO and IO.
  * @mem: address, for MEM64.
  */
@@ -78,6 +80,7 @@ struct strobe_register {
 	u8			shift;
 	u8			bits;
 	bool			is_signed;
+	bool			reread;
 	union {
 		void __iomem	*io;
 		u64		*mem;

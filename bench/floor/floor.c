@@ -16,7 +16,7 @@
 
 #include "compat.h"
 #include "floor.h"
-#include "marks.h"
+#include "row/marks.h"
 
 static struct hrtimer timer;
 static ktime_t period;

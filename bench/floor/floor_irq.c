@@ -13,7 +13,7 @@
 #include <linux/timekeeping.h>
 
 #include "floor.h"
-#include "marks.h"
+#include "row/marks.h"
 
 #define EDU_LIVENESS	0x04
 #define EDU_IRQ_STATUS	0x24

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Steps by name become the steps of a run. */
+/* Steps by name become channels and outputs, which a run will use. */
 #include <linux/slab.h>
 
 #include "core/internal.h"
-#include "row/access.h"
-#include "row/row.h"
 
 static int fail_step(struct strobe_created *answer, u32 step, enum strobe_why why, int error)
 {
@@ -29,7 +27,6 @@ static int compile_read(struct strobe_run *run, struct strobe_created *answer, u
 			const struct strobe_step *step)
 {
 	struct strobe_channel *channel = strobe_find_channel(step->name);
-	struct strobe_action *action = &run->actions[i];
 
 	if (!channel)
 		return fail_step(answer, i, STROBE_WHY_NAME, -ENOENT);
@@ -38,17 +35,7 @@ static int compile_read(struct strobe_run *run, struct strobe_created *answer, u
 	if ((unsigned int)channel->reg.access == STROBE_BUILTIN_LATE &&
 	    run->source != STROBE_SOURCE_TIMER && !(run->event && run->event->has_due))
 		return fail_step(answer, i, STROBE_WHY_DUE, -EOPNOTSUPP);
-	if (channel->reg.access == STROBE_ACCESS_CALL)
-		action->channel = channel;
-	else
-		strobe_register_compile(action, &channel->reg);
-	if (channel->cost_class != STROBE_CLASS_HARD) {
-		action->access = channel->cost_class == STROBE_CLASS_SLEEP ?
-			STROBE_BUILTIN_SLEEP : STROBE_BUILTIN_ASYNC;
-		run->is_slow = true;
-	}
-	action->plain = action->access == STROBE_ACCESS_MMIO32 && !action->field;
-	action->column = run->channels;
+	run->is_slow |= channel->cost_class != STROBE_CLASS_HARD;
 	run->targets[i].is_used = channel->cost_class != STROBE_CLASS_ASYNC &&
 				  is_used(run, i, channel);
 	run->targets[i].channel = channel;
@@ -63,23 +50,16 @@ static int compile_write(struct strobe_run *run, struct strobe_created *answer, 
 			 const struct strobe_step *step)
 {
 	struct strobe_output *output = strobe_find_output(step->name);
-	struct strobe_action *action = &run->actions[i];
 
 	if (!output)
 		return fail_step(answer, i, STROBE_WHY_NAME, -ENOENT);
 	if (output->bits < 64 && step->value >> output->bits)
 		return fail_step(answer, i, STROBE_WHY_VALUE, -ERANGE);
-	if (output->reg.access == STROBE_ACCESS_CALL)
-		action->output = output;
-	else
-		strobe_register_compile(action, &output->reg);
-	action->write = true;
-	action->value = step->value;
-	/* Behind the channels; number_outputs() adds them. */
-	action->column = run->outputs++;
 	run->targets[i].output = output;
+	run->targets[i].value = step->value;
 	strobe_describe_output(&run->steps[i], output);
 	run->steps[i].flags = 0;
+	run->outputs++;
 	answer->cost_ns += output->cost_ns;
 	return 0;
 }
@@ -99,44 +79,6 @@ static int compile_step(struct strobe_run *run, struct strobe_created *answer, u
 	}
 }
 
-/* Whether a step after @i reads a register of the same device. */
-static bool is_read_later(const struct strobe_run *run, u32 i, u32 count)
-{
-	const struct strobe_device *device = run->targets[i].channel->device;
-
-	while (--count > i) {
-		const struct strobe_channel *other = run->targets[count].channel;
-
-		if (other && other->device == device &&
-		    strobe_is_on_bus(run->actions[count].access))
-			return true;
-	}
-	return false;
-}
-
-/* Which registers tell whether their device is still there; see struct strobe_action. */
-static void mark_last(struct strobe_run *run, u32 count)
-{
-	for (u32 i = 0; i < count; i++) {
-		struct strobe_channel *channel = run->targets[i].channel;
-		struct strobe_action *action = &run->actions[i];
-
-		if (!channel || !channel->device->is_there || !strobe_is_on_bus(action->access))
-			continue;
-		action->last = run->is_slow || !is_read_later(run, i, count);
-		action->plain_last = action->last && action->plain;
-		action->plain &= !action->last;
-	}
-}
-
-/* In the fault bits of a row the outputs come behind the channels. */
-static void number_outputs(struct strobe_run *run, u32 count)
-{
-	for (u32 i = 0; i < count; i++)
-		if (run->actions[i].write)
-			run->actions[i].column += run->channels;
-}
-
 /**
  * strobe_compile() - steps by name become steps of a run.
  * @run: the run, its event chosen.
@@ -153,19 +95,15 @@ int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT;
 	int ret;
 
-	run->actions = kvcalloc(count + 1, sizeof(*run->actions), gfp);
 	run->steps = kvcalloc(count, sizeof(*run->steps), gfp);
 	run->targets = kvcalloc(count, sizeof(*run->targets), gfp);
-	if (!run->actions || !run->steps || !run->targets)
+	if (!run->steps || !run->targets)
 		return -ENOMEM;
 	for (u32 i = 0; i < count; i++) {
 		ret = compile_step(run, answer, i, &steps[i]);
 		if (ret)
 			return ret;
 	}
-	number_outputs(run, count);
-	mark_last(run, count);
-	run->actions[count].access = STROBE_BUILTIN_END;
 	run->step_count = count;
-	return 0;
+	return strobe_actions_make(run);
 }

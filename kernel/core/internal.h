@@ -6,7 +6,8 @@
  *   devices.c    devices and their channels, outputs, events
  *   catalogue.c  STROBE_LIST
  *   create.c     STROBE_CREATE
- *   compile.c    steps by name become steps of a run
+ *   compile.c    steps by name become channels and outputs
+ *   actions.c    these become what a row does
  *   use.c        the devices of a run: taken, given back
  *   run.c        life of a run
  *   look.c       what is said of a run
@@ -49,6 +50,9 @@ long strobe_ioctl_create(void __user *arg, bool may_write);
 /* compile.c */
 int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 count,
 		   struct strobe_created *answer);
+
+/* actions.c */
+int strobe_actions_make(struct strobe_run *run);
 
 /* use.c; under strobe_registry */
 int strobe_run_use(struct strobe_run *run, struct strobe_created *answer);

@@ -30,6 +30,7 @@ static void free_run(struct strobe_run *run)
 	strobe_slow_free(run);
 	strobe_ring_free(&run->ring);
 	kvfree(run->actions);
+	kvfree(run->cuts);
 	kvfree(run->steps);
 	kvfree(run->targets);
 	mutex_destroy(&run->lock);

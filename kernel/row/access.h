@@ -6,7 +6,7 @@
 #include <linux/io.h>
 #include <linux/swab.h>
 
-#include "row/run.h"
+#include "row/row.h"
 
 /* A register on a bus: where no card is, it reads as all ones. */
 static inline bool strobe_is_on_bus(u8 access)
@@ -14,12 +14,32 @@ static inline bool strobe_is_on_bus(u8 access)
 	return access >= STROBE_ACCESS_MMIO8 && access <= STROBE_ACCESS_IO32;
 }
 
-static __always_inline u64 strobe_cut_field(const struct strobe_action *action, u64 raw)
+/* All that a register can show: what it reads as where no card is. */
+static inline u64 strobe_all_ones(u8 access)
 {
-	if (!action->field)
-		return raw;
-	raw <<= action->left;
-	return action->is_signed ? (u64)((s64)raw >> action->right) : raw >> action->right;
+	return ~0ULL >> (64 - strobe_register_bits(access));
+}
+
+static __always_inline u64 strobe_cut_unsigned(const struct strobe_cut *cut, u64 raw)
+{
+	return (raw >> cut->right) & cut->mask;
+}
+
+static __always_inline u64 strobe_cut_signed(const struct strobe_cut *cut, u64 raw)
+{
+	return (u64)((s64)(raw << cut->left) >> cut->right);
+}
+
+/* The fields of a register, each to its column. */
+static __always_inline void strobe_cut_fields(const struct strobe_action *action, u64 raw,
+					      u64 *values)
+{
+	const struct strobe_cut *cut = action->cut, *end = cut + action->cuts;
+
+	for (; cut != end; cut++)
+		WRITE_ONCE(values[cut->column], strobe_cut_unsigned(cut, raw));
+	for (end += action->signed_cuts; cut != end; cut++)
+		WRITE_ONCE(values[cut->column], strobe_cut_signed(cut, raw));
 }
 
 static __always_inline u64 strobe_access_read(u8 access, void __iomem *io)

@@ -156,7 +156,7 @@ static void do_step(struct strobe_slow *slow, const struct strobe_action *action
 		scoped_guard(irqsave)
 			error = strobe_write_step(action);
 		if (error)
-			strobe_slow_fail(slow, action->column);
+			strobe_fail_step(slow->run, action);
 		return;
 	}
 	if (action->access == STROBE_BUILTIN_ASYNC) {
@@ -164,8 +164,14 @@ static void do_step(struct strobe_slow *slow, const struct strobe_action *action
 		return;
 	}
 	error = read_now(slow, action, &value);
-	scoped_guard(raw_spinlock_irqsave, &slow->lock)
-		store(slow, action->column, value, error);
+	if (error)
+		strobe_fail_step(slow->run, action);
+	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
+		if (action->cuts + action->signed_cuts)
+			strobe_cut_fields(action, error ? 0 : value, slow->row + 4);
+		else
+			store(slow, action->column, value, error);
+	}
 }
 
 /**
@@ -179,7 +185,7 @@ void strobe_slow_steps(struct strobe_slow *slow)
 	const struct strobe_action *action = slow->run->actions;
 
 	slow->began = ktime_get_ns();
-	for (; action->access != STROBE_BUILTIN_END; action++)
+	for (; action->todo != STROBE_DO_END; action++)
 		do_step(slow, action);
 	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
 		slow->stepping = false;
@@ -191,7 +197,7 @@ static void fetch(struct strobe_slow *slow)
 {
 	const struct strobe_action *action = slow->run->actions;
 
-	for (; action->access != STROBE_BUILTIN_END; action++) {
+	for (; action->todo != STROBE_DO_END; action++) {
 		struct strobe_channel *channel = action->channel;
 		u64 value = 0;
 		int error;
@@ -334,7 +340,7 @@ static void give_up(const struct strobe_run *run)
 {
 	const struct strobe_action *action = run->actions;
 
-	for (; action->access != STROBE_BUILTIN_END; action++)
+	for (; action->todo != STROBE_DO_END; action++)
 		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)
 			strobe_ticket_give_up(action->value);
 }
@@ -391,7 +397,7 @@ int strobe_slow_init(struct strobe_run *run, u32 priority)
 	slow->run = run;
 	raw_spin_lock_init(&slow->lock);
 	init_waitqueue_head(&slow->idle);
-	for (struct strobe_action *action = run->actions; action->access != STROBE_BUILTIN_END;
+	for (struct strobe_action *action = run->actions; action->todo != STROBE_DO_END;
 	     action++) {
 		if (action->write)
 			continue;
@@ -400,7 +406,7 @@ int strobe_slow_init(struct strobe_run *run, u32 priority)
 			continue;
 		ret = strobe_ticket_take_place(slow, action->column);
 		if (ret < 0) {
-			action->access = STROBE_BUILTIN_END;
+			action->todo = STROBE_DO_END;
 			return ret;
 		}
 		action->value = ret;
@@ -422,7 +428,7 @@ void strobe_slow_free(struct strobe_run *run)
 	if (!slow)
 		return;
 	strobe_thread_end(slow);
-	for (struct strobe_action *action = run->actions; action->access != STROBE_BUILTIN_END;
+	for (struct strobe_action *action = run->actions; action->todo != STROBE_DO_END;
 	     action++)
 		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)
 			strobe_ticket_free_place(action->value);

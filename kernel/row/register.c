@@ -53,22 +53,34 @@ int strobe_register_check(const struct strobe_register *reg)
 }
 
 /**
- * strobe_register_compile() - make a step of it.
- * @action: step; its address, access and field are filled in.
+ * strobe_register_is_whole() - is its value what is read?
  * @reg: a register that strobe_register_check() has accepted.
+ *
+ * A whole unsigned register needs no cutting: reads extend with zeros.
  */
-void strobe_register_compile(struct strobe_action *action, const struct strobe_register *reg)
+bool strobe_register_is_whole(const struct strobe_register *reg)
+{
+	unsigned int width = strobe_register_bits(reg->access);
+
+	return (!reg->bits || reg->bits == width) && (!reg->is_signed || width == 64);
+}
+
+/**
+ * strobe_register_cut() - how its value is cut from what is read.
+ * @reg: a register that strobe_register_check() has accepted.
+ * @column: where the value goes.
+ */
+struct strobe_cut strobe_register_cut(const struct strobe_register *reg, u16 column)
 {
 	unsigned int bits = reg->bits ?: strobe_register_bits(reg->access);
 
-	action->access = reg->access;
-	action->value = ~0ULL >> (64 - strobe_register_bits(reg->access));
-	action->io = reg->io;
-	action->left = 64 - reg->shift - bits;
-	action->right = 64 - bits;
-	action->is_signed = reg->is_signed;
-	/* A whole unsigned register needs no cutting: reads extend with zeros. */
-	action->field = bits != strobe_register_bits(reg->access) || (reg->is_signed && bits != 64);
+	if (!reg->is_signed)
+		return (struct strobe_cut){
+			.mask = ~0ULL >> (64 - bits), .right = reg->shift, .column = column,
+		};
+	return (struct strobe_cut){
+		.left = 64 - reg->shift - bits, .right = 64 - bits, .column = column,
+	};
 }
 
 /**
@@ -80,14 +92,14 @@ void strobe_register_compile(struct strobe_action *action, const struct strobe_r
  */
 u64 strobe_register_read(const struct strobe_register *reg)
 {
-	struct strobe_action action;
 	u64 raw = strobe_access_read(reg->access, reg->io);
+	struct strobe_cut cut;
 
 	/* A whole register, as nearly all are. */
 	if (likely(!reg->bits && !reg->is_signed))
 		return raw;
-	strobe_register_compile(&action, reg);
-	return strobe_cut_field(&action, raw);
+	cut = strobe_register_cut(reg, 0);
+	return reg->is_signed ? strobe_cut_signed(&cut, raw) : strobe_cut_unsigned(&cut, raw);
 }
 EXPORT_SYMBOL_GPL(strobe_register_read);
 

@@ -49,12 +49,13 @@
 #include "row/trace.h"
 
 /* steps.c */
-void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
+void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *values,
 			u64 now, u64 due);
-void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action, u64 *value);
+void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action);
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		     u64 now, u64 due, u64 *value);
 int strobe_write_step(const struct strobe_action *action);
+void strobe_fail_step(struct strobe_run *run, const struct strobe_action *action);
 
 /* row.c: what is not on the common way */
 void strobe_finish(struct strobe_run *run, u64 time);
@@ -69,7 +70,8 @@ void strobe_store_tail(struct strobe_run *run, u64 *row, u64 status, u64 *faults
 /* register.c */
 unsigned int strobe_register_bits(enum strobe_access access);
 int strobe_register_check(const struct strobe_register *reg);
-void strobe_register_compile(struct strobe_action *action, const struct strobe_register *reg);
+bool strobe_register_is_whole(const struct strobe_register *reg);
+struct strobe_cut strobe_register_cut(const struct strobe_register *reg, u16 column);
 
 /* Mark what has failed in a row: in its status, or in the fault words behind its values. */
 static inline void strobe_mark_fault(u64 *status, u64 *faults, u16 column)
@@ -81,28 +83,28 @@ static inline void strobe_mark_fault(u64 *status, u64 *faults, u16 column)
 }
 
 /*
- * Do the steps; the words of the channels go to @value. WRITE_ONCE for each:
+ * Do the steps; the words of the channels go to @values. WRITE_ONCE for each:
  * readers look on, and a plain store may be torn, repeated or moved. The list
  * ends with a mark, which is not plain: one test fewer on the common way.
  */
-static __always_inline void strobe_steps(struct strobe_run *run, u64 *value, u64 now, u64 due)
+static __always_inline void strobe_steps(struct strobe_run *run, u64 *values, u64 now, u64 due)
 {
 	const struct strobe_action *action = run->actions;
+	u64 *value = values;
 
-	for (; likely(action->plain); action++, value++)
+	for (; likely(action->todo == STROBE_DO_PLAIN); action++, value++)
 		WRITE_ONCE(*value, readl(action->io));
-	if (likely(action->plain_last)) {
+	if (likely(action->todo == STROBE_DO_PLAIN_LAST)) {
 		u32 word = readl(action->io);
 
 		WRITE_ONCE(*value, word);
 		if (unlikely(word == U32_MAX))
-			strobe_last_gone(run, action, value);
+			strobe_last_gone(run, action);
 		action++;
-		value++;
 	}
 	/* Out of line and for the rest: a call within the loop would cost registers. */
-	if (unlikely(action->access != STROBE_BUILTIN_END))
-		strobe_other_steps(run, action, value, now, due);
+	if (unlikely(action->todo != STROBE_DO_END))
+		strobe_other_steps(run, action, values, now, due);
 }
 
 /**

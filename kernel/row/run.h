@@ -25,7 +25,7 @@
 
 struct strobe_slow;
 
-/* Accesses of the built-in channels, of slow ones, and the end of a run's steps. */
+/* Accesses of the built-in channels, and of slow ones. */
 enum strobe_builtin {
 	STROBE_BUILTIN_TIME	= 64,
 	STROBE_BUILTIN_ELAPSED,
@@ -35,52 +35,89 @@ enum strobe_builtin {
 	STROBE_BUILTIN_WAITED,
 	STROBE_BUILTIN_SLEEP,
 	STROBE_BUILTIN_ASYNC,
-	STROBE_BUILTIN_END,
 };
 
 /**
- * struct strobe_action - one step of a run, compiled.
- * @plain: just readl(@io): all there is to do on the common way.
+ * enum strobe_do - what a step of a run does.
+ * @STROBE_DO_PLAIN: readl(), to the next column. It is 0: the common way tests
+ *	for it, and for nothing else.
+ * @STROBE_DO_PLAIN_LAST: the same, and all ones are looked into; see
+ *	struct strobe_action, @last.
+ * @STROBE_DO_SIGNED: readl(), sign-extended.
+ * @STROBE_DO_FIELDS: readl(), and its value is cut into columns.
+ * @STROBE_DO_CALL: the provider's function reads.
+ * @STROBE_DO_OTHER: what is less common: see @access.
+ * @STROBE_DO_END: no more steps.
+ */
+enum strobe_do {
+	STROBE_DO_PLAIN = 0,
+	STROBE_DO_PLAIN_LAST,
+	STROBE_DO_SIGNED,
+	STROBE_DO_FIELDS,
+	STROBE_DO_CALL,
+	STROBE_DO_OTHER,
+	STROBE_DO_END,
+};
+
+/**
+ * struct strobe_cut - a field of a register becomes the value of a column.
+ * @mask: of an unsigned field: its bits, after the shift.
+ * @left: of a signed field: shift that drops what is above it.
+ * @right: shift that drops what is below; of a signed field, after @left.
+ * @column: where it goes.
+ */
+struct strobe_cut {
+	u64	mask;
+	u8	left;
+	u8	right;
+	u16	column;
+};
+
+/**
+ * struct strobe_action - one step of a run, compiled; or several, that are fields
+ * of one register.
+ * @todo: enum strobe_do.
+ * @access: enum strobe_access or enum strobe_builtin.
+ * @write: store @value instead of reading.
  * @last: the row's last register of a device that may go without a word: if it
  *	reads as all ones, the device is asked whether it is there. Once gone it
  *	stays so, and one look a row is enough. In a slow run, whose row takes
  *	its time, every register of such a device.
- * @plain_last: what would be @plain, but is @last.
- * @access: enum strobe_access or enum strobe_builtin.
- * @write: store @value instead of reading.
- * @field: what was read must be cut to a field.
- * @is_signed: the field is two's complement.
- * @left: shift that drops what is above the field.
- * @right: shift that then drops what is below.
- * @column: of a channel; of an output: its place behind the channels, in the fault
- *	bits of a row.
- * @value: what to store; of an async channel: where its value is awaited; of a
- *	register that is read: all ones, as it reads when the card is gone.
+ * @column: of a channel, the first one of a register; of an output: its place
+ *	behind the channels, in the fault bits of a row.
+ * @cuts: unsigned fields of a register; 0 of both: it is a whole one, unsigned.
+ * @signed_cuts: signed ones.
+ * @value: what to store; of an async channel: where its value is awaited.
+ * @cut: the unsigned fields of a register, then the signed ones.
+ * @read: of a channel whose provider's function reads it.
  * @io: MMIO and IO.
  * @mem: MEM64.
  * @channel: CALL, SLEEP and ASYNC, reads.
  * @output: CALL, writes.
+ * @device: whose it is.
  *
  * Written while the run is created, then constant; read by the producer.
  */
 struct strobe_action {
-	bool	plain;
-	bool	last;
-	bool	plain_last;
+	u8	todo;
 	u8	access;
 	bool	write;
-	bool	field;
-	bool	is_signed;
-	u8	left;
-	u8	right;
+	bool	last;
 	u16	column;
-	u64	value;
+	u16	cuts;
+	u16	signed_cuts;
+	union {
+		u64			value;
+		const struct strobe_cut	*cut;
+		int			(*read)(struct strobe_channel *channel, u64 *value);
+	};
 	union {
 		void __iomem		*io;
 		u64			*mem;
 		struct strobe_channel	*channel;
 		struct strobe_output	*output;
 	};
+	struct strobe_device	*device;
 };
 
 /* Fault words of a row, at most: for all steps but the first 32. */
@@ -100,7 +137,8 @@ enum strobe_source {
  * @ring: where rows go; its first fields. The reference that it counts first is
  *	the owner fd's.
  * @step_count: steps.
- * @actions: steps, compiled; then STROBE_BUILTIN_END.
+ * @actions: steps, compiled; then one that is STROBE_DO_END.
+ * @cuts: fields that the actions cut.
  * @slack: budget clock ticks that the steps may take before the timer's next
  *	grid point is in danger; see budget.c.
  * @period: of the timer, ns.
@@ -166,6 +204,7 @@ struct strobe_run {
 	struct strobe_ring		ring;
 	u32				step_count;
 	struct strobe_action		*actions;
+	struct strobe_cut		*cuts;
 	u64				slack;
 	u64				period;
 	bool				is_tai;
@@ -220,12 +259,16 @@ struct strobe_run {
 /**
  * struct strobe_target - what a step of a run uses, for giving it back.
  * @channel: a channel that is prepared and locked, or
- * @output: an output.
+ * @output: an output, and
+ * @value: what is written to it.
+ * @column: see struct strobe_action.
  * @is_used: an earlier step has prepared and locked the channel.
  */
 struct strobe_target {
 	struct strobe_channel	*channel;
 	struct strobe_output	*output;
+	u64			value;
+	u16			column;
 	bool			is_used;
 };
 

@@ -6,21 +6,30 @@
 #include "row/row.h"
 #include "row/slow.h"
 
-static struct strobe_device *device_of(const struct strobe_run *run,
-				       const struct strobe_action *action)
-{
-	const struct strobe_target *target = &run->targets[action - run->actions];
-
-	return action->write ? target->output->device : target->channel->device;
-}
-
 /* What has failed in the row that is being made. */
-static void fail(struct strobe_run *run, const struct strobe_action *action)
+static void fail(struct strobe_run *run, u16 column)
 {
 	if (run->slow)
-		strobe_slow_fail(run->slow, action->column);
+		strobe_slow_fail(run->slow, column);
 	else
-		strobe_mark_fault(&run->status, run->faults, action->column);
+		strobe_mark_fault(&run->status, run->faults, column);
+}
+
+/**
+ * strobe_fail_step() - all columns of a step have failed.
+ * @run: the run.
+ * @action: the step.
+ *
+ * Context: interrupts off.
+ */
+void strobe_fail_step(struct strobe_run *run, const struct strobe_action *action)
+{
+	u32 cuts = action->cuts + action->signed_cuts;
+
+	if (!cuts)
+		fail(run, action->column);
+	for (u32 i = 0; i < cuts; i++)
+		fail(run, action->cut[i].column);
 }
 
 /* What was written to a device that has gone has not arrived, or may not have. */
@@ -28,9 +37,24 @@ static void fail_outputs(struct strobe_run *run, const struct strobe_device *dev
 {
 	const struct strobe_action *action;
 
-	for (action = run->actions; action->access != STROBE_BUILTIN_END; action++)
-		if (action->write && device_of(run, action) == device)
-			fail(run, action);
+	for (action = run->actions; action->todo != STROBE_DO_END; action++)
+		if (action->write && action->device == device)
+			fail(run, action->column);
+}
+
+/* Of the row that is being made. */
+static u64 *row_values(const struct strobe_run *run)
+{
+	return run->ring.slots + (run->head & run->ring.mask) * run->ring.stride + 4;
+}
+
+/* Where a column is what it would be if all of the register were ones, there was no card. */
+static void fail_if_ones(struct strobe_run *run, u64 *value, u16 column, u64 ones)
+{
+	if (READ_ONCE(*value) != ones)
+		return;
+	WRITE_ONCE(*value, 0);
+	fail(run, column);
 }
 
 /*
@@ -39,18 +63,26 @@ static void fail_outputs(struct strobe_run *run, const struct strobe_device *dev
  */
 static void fail_before(struct strobe_run *run, const struct strobe_action *last)
 {
-	u64 *row = run->ring.slots + (run->head & run->ring.mask) * run->ring.stride;
+	u64 *values = row_values(run);
 	const struct strobe_action *action;
 
 	for (action = run->actions; action < last; action++) {
-		u64 *value = &row[4 + action->column];
+		u32 cuts = action->cuts + action->signed_cuts;
+		u64 ones;
 
 		if (action->write || !strobe_is_on_bus(action->access) ||
-		    device_of(run, action) != device_of(run, last) ||
-		    READ_ONCE(*value) != strobe_cut_field(action, action->value))
+		    action->device != last->device)
 			continue;
-		WRITE_ONCE(*value, 0);
-		fail(run, action);
+		ones = strobe_all_ones(action->access);
+		if (!cuts)
+			fail_if_ones(run, &values[action->column], action->column, ones);
+		for (u32 i = 0; i < cuts; i++) {
+			const struct strobe_cut *cut = &action->cut[i];
+
+			fail_if_ones(run, &values[cut->column], cut->column,
+				     i < action->cuts ? strobe_cut_unsigned(cut, ones) :
+							strobe_cut_signed(cut, ones));
+		}
 	}
 }
 
@@ -59,18 +91,18 @@ static void fail_before(struct strobe_run *run, const struct strobe_action *last
  * the bus answers where no card is. Then the row is the run's last, and its owner
  * learns why.
  */
-static int check_presence(struct strobe_run *run, const struct strobe_action *last)
+static bool is_gone(struct strobe_run *run, const struct strobe_action *last)
 {
-	struct strobe_device *device = device_of(run, last);
+	struct strobe_device *device = last->device;
 
 	if (device->is_there(device))
-		return 0;
-	if (!run->is_slow)
+		return false;
+	if (!run->slow)
 		fail_before(run, last);
 	fail_outputs(run, device);
 	run->last = run->head + 1;
 	run->error = -ENODEV;
-	return -ENODEV;
+	return true;
 }
 
 /**
@@ -78,25 +110,27 @@ static int check_presence(struct strobe_run *run, const struct strobe_action *la
  * all ones.
  * @run: the run.
  * @action: the step.
- * @value: where that was stored; 0 if the card is gone.
  *
  * Context: hard; the caller is the only producer.
  */
-void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action, u64 *value)
+void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action)
 {
-	if (!check_presence(run, action))
+	if (!is_gone(run, action))
 		return;
-	fail(run, action);
-	WRITE_ONCE(*value, 0);
+	strobe_fail_step(run, action);
+	if (action->cuts + action->signed_cuts)
+		strobe_cut_fields(action, 0, row_values(run));
+	else
+		WRITE_ONCE(row_values(run)[action->column], 0);
 }
 
 /**
- * strobe_read_step() - read a channel that is ready at once.
+ * strobe_read_step() - read what is ready at once.
  * @run: the run.
  * @action: the step.
  * @now: the row's stamp.
  * @due: when the trigger was due.
- * @value: the word.
+ * @value: the word; of a register as it was read, nothing cut yet.
  *
  * Context: interrupts off.
  * Return: 0 or the provider's errno; -ENODEV if the card of a register is gone.
@@ -106,7 +140,7 @@ int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 {
 	switch (action->access) {
 	case STROBE_ACCESS_CALL:
-		return action->channel->ops->read(action->channel, value);
+		return action->read(action->channel, value);
 	case STROBE_BUILTIN_TIME:
 		*value = ktime_get_ns();
 		if (run->is_tai)
@@ -129,10 +163,9 @@ int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		return 0;
 	default:
 		*value = strobe_access_read(action->access, action->io);
-		if (unlikely(action->last && *value == action->value) &&
-		    check_presence(run, action))
+		if (unlikely(action->last && *value == strobe_all_ones(action->access)) &&
+		    is_gone(run, action))
 			return -ENODEV;
-		*value = strobe_cut_field(action, *value);
 		return 0;
 	}
 }
@@ -152,26 +185,33 @@ int strobe_write_step(const struct strobe_action *action)
 	return 0;
 }
 
-/*
- * One step that is not just a 32-bit register. What fails leaves its mark in the
- * row, and a channel 0. Returns words stored: 0 for an output.
- */
-static u32 other_step(struct strobe_run *run, const struct strobe_action *action, u64 *value,
-		      u64 now, u64 due)
+/* A step of the less common kinds. What fails leaves its mark in the row, a channel 0. */
+static void other_step(struct strobe_run *run, const struct strobe_action *action, u64 *values,
+		       u64 now, u64 due)
 {
 	u64 word = 0;
+	int error;
 
-	if (action->write) {
-		if (unlikely(strobe_write_step(action)))
-			fail(run, action);
-		return 0;
-	}
-	if (unlikely(strobe_read_step(run, action, now, due, &word))) {
+	if (action->write)
+		error = strobe_write_step(action);
+	else
+		error = strobe_read_step(run, action, now, due, &word);
+	if (unlikely(error)) {
+		strobe_fail_step(run, action);
 		word = 0;
-		fail(run, action);
 	}
-	WRITE_ONCE(*value, word);
-	return 1;
+	if (action->write)
+		return;
+	if (action->cuts + action->signed_cuts)
+		strobe_cut_fields(action, word, values);
+	else
+		WRITE_ONCE(values[action->column], word);
+}
+
+/* The register of a step of its own kind has been read: all ones are looked into. */
+static __always_inline bool may_be_gone(const struct strobe_action *action, u32 word)
+{
+	return unlikely(word == U32_MAX) && action->last;
 }
 
 /**
@@ -179,19 +219,43 @@ static u32 other_step(struct strobe_run *run, const struct strobe_action *action
  * just a 32-bit register.
  * @run: the run.
  * @action: that step.
- * @value: where the word of the next channel goes.
+ * @values: the row's first value.
  * @now: the row's stamp.
  * @due: when the trigger was due.
  *
+ * The tests are in the order of what is common.
+ *
  * Context: hard; the caller is the only producer.
  */
-void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *value,
+void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *values,
 			u64 now, u64 due)
 {
-	for (; action->access != STROBE_BUILTIN_END; action++) {
-		if (action->plain)
-			WRITE_ONCE(*value++, readl(action->io));
-		else
-			value += other_step(run, action, value, now, due);
+	for (;; action++) {
+		u32 word;
+
+		if (action->todo == STROBE_DO_FIELDS) {
+			word = readl(action->io);
+			strobe_cut_fields(action, word, values);
+			if (may_be_gone(action, word))
+				strobe_last_gone(run, action);
+		} else if (action->todo == STROBE_DO_CALL) {
+			u64 value = 0;
+
+			if (unlikely(action->read(action->channel, &value))) {
+				value = 0;
+				fail(run, action->column);
+			}
+			WRITE_ONCE(values[action->column], value);
+		} else if (action->todo <= STROBE_DO_SIGNED) {
+			word = readl(action->io);
+			WRITE_ONCE(values[action->column],
+				   action->todo == STROBE_DO_SIGNED ? (u64)(s64)(s32)word : word);
+			if (may_be_gone(action, word))
+				strobe_last_gone(run, action);
+		} else if (action->todo == STROBE_DO_END) {
+			break;
+		} else {
+			other_step(run, action, values, now, due);
+		}
 	}
 }

@@ -281,7 +281,7 @@ void strobe_device_unregister(struct strobe_device *device);
 
 bool strobe_complete(u64 ticket, u64 value, int error);
 
-void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed);
+u64 strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed);
 
 void strobe_event_skip(struct strobe_event *event, u64 count);
 

@@ -3,6 +3,9 @@
 #ifndef _STROBE_BOARD_H
 #define _STROBE_BOARD_H
 
+#include <linux/atomic.h>
+#include <linux/hrtimer.h>
+
 #include "board/blob.h"
 #include "provider.h"
 
@@ -67,11 +70,16 @@ struct board_event {
  * @board: whose.
  * @events: chain of the events that it means; NULL: not requested.
  * @irq: number that was requested.
+ * @hold: ends a time in which it is masked, for the budget had no room.
+ * @held: it is masked, and who sets this to false unmasks it. Set by the handler,
+ *	cleared by @hold and by who stops listening.
  */
 struct board_vector {
 	struct board		*board;
 	struct board_event	*events;
 	int			irq;
+	struct hrtimer		hold;
+	atomic_t		held;
 };
 
 /**
@@ -117,5 +125,11 @@ int board_register_device(struct board *board);
 extern const struct strobe_event_ops board_event_ops;
 void board_do_writes(const struct board_list *list, u64 pending);
 int board_irq_check(struct board *board);
+
+/* hold.c */
+void board_intx(struct pci_dev *pdev, bool on);
+void board_hold_init(struct board_vector *vector);
+void board_hold(struct board_vector *vector, u64 ns);
+void board_hold_end(struct board_vector *vector);
 
 #endif /* _STROBE_BOARD_H */

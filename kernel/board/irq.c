@@ -66,12 +66,15 @@ static bool board_has_lines(const struct board *board)
 /* Hard interrupt context, on PREEMPT_RT too. */
 static irqreturn_t board_interrupt(int irq, void *data)
 {
-	u64 now = ktime_get_ns();
-	const struct board_vector *vector = data;
+	u64 now = ktime_get_ns(), quiet = 0;
+	struct board_vector *vector = data;
 	const struct board *board = vector->board;
 	irqreturn_t result = IRQ_NONE;
 	struct board_event *event;
 
+	/* It was another's, of the same line: ours is masked, and comes later. */
+	if (unlikely(atomic_read(&vector->held)))
+		return IRQ_NONE;
 	for (event = vector->events; event; event = event->next) {
 		u64 pending = 0;
 
@@ -81,7 +84,7 @@ static irqreturn_t board_interrupt(int irq, void *data)
 				continue;
 		}
 		if (READ_ONCE(event->listening))
-			strobe_event_trigger(event->event, now, 0, 0);
+			quiet = max(quiet, strobe_event_trigger(event->event, now, 0, 0));
 		board_do_writes(&event->silence, pending);
 		/*
 		 * The writes are posted. If they had not arrived when a line's
@@ -91,6 +94,8 @@ static irqreturn_t board_interrupt(int irq, void *data)
 			strobe_register_read(&event->pending);
 		result = IRQ_HANDLED;
 	}
+	if (unlikely(quiet))
+		board_hold(vector, quiet);
 	return result;
 }
 
@@ -282,13 +287,14 @@ static void board_event_disable(struct strobe_event *event)
 	struct board *board;
 	struct board_event *own = board_event_of(event, &board);
 	const struct strobe_board_event *raw = &board->blob.events[own - board->events];
+	struct board_vector *vector = &board->vectors[raw->vector];
 
 	board_do_writes(&own->disable, 0);
 	WRITE_ONCE(own->listening, false);
-	/* Either way no handler that saw it true runs on. */
-	if (--board->listening)
-		synchronize_irq(board->vectors[raw->vector].irq);
-	else
+	/* No handler that saw it true runs on, nor masks the vector for it. */
+	synchronize_irq(vector->irq);
+	board_hold_end(vector);
+	if (!--board->listening)
 		board_irqs_off(board);
 }
 

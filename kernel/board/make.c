@@ -252,8 +252,10 @@ static int board_make_events(struct board *board)
 	board->irq_name = devm_kasprintf(dev, GFP_KERNEL, "strobe:%s", dev_name(board->dev));
 	if (!events || !board->events || !board->vectors || !board->irq_name)
 		return -ENOMEM;
-	for (i = 0; i < blob->header->vectors; i++)
+	for (i = 0; i < blob->header->vectors; i++) {
 		board->vectors[i].board = board;
+		board_hold_init(&board->vectors[i]);
+	}
 	/* From the last to the first, as each becomes the head of its chain. */
 	for (i = count; i--;) {
 		board->events[i].event = &events[i];

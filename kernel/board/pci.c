@@ -67,12 +67,7 @@ static int board_load(struct board *board)
 /* INTx must not come back on when the card is given up; see irq.c. */
 static void board_leave(void *data)
 {
-	struct pci_dev *pdev = data;
-	u16 command;
-
-	pci_read_config_word(pdev, PCI_COMMAND, &command);
-	if (command != 0xffff)
-		pci_write_config_word(pdev, PCI_COMMAND, command | PCI_COMMAND_INTX_DISABLE);
+	board_intx(data, false);
 }
 
 static int board_enable(struct board *board)

@@ -76,14 +76,18 @@ EXPORT_SYMBOL_GPL(strobe_event_skip);
  * @due: when it was due, CLOCK_MONOTONIC; for events with has_due, else 0.
  * @missed: triggers that the source could not deliver since the last call.
  *
- * Every run that listens gets its trigger.
+ * Every run that listens gets its trigger. If the budget of this CPU has room
+ * for none of them, a source that goes on is asked to keep quiet: what it raises
+ * is missed, but costs an interrupt all the same.
  *
  * Context: hard, interrupts off; never twice at once for one event.
+ * Return: ns from @now for which the source should keep quiet; 0: as it likes.
  */
-void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed)
+u64 strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 missed)
 {
 	struct strobe_run *run;
 	u64 overhead = strobe_rates.overhead;
+	u64 quiet = U64_MAX;
 
 	/* Interrupts are off: an RCU read side, which stopping waits for. */
 	list_for_each_entry_rcu(run, &event->listeners, listener, irqs_disabled()) {
@@ -91,9 +95,10 @@ void strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 miss
 			continue;
 		if (unlikely(missed))
 			strobe_miss(run, STROBE_MISSED_SOURCE, missed);
-		strobe_trigger(run, now, due ?: now, overhead);
+		quiet = min(quiet, strobe_trigger(run, now, due ?: now, overhead));
 		/* One interrupt: the first run pays for it. */
 		overhead = 0;
 	}
+	return quiet == U64_MAX ? 0 : quiet;
 }
 EXPORT_SYMBOL_GPL(strobe_event_trigger);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs over suspend to RAM, one of them on a processor that the kernel takes away meanwhile.
+// kernels: amd64
+// lab: --device lab-counter
+
+#[path = "suspend/runs.rs"]
+mod runs;
+
+#[test]
+fn a_timer_whose_processor_was_taken_away_in_a_suspend_goes_on_there() {
+    runs::go_on(1);
+}

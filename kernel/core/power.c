@@ -10,6 +10,8 @@
  * that it is that, by STROBE_ROW_RESUMED.
  */
 #include <linux/notifier.h>
+#include <linux/percpu.h>
+#include <linux/string.h>
 #include <linux/suspend.h>
 
 #include "core/internal.h"
@@ -38,7 +40,7 @@ static void wake_up_again(void)
 		return;
 	/* The budget's clock may have begun anew; nobody looks at it while all is silent. */
 	for_each_possible_cpu(cpu)
-		*per_cpu_ptr(&strobe_budget, cpu) = (struct strobe_budget) { };
+		memset(per_cpu_ptr(&strobe_budget, cpu), 0, sizeof(struct strobe_budget));
 	strobe_asleep = false;
 	list_for_each_entry(run, &strobe_runs, entry)
 		strobe_run_wake(run);

@@ -121,6 +121,7 @@ struct strobe_board_bar {
 #define STROBE_BOARD_SIGNED	(1U << 0)	/* the field is two's complement */
 #define STROBE_BOARD_BIG_ENDIAN	(1U << 1)	/* else little-endian */
 #define STROBE_BOARD_FLOAT	(1U << 2)	/* IEEE 754 binary64; 64 bits */
+#define STROBE_BOARD_REREAD	(1U << 3)	/* each channel of a row reads it anew */
 
 /**
  * struct strobe_board_register - a field of a register.
@@ -128,7 +129,8 @@ struct strobe_board_bar {
  * @width: bytes of one access: 1, 2, 4 or 8.
  * @shift: lowest bit of the field.
  * @bits: bits of the field; shift + bits <= 8 * width.
- * @flags: STROBE_BOARD_SIGNED, _BIG_ENDIAN (not in a frame), _FLOAT.
+ * @flags: STROBE_BOARD_SIGNED, _BIG_ENDIAN (not in a frame), _FLOAT, _REREAD
+ *	(of a channel that is not in a frame).
  * @reserved: 0.
  * @offset: of the register in the BAR, a multiple of width.
  */

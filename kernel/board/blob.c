@@ -73,7 +73,8 @@ static int check_register(const struct place *place, const struct board_blob *bl
 		return refuse(place, "register's width is not 1, 2, 4 or 8 bytes");
 	if (!reg->bits || reg->shift + reg->bits > 8 * reg->width)
 		return refuse(place, "field lies outside the register");
-	if (reg->flags & ~(STROBE_BOARD_SIGNED | STROBE_BOARD_BIG_ENDIAN | STROBE_BOARD_FLOAT))
+	if (reg->flags & ~(STROBE_BOARD_SIGNED | STROBE_BOARD_BIG_ENDIAN | STROBE_BOARD_FLOAT |
+			   STROBE_BOARD_REREAD))
 		return refuse(place, "unknown flags of the register");
 	if ((reg->flags & STROBE_BOARD_BIG_ENDIAN) && reg->width == 1)
 		return refuse(place, "byte order of a single byte");
@@ -89,6 +90,8 @@ static int check_register(const struct place *place, const struct board_blob *bl
 	/* So that a field of a frame is a field of one of its 64-bit words. */
 	if (board_blob_is_frames(blob) && (reg->flags & STROBE_BOARD_BIG_ENDIAN))
 		return refuse(place, "big-endian field of a frame");
+	if (board_blob_is_frames(blob) && (reg->flags & STROBE_BOARD_REREAD))
+		return refuse(place, "a frame cannot be read again");
 	return 0;
 }
 
@@ -100,7 +103,7 @@ static int check_whole(const struct place *place, const struct board_blob *blob,
 	if (ret)
 		return ret;
 	if (reg->bits != 8 * reg->width ||
-	    (reg->flags & (STROBE_BOARD_SIGNED | STROBE_BOARD_FLOAT)))
+	    (reg->flags & (STROBE_BOARD_SIGNED | STROBE_BOARD_FLOAT | STROBE_BOARD_REREAD)))
 		return refuse(place, "not a whole, unsigned register");
 	return 0;
 }

@@ -39,7 +39,7 @@ void board_do_writes(const struct board_list *list, u64 pending)
  * What is pending of an event; 0 if it is not meant, or the card is gone,
  * which reads as all ones. The question to the bus is asked in that case only.
  */
-static u64 board_pending(const struct board *board, const struct board_event *event)
+static __always_inline u64 board_pending(const struct board *board, const struct board_event *event)
 {
 	const struct strobe_register *reg = &event->pending;
 	u64 value;

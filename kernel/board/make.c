@@ -105,6 +105,7 @@ static int board_register(const struct board *board, const struct strobe_board_r
 	/* A whole register needs no cutting. */
 	reg->bits = raw->bits == 8 * raw->width ? 0 : raw->bits;
 	reg->is_signed = raw->flags & STROBE_BOARD_SIGNED;
+	reg->reread = raw->flags & STROBE_BOARD_REREAD;
 	reg->io = board->bars[raw->bar] + raw->offset;
 	if (reg->access == STROBE_ACCESS_CALL)
 		return dev_err_probe(board->dev, -EINVAL,

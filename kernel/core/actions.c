@@ -186,7 +186,7 @@ static enum strobe_do kind_of(const struct strobe_action *action)
 		return STROBE_DO_SIGNED;
 	if (cuts)
 		return STROBE_DO_FIELDS;
-	return action->last ? STROBE_DO_PLAIN_LAST : STROBE_DO_PLAIN;
+	return STROBE_DO_PLAIN;
 }
 
 static void finish(struct making *making)
@@ -200,8 +200,12 @@ static void finish(struct making *making)
 			       action->device->is_there &&
 			       (run->is_slow || !is_read_later(making, n));
 		action->todo = kind_of(action);
+		action->plain = action->todo == STROBE_DO_PLAIN && !action->last;
+		action->plain_last = action->todo == STROBE_DO_PLAIN && action->last;
 	}
 	run->actions[making->count].todo = STROBE_DO_END;
+	for (u32 n = 0; n + 1 < making->count; n++)
+		run->actions[n].pair = run->actions[n].plain && run->actions[n + 1].plain;
 }
 
 /**

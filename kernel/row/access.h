@@ -20,28 +20,6 @@ static inline u64 strobe_all_ones(u8 access)
 	return ~0ULL >> (64 - strobe_register_bits(access));
 }
 
-static __always_inline u64 strobe_cut_unsigned(const struct strobe_cut *cut, u64 raw)
-{
-	return (raw >> cut->right) & cut->mask;
-}
-
-static __always_inline u64 strobe_cut_signed(const struct strobe_cut *cut, u64 raw)
-{
-	return (u64)((s64)(raw << cut->left) >> cut->right);
-}
-
-/* The fields of a register, each to its column. */
-static __always_inline void strobe_cut_fields(const struct strobe_action *action, u64 raw,
-					      u64 *values)
-{
-	const struct strobe_cut *cut = action->cut, *end = cut + action->cuts;
-
-	for (; cut != end; cut++)
-		WRITE_ONCE(values[cut->column], strobe_cut_unsigned(cut, raw));
-	for (end += action->signed_cuts; cut != end; cut++)
-		WRITE_ONCE(values[cut->column], strobe_cut_signed(cut, raw));
-}
-
 static __always_inline u64 strobe_access_read(u8 access, void __iomem *io)
 {
 	switch (access) {

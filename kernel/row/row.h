@@ -82,6 +82,52 @@ static inline void strobe_mark_fault(u64 *status, u64 *faults, u16 column)
 		faults[(column - 32) / 64] |= 1ULL << ((column - 32) % 64);
 }
 
+static __always_inline u64 strobe_cut_unsigned(const struct strobe_cut *cut, u64 raw)
+{
+	return (raw >> cut->right) & cut->mask;
+}
+
+static __always_inline u64 strobe_cut_signed(const struct strobe_cut *cut, u64 raw)
+{
+	return (u64)((s64)(raw << cut->left) >> cut->right);
+}
+
+/* The fields of a register, each to its column. */
+static __always_inline void strobe_cut_fields(const struct strobe_action *action, u64 raw,
+					      u64 *values)
+{
+	const struct strobe_cut *cut = action->cut, *end = cut + action->cuts;
+
+	for (; cut != end; cut++)
+		WRITE_ONCE(values[cut->column], strobe_cut_unsigned(cut, raw));
+	for (end += action->signed_cuts; cut != end; cut++)
+		WRITE_ONCE(values[cut->column], strobe_cut_signed(cut, raw));
+}
+
+/*
+ * Registers of 32 bits that are signed, or of which fields are cut, from @action
+ * on. Returns the first step that is neither.
+ */
+static __always_inline const struct strobe_action *
+strobe_cut_steps(struct strobe_run *run, const struct strobe_action *action, u64 *values)
+{
+	for (; action->todo == STROBE_DO_SIGNED; action++) {
+		s32 word = readl(action->io);
+
+		WRITE_ONCE(values[action->column], (u64)(s64)word);
+		if (unlikely(word == -1) && action->last)
+			strobe_last_gone(run, action);
+	}
+	for (; action->todo == STROBE_DO_FIELDS; action++) {
+		u32 word = readl(action->io);
+
+		strobe_cut_fields(action, word, values);
+		if (unlikely(word == U32_MAX) && action->last)
+			strobe_last_gone(run, action);
+	}
+	return action;
+}
+
 /*
  * Do the steps; the words of the channels go to @values. WRITE_ONCE for each:
  * readers look on, and a plain store may be torn, repeated or moved. The list
@@ -92,9 +138,13 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *values, u6
 	const struct strobe_action *action = run->actions;
 	u64 *value = values;
 
-	for (; likely(action->todo == STROBE_DO_PLAIN); action++, value++)
+	for (; likely(action->pair); action += 2, value += 2) {
+		WRITE_ONCE(value[0], readl(action[0].io));
+		WRITE_ONCE(value[1], readl(action[1].io));
+	}
+	for (; action->plain; action++, value++)
 		WRITE_ONCE(*value, readl(action->io));
-	if (likely(action->todo == STROBE_DO_PLAIN_LAST)) {
+	if (likely(action->plain_last)) {
 		u32 word = readl(action->io);
 
 		WRITE_ONCE(*value, word);
@@ -102,8 +152,11 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *values, u6
 			strobe_last_gone(run, action);
 		action++;
 	}
-	/* Out of line and for the rest: a call within the loop would cost registers. */
-	if (unlikely(action->todo != STROBE_DO_END))
+	if (likely(action->todo == STROBE_DO_END))
+		return;
+	action = strobe_cut_steps(run, action, values);
+	/* Out of line and for the rest: a call within a loop would cost registers. */
+	if (action->todo != STROBE_DO_END)
 		strobe_other_steps(run, action, values, now, due);
 }
 

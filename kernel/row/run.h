@@ -39,10 +39,7 @@ enum strobe_builtin {
 
 /**
  * enum strobe_do - what a step of a run does.
- * @STROBE_DO_PLAIN: readl(), to the next column. It is 0: the common way tests
- *	for it, and for nothing else.
- * @STROBE_DO_PLAIN_LAST: the same, and all ones are looked into; see
- *	struct strobe_action, @last.
+ * @STROBE_DO_PLAIN: readl(), to the next column.
  * @STROBE_DO_SIGNED: readl(), sign-extended.
  * @STROBE_DO_FIELDS: readl(), and its value is cut into columns.
  * @STROBE_DO_CALL: the provider's function reads.
@@ -50,8 +47,7 @@ enum strobe_builtin {
  * @STROBE_DO_END: no more steps.
  */
 enum strobe_do {
-	STROBE_DO_PLAIN = 0,
-	STROBE_DO_PLAIN_LAST,
+	STROBE_DO_PLAIN,
 	STROBE_DO_SIGNED,
 	STROBE_DO_FIELDS,
 	STROBE_DO_CALL,
@@ -76,6 +72,9 @@ struct strobe_cut {
 /**
  * struct strobe_action - one step of a run, compiled; or several, that are fields
  * of one register.
+ * @plain: STROBE_DO_PLAIN, and not @last: the common way tests for nothing else.
+ * @pair: @plain, and so is the next one.
+ * @plain_last: STROBE_DO_PLAIN, and @last.
  * @todo: enum strobe_do.
  * @access: enum strobe_access or enum strobe_builtin.
  * @write: store @value instead of reading.
@@ -99,6 +98,9 @@ struct strobe_cut {
  * Written while the run is created, then constant; read by the producer.
  */
 struct strobe_action {
+	bool	pair;
+	bool	plain;
+	bool	plain_last;
 	u8	todo;
 	u8	access;
 	bool	write;

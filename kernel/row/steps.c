@@ -208,12 +208,6 @@ static void other_step(struct strobe_run *run, const struct strobe_action *actio
 		WRITE_ONCE(values[action->column], word);
 }
 
-/* The register of a step of its own kind has been read: all ones are looked into. */
-static __always_inline bool may_be_gone(const struct strobe_action *action, u32 word)
-{
-	return unlikely(word == U32_MAX) && action->last;
-}
-
 /**
  * strobe_other_steps() - the rest of a row's steps, from the first that is not
  * just a 32-bit register.
@@ -230,15 +224,10 @@ static __always_inline bool may_be_gone(const struct strobe_action *action, u32 
 void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *values,
 			u64 now, u64 due)
 {
-	for (;; action++) {
-		u32 word;
+	while (action->todo != STROBE_DO_END) {
+		const struct strobe_action *next = action + 1;
 
-		if (action->todo == STROBE_DO_FIELDS) {
-			word = readl(action->io);
-			strobe_cut_fields(action, word, values);
-			if (may_be_gone(action, word))
-				strobe_last_gone(run, action);
-		} else if (action->todo == STROBE_DO_CALL) {
+		if (action->todo == STROBE_DO_CALL) {
 			u64 value = 0;
 
 			if (unlikely(action->read(action->channel, &value))) {
@@ -246,16 +235,11 @@ void strobe_other_steps(struct strobe_run *run, const struct strobe_action *acti
 				fail(run, action->column);
 			}
 			WRITE_ONCE(values[action->column], value);
-		} else if (action->todo <= STROBE_DO_SIGNED) {
-			word = readl(action->io);
-			WRITE_ONCE(values[action->column],
-				   action->todo == STROBE_DO_SIGNED ? (u64)(s64)(s32)word : word);
-			if (may_be_gone(action, word))
-				strobe_last_gone(run, action);
-		} else if (action->todo == STROBE_DO_END) {
-			break;
+		} else if (action->todo == STROBE_DO_SIGNED || action->todo == STROBE_DO_FIELDS) {
+			next = strobe_cut_steps(run, action, values);
 		} else {
 			other_step(run, action, values, now, due);
 		}
+		action = next;
 	}
 }

@@ -17,6 +17,7 @@ const TEXT_SIZE: usize = 80;
 const SIGNED: u32 = 1 << 0;
 const BIG_ENDIAN: u32 = 1 << 1;
 const FLOAT: u32 = 1 << 2;
+const REREAD: u32 = 1 << 3;
 const EVENT_PENDING: u32 = 1 << 0;
 const WRITE_PENDING: u32 = 1 << 0;
 
@@ -111,6 +112,9 @@ fn compile_channel(board: &Board, channel: &Channel, blob: &mut Blob) {
         Kind::Signed => SIGNED,
         Kind::Float => FLOAT,
     };
+    let register = board.registers.get(channel.register);
+    let reread = register.is_some_and(|register| register.reread);
+    let flags = flags | if reread { REREAD } else { 0 };
     blob.text(&channel.name, NAME_SIZE);
     blob.text(&channel.unit, UNIT_SIZE);
     blob.text(&channel.description, TEXT_SIZE);

@@ -178,6 +178,9 @@ pub struct Register {
     pub width: u8,
     /// Whether the most significant byte comes first.
     pub big_endian: bool,
+    /// Whether each channel of a row reads it anew. Else the channels of one register that stand in one row are cut
+    /// from one access.
+    pub reread: bool,
     /// What it allows.
     pub access: Access,
 }

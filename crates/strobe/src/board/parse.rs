@@ -333,6 +333,10 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
         ("rw", Access::ReadWrite),
     ];
     let access = table.choice("access", &accesses);
+    let reread = table.boolean("reread").unwrap_or(false);
+    if reread && matches!(blocks, Blocks::Frame(_)) {
+        table.fault("a frame comes once and cannot be read again; leave `reread` out");
+    }
     let access = if let Blocks::Frame(_) = blocks {
         rpmsg::check_register(table, big_endian, access);
         Access::ReadOnly
@@ -378,6 +382,7 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
         line: table.line(&at),
         width,
         big_endian,
+        reread,
         access,
     })
 }

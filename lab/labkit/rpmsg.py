@@ -13,13 +13,13 @@ from pathlib import Path
 from . import LabError, cache, say, source
 from .kernel import Kernel
 
-DRIVERS = ("rpmsg_core", "rpmsg_ctrl", "rpmsg_char")
+DRIVERS = ("rpmsg_core", "rpmsg_ctrl", "rpmsg_char", "rpmsg_ns", "virtio_rpmsg_bus")
 HEADERS = ("rpmsg_internal.h", "rpmsg_char.h")
 # Their headers have stubs that warn unless the kernel's configuration has them.
 KBUILD = """\
 # SPDX-License-Identifier: GPL-2.0-only
 # Written by lab/labkit/rpmsg.py.
-ccflags-y := -DCONFIG_RPMSG_MODULE=1 -DCONFIG_RPMSG_CHAR_MODULE=1 -DCONFIG_RPMSG_CTRL_MODULE=1
+ccflags-y := -DCONFIG_RPMSG_MODULE=1 -DCONFIG_RPMSG_CHAR_MODULE=1 -DCONFIG_RPMSG_CTRL_MODULE=1 -DCONFIG_RPMSG_NS_MODULE=1
 obj-m := """ + " ".join(f"{name}.o" for name in DRIVERS) + "\n"
 
 
@@ -28,7 +28,7 @@ def sources(kernel: Kernel) -> Path | None:
     if re.search(r"^CONFIG_RPMSG=[ym]$", config(kernel), re.MULTILINE):
         return None
     number = version(kernel)
-    return cache.unpacked(f"rpmsg-{number}", lambda: package(number), finish)
+    return cache.unpacked(f"rpmsg-bus-{number}", lambda: package(number), finish)
 
 
 def config(kernel: Kernel) -> str:

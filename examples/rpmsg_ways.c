@@ -2,16 +2,15 @@
 /*
  * Compares the two ways to an rpmsg endpoint: as a node, which is created,
  * opened, destroyed and closed, and as a file, which is created, destroyed and
- * closed. They are the calls, in the order, of the test program that the series
- * with RPMSG_CREATE_EPT_FD_IOCTL is introduced with; so whoever runs that one
- * can run this one.
+ * closed.
  *
- *	gcc -O2 -Iinclude/compat -Iinclude/uapi -o rpmsg_ways examples/rpmsg_ways.c
+ *	gcc -O2 -Iinclude/uapi -o rpmsg_ways examples/rpmsg_ways.c
  *	rpmsg_ways [LOOPS [CONTROL NODE]]
  *
  * CONTROL is /dev/rpmsg_ctrl0 if not said, and NODE, that the first creation
  * makes, /dev/rpmsg0: of the stock driver, or of strobe_rpmsg with stock_names=1.
- * strobe_rpmsg alone calls them /dev/strobe_rpmsg0 and /dev/strobe_rpmsg_ept0.
+ * strobe_rpmsg alone calls them /dev/strobe_rpmsg0 and /dev/strobe_rpmsg_ept0. The
+ * stock driver knows nodes only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include <linux/rpmsg.h>
+#include <strobe_rpmsg.h>
 
 static void fail(const char *what)
 {
@@ -58,13 +58,14 @@ static void as_node(int control, const char *node)
 
 static void as_file(int control)
 {
-	struct rpmsg_endpoint_fd_info info = {
-		.name = "epx", .src = RPMSG_ADDR_ANY, .dst = RPMSG_ADDR_ANY,
-		.flags = O_RDWR | O_CLOEXEC | O_NONBLOCK, .fd = -1,
+	struct strobe_rpmsg_create info = {
+		.size = sizeof(info), .name = "epx",
+		.src = STROBE_RPMSG_ADDR_ANY, .dst = STROBE_RPMSG_ADDR_ANY,
+		.flags = STROBE_RPMSG_READ | STROBE_RPMSG_WRITE | STROBE_RPMSG_NONBLOCK,
 	};
 
-	if (ioctl(control, RPMSG_CREATE_EPT_FD_IOCTL, &info) || info.fd < 0)
-		fail("RPMSG_CREATE_EPT_FD_IOCTL");
+	if (ioctl(control, STROBE_RPMSG_CREATE, &info))
+		fail("STROBE_RPMSG_CREATE");
 	if (ioctl(info.fd, RPMSG_DESTROY_EPT_IOCTL, 0))
 		fail("RPMSG_DESTROY_EPT_IOCTL on a file");
 	close(info.fd);

@@ -1,103 +1,139 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * strobe_rpmsg.ko: rpmsg endpoints as file descriptors. This file: the module,
- * the driver of channels, and the control node that each channel gets.
+ * The control node that a channel gets: who may open it may have endpoints.
  *
  * A channel is bound by the name of its service, "strobe_rpmsg", or by writing
  * this driver's name into the channel's driver_override.
  */
+#include <linux/capability.h>
 #include <linux/fs.h>
-#include <linux/idr.h>
 #include <linux/module.h>
+#include <linux/rpmsg.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <compat/linux/rpmsg.h>
 
 #include "rpmsg.h"
 
-/* Nodes are called as those of the stock driver. Written as the module is loaded. */
-bool strobe_rpmsg_stock_names;
-module_param_named(stock_names, strobe_rpmsg_stock_names, bool, 0444);
-MODULE_PARM_DESC(stock_names, "nodes are /dev/rpmsg_ctrlN and /dev/rpmsgN, as those of the stock driver, which must not be loaded then (default no)");
-
-/* /sys/class/strobe_rpmsg. */
-const struct class strobe_rpmsg_class = {
-	.name = "strobe_rpmsg",
+/**
+ * struct control - a control node.
+ * @dev: the node; its references are those of this.
+ * @cdev: of the node.
+ * @channel: its channel; a reference.
+ */
+struct control {
+	struct device			dev;
+	struct cdev			cdev;
+	struct strobe_rpmsg_channel	*channel;
 };
 
-static dev_t first;
-static DEFINE_IDA(minors);
-static DEFINE_IDA(numbers);
-
-/**
- * strobe_rpmsg_add_node() - make a device file.
- * @dev: its device; initialized, nothing but the parent and the release set.
- * @cdev: its character device; initialized.
- * @numbers: those of its kind.
- * @name: what its number is put behind.
- *
- * Context: process.
- * Return: 0 or an errno.
- */
-int strobe_rpmsg_add_node(struct device *dev, struct cdev *cdev, struct ida *numbers,
-			  const char *name)
+static struct control *to_control(struct device *dev)
 {
-	int minor, number, ret;
-
-	minor = ida_alloc_max(&minors, MINORMASK, GFP_KERNEL);
-	if (minor < 0)
-		return minor;
-	number = ida_alloc(numbers, GFP_KERNEL);
-	if (number < 0) {
-		ret = number;
-		goto free_minor;
-	}
-	dev->devt = first + minor;
-	dev->id = number;
-	dev->class = &strobe_rpmsg_class;
-	ret = dev_set_name(dev, "%s%d", name, number);
-	if (!ret)
-		ret = cdev_device_add(cdev, dev);
-	if (!ret)
-		return 0;
-	ida_free(numbers, number);
-free_minor:
-	ida_free(&minors, minor);
-	return ret;
+	return container_of(dev, struct control, dev);
 }
 
-/**
- * strobe_rpmsg_remove_node() - take a device file away.
- * @dev: its device. Files of it may stay open; its name is free for the next.
- * @cdev: its character device.
- * @numbers: those of its kind.
- *
- * Context: process.
- */
-void strobe_rpmsg_remove_node(struct device *dev, struct cdev *cdev, struct ida *numbers)
+/* The channel that such a call is about. */
+static int get_info(struct rpmsg_channel_info *info, const void __user *arg)
 {
-	cdev_device_del(cdev, dev);
-	ida_free(numbers, dev->id);
-	ida_free(&minors, dev->devt - first);
+	struct rpmsg_endpoint_info wanted;
+
+	if (copy_from_user(&wanted, arg, sizeof(wanted)))
+		return -EFAULT;
+	if (strnlen(wanted.name, sizeof(wanted.name)) == sizeof(wanted.name))
+		return -EINVAL;
+	*info = (struct rpmsg_channel_info){ .src = wanted.src, .dst = wanted.dst };
+	memcpy(info->name, wanted.name, sizeof(info->name));
+	return 0;
+}
+
+static long create_node(struct control *control, const void __user *arg)
+{
+	struct rpmsg_channel_info info;
+	int ret = get_info(&info, arg);
+
+	return ret ?: strobe_rpmsg_node_create(control->channel, &control->dev, &info);
+}
+
+/*
+ * A channel of the host's own. Any driver of the kernel may bind to it, by its
+ * name: so that is not for everybody who may have endpoints.
+ */
+static long create_channel(struct control *control, const void __user *arg)
+{
+	struct rpmsg_channel_info info;
+	int ret = get_info(&info, arg);
+
+	if (ret)
+		return ret;
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	guard(rwsem_read)(&control->channel->present);
+	if (!control->channel->rpdev)
+		return -ENETRESET;
+	return rpmsg_create_channel(control->channel->rpdev, &info) ? 0 : -ENXIO;
+}
+
+static long release_channel(struct control *control, const void __user *arg)
+{
+	struct rpmsg_channel_info info;
+	struct rpmsg_device *rpdev;
+	struct device *found;
+	bool is_control;
+	int ret = get_info(&info, arg);
+
+	if (ret)
+		return ret;
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	guard(rwsem_read)(&control->channel->present);
+	rpdev = control->channel->rpdev;
+	if (!rpdev)
+		return -ENETRESET;
+	found = rpmsg_find_device(rpdev->dev.parent, &info);
+	if (!found)
+		return -EINVAL;
+	/* That would wait for this call, which would wait for that. */
+	is_control = found->driver == &strobe_rpmsg_control_driver.drv;
+	put_device(found);
+	return is_control ? -EBUSY : rpmsg_release_channel(rpdev, &info);
 }
 
 static int control_open(struct inode *inode, struct file *file)
 {
 	/* The file holds the cdev, and that the control. */
-	file->private_data = container_of(inode->i_cdev, struct strobe_rpmsg_control, cdev);
+	file->private_data = container_of(inode->i_cdev, struct control, cdev);
 	return nonseekable_open(inode, file);
+}
+
+/* By itself, so that making a file does not set up what these have on the stack. */
+static noinline_for_stack long stock_ioctl(struct control *control, unsigned int cmd,
+					   const void __user *arg)
+{
+	switch (cmd) {
+	case RPMSG_CREATE_EPT_IOCTL:
+		return create_node(control, arg);
+	case RPMSG_CREATE_DEV_IOCTL:
+		return create_channel(control, arg);
+	case RPMSG_RELEASE_DEV_IOCTL:
+		return release_channel(control, arg);
+	default:
+		return -ENOTTY;
+	}
 }
 
 static long control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	struct strobe_rpmsg_control *control = file->private_data;
+	struct control *control = file->private_data;
 	void __user *p = (void __user *)arg;
 
 	switch (cmd) {
+	case STROBE_RPMSG_CREATE:
+		return strobe_rpmsg_create(control->channel, p);
 	case RPMSG_CREATE_EPT_FD_IOCTL:
-		return strobe_rpmsg_create_fd(control, p);
-	case RPMSG_CREATE_EPT_IOCTL:
-		return strobe_rpmsg_create_node(control, p);
+		return strobe_rpmsg_create_of_series(control->channel, p);
 	default:
-		return -ENOTTY;
+		return stock_ioctl(control, cmd, p);
 	}
 }
 
@@ -110,22 +146,24 @@ static const struct file_operations control_fops = {
 
 static void control_release(struct device *dev)
 {
-	kfree(container_of(dev, struct strobe_rpmsg_control, dev));
+	struct control *control = to_control(dev);
+
+	strobe_rpmsg_channel_put(control->channel);
+	kfree(control);
 }
 
 static int control_probe(struct rpmsg_device *rpdev)
 {
-	struct strobe_rpmsg_control *control = kzalloc(sizeof(*control), GFP_KERNEL);
+	struct control *control = kzalloc(sizeof(*control), GFP_KERNEL);
 	int ret;
 
 	if (!control)
 		return -ENOMEM;
-	init_rwsem(&control->present);
-	spin_lock_init(&control->lock);
-	INIT_LIST_HEAD(&control->endpoints);
-	mutex_init(&control->making);
-	INIT_LIST_HEAD(&control->nodes);
-	control->rpdev = rpdev;
+	control->channel = strobe_rpmsg_channel_new(rpdev);
+	if (!control->channel) {
+		kfree(control);
+		return -ENOMEM;
+	}
 	device_initialize(&control->dev);
 	control->dev.parent = &rpdev->dev;
 	control->dev.release = control_release;
@@ -133,8 +171,7 @@ static int control_probe(struct rpmsg_device *rpdev)
 	control->cdev.owner = THIS_MODULE;
 	/* remove looks for it; it can be opened from here on. */
 	dev_set_drvdata(&rpdev->dev, control);
-	ret = strobe_rpmsg_add_node(&control->dev, &control->cdev, &numbers,
-				    strobe_rpmsg_stock_names ? "rpmsg_ctrl" : "strobe_rpmsg");
+	ret = strobe_rpmsg_nodes_add(&control->dev, &control->cdev, STROBE_RPMSG_NODE_CONTROL);
 	if (ret)
 		put_device(&control->dev);
 	return ret;
@@ -143,16 +180,14 @@ static int control_probe(struct rpmsg_device *rpdev)
 /* The channel goes. After this nothing of the transport is used any more. */
 static void control_remove(struct rpmsg_device *rpdev)
 {
-	struct strobe_rpmsg_control *control = dev_get_drvdata(&rpdev->dev);
-	struct strobe_rpmsg_endpoint *endpoint, *next;
+	struct control *control = dev_get_drvdata(&rpdev->dev);
 
-	scoped_guard(rwsem_write, &control->present) {
-		control->rpdev = NULL;
-		list_for_each_entry_safe(endpoint, next, &control->endpoints, entry)
-			strobe_rpmsg_endpoint_detach(endpoint);
-		strobe_rpmsg_node_remove_all(control);
+	scoped_guard(rwsem_write, &control->channel->present) {
+		control->channel->rpdev = NULL;
+		strobe_rpmsg_endpoint_detach_all(control->channel);
+		strobe_rpmsg_node_remove_all(control->channel);
 	}
-	strobe_rpmsg_remove_node(&control->dev, &control->cdev, &numbers);
+	strobe_rpmsg_nodes_remove(&control->dev, &control->cdev, STROBE_RPMSG_NODE_CONTROL);
 	put_device(&control->dev);
 }
 
@@ -162,73 +197,9 @@ static const struct rpmsg_device_id control_ids[] = {
 };
 MODULE_DEVICE_TABLE(rpmsg, control_ids);
 
-static struct rpmsg_driver control_driver = {
+struct rpmsg_driver strobe_rpmsg_control_driver = {
 	.drv.name	= "strobe_rpmsg",
 	.id_table	= control_ids,
 	.probe		= control_probe,
 	.remove		= control_remove,
 };
-
-/* All that this module binds, in order. */
-static struct rpmsg_driver *const drivers[] = {
-	&control_driver,
-};
-
-static void unregister_drivers(size_t count)
-{
-	while (count--)
-		unregister_rpmsg_driver(drivers[count]);
-}
-
-static int register_drivers(void)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(drivers); i++) {
-		int ret = register_rpmsg_driver(drivers[i]);
-
-		if (ret) {
-			unregister_drivers(i);
-			return ret;
-		}
-	}
-	return 0;
-}
-
-static int __init strobe_rpmsg_init(void)
-{
-	int ret;
-
-	ret = strobe_rpmsg_endpoint_setup();
-	if (ret)
-		return ret;
-	ret = alloc_chrdev_region(&first, 0, MINORMASK + 1, "strobe_rpmsg");
-	if (ret)
-		goto endpoint;
-	ret = class_register(&strobe_rpmsg_class);
-	if (ret)
-		goto region;
-	ret = register_drivers();
-	if (ret)
-		goto class;
-	return 0;
-
-class:
-	class_unregister(&strobe_rpmsg_class);
-region:
-	unregister_chrdev_region(first, MINORMASK + 1);
-endpoint:
-	strobe_rpmsg_endpoint_cleanup();
-	return ret;
-}
-
-static void __exit strobe_rpmsg_exit(void)
-{
-	unregister_drivers(ARRAY_SIZE(drivers));
-	class_unregister(&strobe_rpmsg_class);
-	unregister_chrdev_region(first, MINORMASK + 1);
-	strobe_rpmsg_endpoint_cleanup();
-}
-
-module_init(strobe_rpmsg_init);
-module_exit(strobe_rpmsg_exit);
-MODULE_DESCRIPTION("rpmsg endpoints as file descriptors");
-MODULE_LICENSE("GPL");

@@ -36,13 +36,16 @@ static u32 memory_size(void)
 }
 
 /*
- * Memory that has a constructor is not cleared for each endpoint anew, nor when
- * one is freed, not even by kernels that clear all other memory; that would cost
- * more than all the rest of making one. Nobody gets to see a byte that no message
- * of his has written.
+ * Memory of the cache is clear whenever it is nobody's: it comes so from here,
+ * and who frees an endpoint clears what has been written to. A kernel that
+ * clears all memory as it is taken, or given back, does not do so with memory
+ * that has a constructor; else it would clear all of a queue for each endpoint,
+ * of which most messages never come, and that costs more than all the rest of
+ * making one.
  */
 static void construct(void *memory)
 {
+	memset(memory, 0, memory_size());
 }
 
 /**
@@ -114,6 +117,28 @@ static int on_message(struct rpmsg_device *rpdev, void *data, int length, void *
 	atomic64_inc(&endpoint->received);
 	news(endpoint);
 	return 0;
+}
+
+/**
+ * strobe_rpmsg_endpoint_on_default() - a message has come for the channel's own
+ * endpoint.
+ * @rpdev: the channel of the bus.
+ * @data: its bytes.
+ * @length: how many.
+ * @priv: what strobe_rpmsg_endpoint_adopt() has set; NULL before.
+ * @src: who has sent it.
+ *
+ * Context: any, one at a time.
+ * Return: 0.
+ */
+int strobe_rpmsg_endpoint_on_default(struct rpmsg_device *rpdev, void *data, int length,
+				     void *priv, u32 src)
+{
+	struct strobe_rpmsg_endpoint *endpoint = priv;
+
+	if (!endpoint || READ_ONCE(endpoint->gone))
+		return 0;
+	return on_message(rpdev, data, length, priv, src);
 }
 
 /* The remote wants no more messages, or wants them again: in any context. */
@@ -194,14 +219,14 @@ static void end_forwarding(struct strobe_rpmsg_endpoint *endpoint)
 
 /**
  * strobe_rpmsg_endpoint_new() - an endpoint that is not there yet.
- * @control: its channel; a reference is taken.
+ * @channel: its channel; a reference is taken.
  * @info: what is wanted; the name ends in a NUL.
  *
  * Context: process.
- * Return: the endpoint, or NULL without memory.
+ * Return: the endpoint, with a reference, or NULL without memory.
  */
 struct strobe_rpmsg_endpoint *
-strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
+strobe_rpmsg_endpoint_new(struct strobe_rpmsg_channel *channel,
 			  const struct rpmsg_channel_info *info)
 {
 	struct strobe_rpmsg_endpoint *endpoint =
@@ -209,10 +234,10 @@ strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
 
 	if (!endpoint)
 		return NULL;
-	memset(endpoint, 0, sizeof(*endpoint));
+	refcount_set(&endpoint->references, 1);
 	strobe_rpmsg_queue_init(&endpoint->queue, endpoint + 1, memory_size() - sizeof(*endpoint));
-	get_device(&control->dev);
-	endpoint->control = control;
+	refcount_inc(&channel->references);
+	endpoint->channel = channel;
 	INIT_LIST_HEAD(&endpoint->entry);
 	init_rwsem(&endpoint->using);
 	init_waitqueue_head(&endpoint->wait);
@@ -223,54 +248,84 @@ strobe_rpmsg_endpoint_new(struct strobe_rpmsg_control *control,
 }
 
 /**
- * strobe_rpmsg_endpoint_free() - end of an endpoint that is not attached.
- * @endpoint: nobody has it any more.
+ * strobe_rpmsg_endpoint_put() - give a reference back; the last one frees it.
+ * @endpoint: is detached if it is the last one.
  *
  * Context: process.
  */
-void strobe_rpmsg_endpoint_free(struct strobe_rpmsg_endpoint *endpoint)
+void strobe_rpmsg_endpoint_put(struct strobe_rpmsg_endpoint *endpoint)
 {
+	if (!refcount_dec_and_test(&endpoint->references))
+		return;
 	/* On PREEMPT_RT that takes a grace period: only if there may be something to wait for. */
 	if (endpoint->has_woken)
 		irq_work_sync(&endpoint->wake);
-	mutex_destroy(&endpoint->queue.reading);
-	put_device(&endpoint->control->dev);
+	strobe_rpmsg_channel_put(endpoint->channel);
+	strobe_rpmsg_queue_cleanup(&endpoint->queue);
+	/* As construct() has it. */
+	memset(endpoint, 0, sizeof(*endpoint));
 	kmem_cache_free(cache, endpoint);
+}
+
+/* The transport knows of it. */
+static inline void join(struct strobe_rpmsg_endpoint *endpoint, struct rpmsg_endpoint *ept)
+{
+	ept->flow_cb = on_pause;
+	endpoint->ept = ept;
+	endpoint->info.src = ept->addr;
+	endpoint->mtu = max(rpmsg_get_mtu(ept), 0);
+	scoped_guard(spinlock, &endpoint->channel->lock)
+		list_add_tail(&endpoint->entry, &endpoint->channel->endpoints);
 }
 
 /**
  * strobe_rpmsg_endpoint_attach() - make it known to the transport.
  * @endpoint: the endpoint.
  *
- * Context: process; control->present is held.
+ * Context: process; channel->present is held.
  * Return: 0; -ENETRESET if the channel has gone; if the transport makes none, of
  * which it does not say why, -EADDRINUSE for a chosen address, else -ENOMEM.
  */
 int strobe_rpmsg_endpoint_attach(struct strobe_rpmsg_endpoint *endpoint)
 {
-	struct strobe_rpmsg_control *control = endpoint->control;
+	struct rpmsg_device *rpdev = endpoint->channel->rpdev;
 	struct rpmsg_endpoint *ept;
 
-	if (!control->rpdev)
+	if (!rpdev)
 		return -ENETRESET;
 	/* Messages may come before this has returned. */
-	ept = rpmsg_create_ept(control->rpdev, on_message, endpoint, endpoint->info);
+	ept = rpmsg_create_ept(rpdev, on_message, endpoint, endpoint->info);
 	if (!ept)
 		return endpoint->info.src == RPMSG_ADDR_ANY ? -ENOMEM : -EADDRINUSE;
-	ept->flow_cb = on_pause;
-	endpoint->ept = ept;
-	endpoint->info.src = ept->addr;
-	endpoint->mtu = max(rpmsg_get_mtu(ept), 0);
-	scoped_guard(spinlock, &control->lock)
-		list_add_tail(&endpoint->entry, &control->endpoints);
+	join(endpoint, ept);
 	return 0;
+}
+
+/**
+ * strobe_rpmsg_endpoint_adopt() - it is the channel's own, which is there already.
+ * @endpoint: the endpoint; not attached. Stays until the core has destroyed its
+ *	own.
+ * @ept: that of the channel, with strobe_rpmsg_endpoint_on_default().
+ *
+ * Context: process, in the driver's probe.
+ */
+void strobe_rpmsg_endpoint_adopt(struct strobe_rpmsg_endpoint *endpoint, struct rpmsg_endpoint *ept)
+{
+	endpoint->is_default = true;
+	join(endpoint, ept);
+	/*
+	 * O, pairs with the address dependency of the callback, which is called
+	 * with it: without it a message could be put into a queue that is not set
+	 * up yet.
+	 */
+	smp_store_release(&ept->priv, endpoint);
 }
 
 /**
  * strobe_rpmsg_endpoint_detach() - the endpoint ends, its file stays.
  * @endpoint: attached or not any more; the second time nothing happens.
  *
- * Context: process; control->present is held, so that the transport stays.
+ * Context: process; channel->present is held, so that the transport stays.
  */
 void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint)
 {
@@ -282,13 +337,18 @@ void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint)
 	}
 	if (!ept)
 		return;
-	scoped_guard(spinlock, &endpoint->control->lock)
+	scoped_guard(spinlock, &endpoint->channel->lock)
 		list_del_init(&endpoint->entry);
 	end_forwarding(endpoint);
 	/* Not every transport takes that of pauses back; one that is just at it does not look. */
 	WRITE_ONCE(ept->flow_cb, NULL);
-	/* No other callback runs after this. */
-	rpmsg_destroy_ept(ept);
+	/*
+	 * No other callback runs after this. The channel's own is the core's,
+	 * which destroys it when its driver has let go; what comes until then is
+	 * the last that will.
+	 */
+	if (!endpoint->is_default)
+		rpmsg_destroy_ept(ept);
 	/*
 	 * E, pairs with F in strobe_rpmsg_endpoint_is_gone(): without them a
 	 * reader could believe that the last message is not there, and that
@@ -302,3 +362,16 @@ void strobe_rpmsg_endpoint_detach(struct strobe_rpmsg_endpoint *endpoint)
 		wake_up_all(&endpoint->room);
 }
 
+/**
+ * strobe_rpmsg_endpoint_detach_all() - all endpoints of a channel end.
+ * @channel: the channel.
+ *
+ * Context: process; channel->present is held for writing.
+ */
+void strobe_rpmsg_endpoint_detach_all(struct strobe_rpmsg_channel *channel)
+{
+	struct strobe_rpmsg_endpoint *endpoint, *next;
+
+	list_for_each_entry_safe(endpoint, next, &channel->endpoints, entry)
+		strobe_rpmsg_endpoint_detach(endpoint);
+}

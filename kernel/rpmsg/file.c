@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file of an endpoint: read() takes one message, write() sends one, poll()
- * waits. It owns the endpoint: closing it is enough, and what happens to the
- * channel changes no more than what it answers.
+ * The file of an endpoint, with a node or without: read() takes one message,
+ * write() sends one, poll() waits. What happens to the channel changes no more
+ * than what it answers.
  */
-#include <linux/anon_inodes.h>
-#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -16,26 +15,22 @@
 
 /* A message to a transport that does not say how much it takes. */
 #define LENGTH_MAX	SZ_64K
-/* First version of struct rpmsg_endpoint_stats. */
-#define STATS_LEAST	offsetofend(struct rpmsg_endpoint_stats, sent)
+/* First version of struct strobe_rpmsg_stats. */
+#define STATS_LEAST	offsetofend(struct strobe_rpmsg_stats, sent)
+/* A structure of a later version, at most; also where a page is larger. */
+#define SIZE_MAX_IN	4096
 /* How often who waits for room tries again, ns: not every transport tells when it has some. */
 #define ROOM_EVERY	NSEC_PER_MSEC
 
-static int file_release(struct inode *inode, struct file *file)
-{
-	struct strobe_rpmsg_endpoint *endpoint = file->private_data;
-
-	/* Nobody uses it any more. Who takes the channel away may be about to wake it. */
-	scoped_guard(rwsem_read, &endpoint->control->present)
-		if (endpoint->ept)
-			strobe_rpmsg_endpoint_detach(endpoint);
-	if (endpoint->node)
-		strobe_rpmsg_node_close(endpoint->node);
-	strobe_rpmsg_endpoint_free(endpoint);
-	return 0;
-}
-
-static ssize_t file_read(struct kiocb *io, struct iov_iter *to)
+/**
+ * strobe_rpmsg_file_read() - take a message.
+ * @io: the call, of the endpoint's file.
+ * @to: where to.
+ *
+ * Context: process.
+ * Return: bytes of the message; -EPIPE if none will come; another errno.
+ */
+ssize_t strobe_rpmsg_file_read(struct kiocb *io, struct iov_iter *to)
 {
 	struct strobe_rpmsg_endpoint *endpoint = io->ki_filp->private_data;
 	bool may_wait = !(io->ki_filp->f_flags & O_NONBLOCK || io->ki_flags & IOCB_NOWAIT);
@@ -110,7 +105,15 @@ static int send(struct strobe_rpmsg_endpoint *endpoint, void *data, size_t lengt
 	return ret;
 }
 
-static ssize_t file_write(struct kiocb *io, struct iov_iter *from)
+/**
+ * strobe_rpmsg_file_write() - send a message.
+ * @io: the call, of the endpoint's file.
+ * @from: its bytes.
+ *
+ * Context: process.
+ * Return: how many they are; -EPIPE if the endpoint has gone; another errno.
+ */
+ssize_t strobe_rpmsg_file_write(struct kiocb *io, struct iov_iter *from)
 {
 	struct strobe_rpmsg_endpoint *endpoint = io->ki_filp->private_data;
 	bool may_wait = !(io->ki_filp->f_flags & O_NONBLOCK || io->ki_flags & IOCB_NOWAIT);
@@ -120,6 +123,9 @@ static ssize_t file_write(struct kiocb *io, struct iov_iter *from)
 
 	if (strobe_rpmsg_endpoint_is_gone(endpoint))
 		return -EPIPE;
+	/* virtio would say so in the kernel's log, each time. */
+	if (endpoint->info.dst == RPMSG_ADDR_ANY && endpoint->channel->is_addressed)
+		return -EDESTADDRREQ;
 	if (length > (endpoint->mtu ?: LENGTH_MAX))
 		return -EMSGSIZE;
 	data = kmalloc(length, GFP_KERNEL);
@@ -134,7 +140,15 @@ static ssize_t file_write(struct kiocb *io, struct iov_iter *from)
 	return length;
 }
 
-static __poll_t file_poll(struct file *file, poll_table *wait)
+/**
+ * strobe_rpmsg_file_poll() - what the endpoint is ready for.
+ * @file: its file.
+ * @wait: who waits.
+ *
+ * Context: process.
+ * Return: EPOLLIN, EPOLLOUT, EPOLLPRI, and EPOLLHUP and EPOLLERR when it has gone.
+ */
+__poll_t strobe_rpmsg_file_poll(struct file *file, poll_table *wait)
 {
 	struct strobe_rpmsg_endpoint *endpoint = file->private_data;
 	__poll_t mask = 0;
@@ -178,24 +192,42 @@ static long set_pause(struct strobe_rpmsg_endpoint *endpoint, unsigned long paus
 	return rpmsg_set_flow_control(endpoint->ept, pause, endpoint->info.dst);
 }
 
-static long get_stats(struct strobe_rpmsg_endpoint *endpoint, void __user *arg)
+/**
+ * strobe_rpmsg_file_copy_in() - a structure that begins with its size.
+ * @to: where to.
+ * @room: its size here.
+ * @least: of its first version.
+ * @arg: the caller's.
+ *
+ * Context: process.
+ * Return: its size there; -EINVAL if that is too small, -E2BIG if it is larger
+ * than any will be or has something that is not known here, -EFAULT.
+ */
+int strobe_rpmsg_file_copy_in(void *to, size_t room, size_t least, const void __user *arg)
 {
-	struct rpmsg_endpoint_stats stats;
 	u32 size;
 	int ret;
 
-	if (get_user(size, (u32 __user *)arg))
+	if (get_user(size, (const u32 __user *)arg))
 		return -EFAULT;
-	if (size < STATS_LEAST)
+	if (size < least)
 		return -EINVAL;
-	if (size > PAGE_SIZE)
+	if (size > SIZE_MAX_IN)
 		return -E2BIG;
-	ret = copy_struct_from_user(&stats, sizeof(stats), arg, size);
-	if (ret)
-		return ret;
-	stats = (struct rpmsg_endpoint_stats){
+	ret = copy_struct_from_user(to, room, arg, size);
+	return ret ?: size;
+}
+
+static long get_stats(struct strobe_rpmsg_endpoint *endpoint, void __user *arg)
+{
+	struct strobe_rpmsg_stats stats;
+	int size = strobe_rpmsg_file_copy_in(&stats, sizeof(stats), STATS_LEAST, arg);
+
+	if (size < 0)
+		return size;
+	stats = (struct strobe_rpmsg_stats){
 		.size		= size,
-		.src		= endpoint->info.src,
+		.address	= endpoint->info.src,
 		.dst		= endpoint->info.dst,
 		.mtu		= endpoint->mtu,
 		.queued		= strobe_rpmsg_queue_count(&endpoint->queue),
@@ -203,38 +235,47 @@ static long get_stats(struct strobe_rpmsg_endpoint *endpoint, void __user *arg)
 		.dropped	= atomic64_read(&endpoint->dropped),
 		.sent		= atomic64_read(&endpoint->sent),
 	};
+	if (strobe_rpmsg_endpoint_is_gone(endpoint))
+		stats.state |= STROBE_RPMSG_GONE;
+	if (READ_ONCE(endpoint->is_paused))
+		stats.state |= STROBE_RPMSG_PAUSED;
 	return copy_to_user(arg, &stats, min_t(size_t, size, sizeof(stats))) ? -EFAULT : 0;
 }
 
-static long destroy(struct strobe_rpmsg_endpoint *endpoint)
-{
-	guard(rwsem_read)(&endpoint->control->present);
-	strobe_rpmsg_endpoint_detach(endpoint);
-	if (endpoint->node)
-		strobe_rpmsg_node_remove(endpoint->node);
-	return 0;
-}
-
-static long file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+/**
+ * strobe_rpmsg_file_ioctl() - the calls of any endpoint.
+ * @file: its file.
+ * @cmd: the call.
+ * @arg: of the call.
+ *
+ * Context: process.
+ * Return: 0, -ENOTTY if it is none, or another errno.
+ */
+long strobe_rpmsg_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct strobe_rpmsg_endpoint *endpoint = file->private_data;
 	void __user *p = (void __user *)arg;
 
 	switch (cmd) {
-	case RPMSG_DESTROY_EPT_IOCTL:
-		return destroy(endpoint);
 	case RPMSG_GET_OUTGOING_FLOWCONTROL:
 		return get_pause(endpoint, p);
 	case RPMSG_SET_INCOMING_FLOWCONTROL:
 		return set_pause(endpoint, arg);
-	case RPMSG_GET_EPT_STATS_IOCTL:
+	case STROBE_RPMSG_STATS:
 		return get_stats(endpoint, p);
 	default:
 		return -ENOTTY;
 	}
 }
 
-static void file_show_fdinfo(struct seq_file *m, struct file *file)
+/**
+ * strobe_rpmsg_file_show_fdinfo() - what /proc says of the file.
+ * @m: where to.
+ * @file: of an endpoint.
+ *
+ * Context: process.
+ */
+void strobe_rpmsg_file_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct strobe_rpmsg_endpoint *endpoint = file->private_data;
 
@@ -247,103 +288,4 @@ static void file_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "rpmsg-dropped:\t%lld\n", atomic64_read(&endpoint->dropped));
 	seq_printf(m, "rpmsg-sent:\t%lld\n", atomic64_read(&endpoint->sent));
 	seq_printf(m, "rpmsg-gone:\t%u\n", strobe_rpmsg_endpoint_is_gone(endpoint));
-}
-
-const struct file_operations strobe_rpmsg_file_fops = {
-	.owner		= THIS_MODULE,
-	.release	= file_release,
-	.read_iter	= file_read,
-	.write_iter	= file_write,
-	.poll		= file_poll,
-	.unlocked_ioctl	= file_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-	.show_fdinfo	= file_show_fdinfo,
-};
-
-/**
- * strobe_rpmsg_check_name() - whether a name of a service is whole.
- * @name: as it came, RPMSG_NAME_SIZE bytes.
- *
- * Return: 0, or -EINVAL for a name without its end, which would be cut.
- */
-int strobe_rpmsg_check_name(const char *name)
-{
-	return strnlen(name, RPMSG_NAME_SIZE) == RPMSG_NAME_SIZE ? -EINVAL : 0;
-}
-
-static int check_info(const struct rpmsg_endpoint_fd_info *info)
-{
-	if (info->flags & ~(O_ACCMODE | O_NONBLOCK | O_CLOEXEC))
-		return -EINVAL;
-	if ((info->flags & O_ACCMODE) == O_ACCMODE)
-		return -EINVAL;
-	return strobe_rpmsg_check_name(info->name);
-}
-
-/* An endpoint with its file, which owns it. */
-static struct file *open_endpoint(struct strobe_rpmsg_control *control,
-				  struct rpmsg_endpoint_fd_info *info)
-{
-	struct rpmsg_channel_info wanted = { .src = info->src, .dst = info->dst };
-	struct strobe_rpmsg_endpoint *endpoint;
-	struct file *file;
-	int ret;
-
-	memcpy(wanted.name, info->name, sizeof(wanted.name));
-	endpoint = strobe_rpmsg_endpoint_new(control, &wanted);
-	if (!endpoint)
-		return ERR_PTR(-ENOMEM);
-	file = anon_inode_getfile("[rpmsg]", &strobe_rpmsg_file_fops, endpoint,
-				  info->flags & ~O_CLOEXEC);
-	if (IS_ERR(file)) {
-		strobe_rpmsg_endpoint_free(endpoint);
-		return file;
-	}
-	scoped_guard(rwsem_read, &control->present)
-		ret = strobe_rpmsg_endpoint_attach(endpoint);
-	if (ret) {
-		fput(file);
-		return ERR_PTR(ret);
-	}
-	info->src = endpoint->info.src;
-	return file;
-}
-
-/**
- * strobe_rpmsg_create_fd() - RPMSG_CREATE_EPT_FD_IOCTL.
- * @control: the channel.
- * @arg: struct rpmsg_endpoint_fd_info.
- *
- * The number of the file is installed last, when nothing can fail any more:
- * until then the caller has seen nothing, and releasing the file undoes all.
- *
- * Context: process.
- * Return: 0 or an errno.
- */
-long strobe_rpmsg_create_fd(struct strobe_rpmsg_control *control, void __user *arg)
-{
-	struct rpmsg_endpoint_fd_info info;
-	struct file *file;
-	int ret;
-
-	if (copy_from_user(&info, arg, sizeof(info)))
-		return -EFAULT;
-	ret = check_info(&info);
-	if (ret)
-		return ret;
-	info.fd = get_unused_fd_flags(info.flags & O_CLOEXEC);
-	if (info.fd < 0)
-		return info.fd;
-	file = open_endpoint(control, &info);
-	if (IS_ERR(file)) {
-		put_unused_fd(info.fd);
-		return PTR_ERR(file);
-	}
-	if (copy_to_user(arg, &info, sizeof(info))) {
-		put_unused_fd(info.fd);
-		fput(file);
-		return -EFAULT;
-	}
-	fd_install(info.fd, file);
-	return 0;
 }

@@ -3,40 +3,62 @@
  * An endpoint as a node, for programs that know only the stock driver:
  * RPMSG_CREATE_EPT_IOCTL makes a node, open() of it the endpoint, close() ends
  * that, and RPMSG_DESTROY_EPT_IOCTL takes the node away. One open at a time.
- * What is opened is a file as rpmsg_file.c has it.
+ * The node of a default endpoint comes and goes with its channel.
+ *
+ * A node stays when its maker has gone. So who is not root has so many and no
+ * more, over all channels.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/fs.h>
-#include <linux/idr.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/sysfs.h>
-#include <linux/uaccess.h>
+#include <linux/uidgid.h>
 
 #include "rpmsg.h"
 
+static unsigned int nodes_max = 64;
+module_param(nodes_max, uint, 0644);
+MODULE_PARM_DESC(nodes_max, "nodes of endpoints that a user without CAP_SYS_ADMIN may have (default 64)");
+
 /**
- * struct strobe_rpmsg_node - a node, of an endpoint that is there while it is
- * open.
+ * struct node - a node, of an endpoint that is there while it is open, or of the
+ * channel's own.
  * @dev: the node; its references are those of this.
  * @cdev: of the node.
- * @control: its channel; a reference.
- * @entry: in control->nodes, until it is removed; under control->making.
+ * @channel: its channel; a reference.
+ * @entry: in nodes, until it is removed; under making.
+ * @user: whom it is charged to; INVALID_UID: nobody.
  * @opened: bit 0: it is open.
  * @info: what was asked for; the name ends in a NUL.
+ * @endpoint: the channel's own, a reference; else NULL.
  */
-struct strobe_rpmsg_node {
+struct node {
 	struct device			dev;
 	struct cdev			cdev;
-	struct strobe_rpmsg_control	*control;
+	struct strobe_rpmsg_channel	*channel;
 	struct list_head		entry;
+	kuid_t				user;
 	unsigned long			opened;
 	struct rpmsg_channel_info	info;
+	struct strobe_rpmsg_endpoint	*endpoint;
 };
 
-static DEFINE_IDA(numbers);
+/* Held while a node is made or taken away; guards nodes. */
+static DEFINE_MUTEX(making);
+/* Those of all channels. */
+static LIST_HEAD(nodes);
 
-static struct strobe_rpmsg_node *to_node(struct device *dev)
+static struct node *to_node(struct device *dev)
 {
-	return container_of(dev, struct strobe_rpmsg_node, dev);
+	return container_of(dev, struct node, dev);
+}
+
+/* The file holds the cdev, and that the node. */
+static struct node *of_file(struct file *file)
+{
+	return container_of(file_inode(file)->i_cdev, struct node, cdev);
 }
 
 static ssize_t name_show(struct device *dev, struct device_attribute *attr, char *text)
@@ -62,154 +84,204 @@ static struct attribute *node_attrs[] = {
 };
 ATTRIBUTE_GROUPS(node);
 
-/* control->present is held. */
-static int open_endpoint(struct strobe_rpmsg_node *node, struct file *file)
+/* node->channel->present is held. */
+static int open_endpoint(struct node *node, struct file *file)
 {
-	struct strobe_rpmsg_endpoint *endpoint;
+	struct strobe_rpmsg_endpoint *endpoint = node->endpoint;
 	int ret;
 
-	if (!node->control->rpdev)
+	if (!node->channel->rpdev)
 		return -ENETRESET;
-	endpoint = strobe_rpmsg_endpoint_new(node->control, &node->info);
+	if (endpoint) {
+		refcount_inc(&endpoint->references);
+		file->private_data = endpoint;
+		return 0;
+	}
+	endpoint = strobe_rpmsg_endpoint_new(node->channel, &node->info);
 	if (!endpoint)
 		return -ENOMEM;
 	ret = strobe_rpmsg_endpoint_attach(endpoint);
-	if (ret) {
-		strobe_rpmsg_endpoint_free(endpoint);
-		return ret;
-	}
-	endpoint->node = node;
-	get_device(&node->dev);
-	file->private_data = endpoint;
-	replace_fops(file, fops_get(&strobe_rpmsg_file_fops));
-	return 0;
+	if (ret)
+		strobe_rpmsg_endpoint_put(endpoint);
+	else
+		file->private_data = endpoint;
+	return ret;
 }
 
 static int node_open(struct inode *inode, struct file *file)
 {
-	struct strobe_rpmsg_node *node =
-		container_of(inode->i_cdev, struct strobe_rpmsg_node, cdev);
+	struct node *node = of_file(file);
 	int ret;
 
 	if (test_and_set_bit_lock(0, &node->opened))
 		return -EBUSY;
 	stream_open(inode, file);
-	scoped_guard(rwsem_read, &node->control->present)
+	scoped_guard(rwsem_read, &node->channel->present)
 		ret = open_endpoint(node, file);
 	if (ret)
 		clear_bit_unlock(0, &node->opened);
 	return ret;
 }
 
-/**
- * strobe_rpmsg_node_close() - the file of a node is closed.
- * @node: may be opened again; a reference is given back.
- *
- * Context: process; the endpoint is detached.
- */
-void strobe_rpmsg_node_close(struct strobe_rpmsg_node *node)
+static int node_close(struct inode *inode, struct file *file)
 {
+	struct strobe_rpmsg_endpoint *endpoint = file->private_data;
+	struct node *node = of_file(file);
+
+	/* Nobody uses it any more. Who takes the channel away may be about to wake it. */
+	scoped_guard(rwsem_read, &node->channel->present)
+		if (endpoint->ept && !node->endpoint)
+			strobe_rpmsg_endpoint_detach(endpoint);
+	/* Who opens it next does not read what was for this one. */
+	if (node->endpoint)
+		strobe_rpmsg_queue_forget(&endpoint->queue);
+	strobe_rpmsg_endpoint_put(endpoint);
 	clear_bit_unlock(0, &node->opened);
+	return 0;
+}
+
+/* node->channel->present is held. The second time nothing happens; its file stays. */
+static void remove_node(struct node *node)
+{
+	guard(mutex)(&making);
+	if (list_empty(&node->entry))
+		return;
+	list_del_init(&node->entry);
+	strobe_rpmsg_nodes_remove(&node->dev, &node->cdev, STROBE_RPMSG_NODE_ENDPOINT);
 	put_device(&node->dev);
 }
 
-/* The file gets the operations of an endpoint when it is open. */
+static long destroy(struct node *node, struct strobe_rpmsg_endpoint *endpoint)
+{
+	if (node->endpoint)
+		return -EINVAL;
+	guard(rwsem_read)(&node->channel->present);
+	strobe_rpmsg_endpoint_detach(endpoint);
+	remove_node(node);
+	return 0;
+}
+
+static long node_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	if (cmd == RPMSG_DESTROY_EPT_IOCTL)
+		return destroy(of_file(file), file->private_data);
+	return strobe_rpmsg_file_ioctl(file, cmd, arg);
+}
+
 static const struct file_operations node_fops = {
-	.owner	= THIS_MODULE,
-	.open	= node_open,
+	.owner		= THIS_MODULE,
+	.open		= node_open,
+	.release	= node_close,
+	.read_iter	= strobe_rpmsg_file_read,
+	.write_iter	= strobe_rpmsg_file_write,
+	.poll		= strobe_rpmsg_file_poll,
+	.unlocked_ioctl	= node_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= strobe_rpmsg_file_show_fdinfo,
 };
 
 static void node_release(struct device *dev)
 {
-	struct strobe_rpmsg_node *node = to_node(dev);
+	struct node *node = to_node(dev);
 
-	put_device(&node->control->dev);
+	if (node->endpoint)
+		strobe_rpmsg_endpoint_put(node->endpoint);
+	strobe_rpmsg_channel_put(node->channel);
 	kfree(node);
 }
 
-/* control->present is held. */
-static int add_node(struct strobe_rpmsg_control *control, const struct rpmsg_channel_info *info)
+/* Under making. */
+static bool may_have_one_more(kuid_t user)
 {
-	struct strobe_rpmsg_node *node;
+	unsigned int count = 0;
+	struct node *node;
+
+	list_for_each_entry(node, &nodes, entry)
+		count += uid_eq(node->user, user);
+	return count < READ_ONCE(nodes_max) || capable(CAP_SYS_ADMIN);
+}
+
+/* Takes a reference to the endpoint, if there is one: then it is charged to nobody. */
+static int add_node(struct strobe_rpmsg_channel *channel, struct device *parent,
+		    const struct rpmsg_channel_info *info, struct strobe_rpmsg_endpoint *endpoint)
+{
+	struct node *node = kzalloc(sizeof(*node), GFP_KERNEL_ACCOUNT);
 	int ret;
 
-	if (!control->rpdev)
-		return -ENETRESET;
-	node = kzalloc(sizeof(*node), GFP_KERNEL_ACCOUNT);
 	if (!node)
 		return -ENOMEM;
-	node->control = control;
+	refcount_inc(&channel->references);
+	node->channel = channel;
+	if (endpoint)
+		refcount_inc(&endpoint->references);
+	node->endpoint = endpoint;
+	node->user = endpoint ? INVALID_UID : current_uid();
 	node->info = *info;
 	INIT_LIST_HEAD(&node->entry);
-	get_device(&control->dev);
 	device_initialize(&node->dev);
-	node->dev.parent = &control->dev;
+	node->dev.parent = parent;
 	node->dev.release = node_release;
 	node->dev.groups = node_groups;
 	cdev_init(&node->cdev, &node_fops);
 	node->cdev.owner = THIS_MODULE;
 	/* Who opens it at once and has it taken away finds it whole. */
-	guard(mutex)(&control->making);
-	ret = strobe_rpmsg_add_node(&node->dev, &node->cdev, &numbers,
-				    strobe_rpmsg_stock_names ? "rpmsg" : "strobe_rpmsg_ept");
+	guard(mutex)(&making);
+	ret = endpoint || may_have_one_more(node->user) ? 0 : -EUSERS;
+	if (!ret)
+		ret = strobe_rpmsg_nodes_add(&node->dev, &node->cdev, STROBE_RPMSG_NODE_ENDPOINT);
 	if (ret)
 		put_device(&node->dev);
 	else
-		list_add_tail(&node->entry, &control->nodes);
+		list_add_tail(&node->entry, &nodes);
 	return ret;
 }
 
 /**
- * strobe_rpmsg_create_node() - RPMSG_CREATE_EPT_IOCTL.
- * @control: the channel.
- * @arg: struct rpmsg_endpoint_info.
+ * strobe_rpmsg_node_create() - RPMSG_CREATE_EPT_IOCTL.
+ * @channel: the channel.
+ * @parent: the device of its control node.
+ * @info: what is wanted; the name ends in a NUL.
  *
  * Context: process.
- * Return: 0 or an errno.
+ * Return: 0; -EUSERS if the user has as many as he may; another errno.
  */
-long strobe_rpmsg_create_node(struct strobe_rpmsg_control *control, void __user *arg)
+int strobe_rpmsg_node_create(struct strobe_rpmsg_channel *channel, struct device *parent,
+			     const struct rpmsg_channel_info *info)
 {
-	struct rpmsg_endpoint_info info;
-	struct rpmsg_channel_info wanted;
-	int ret;
-
-	if (copy_from_user(&info, arg, sizeof(info)))
-		return -EFAULT;
-	ret = strobe_rpmsg_check_name(info.name);
-	if (ret)
-		return ret;
-	wanted = (struct rpmsg_channel_info){ .src = info.src, .dst = info.dst };
-	memcpy(wanted.name, info.name, sizeof(wanted.name));
-	guard(rwsem_read)(&control->present);
-	return add_node(control, &wanted);
+	guard(rwsem_read)(&channel->present);
+	return channel->rpdev ? add_node(channel, parent, info, NULL) : -ENETRESET;
 }
 
 /**
- * strobe_rpmsg_node_remove() - take a node away.
- * @node: the node; the second time nothing happens. Its file stays.
+ * strobe_rpmsg_node_create_default() - a node of the channel's own endpoint.
+ * @channel: the channel.
+ * @parent: the device of the channel.
+ * @endpoint: its own; a reference is taken.
  *
- * Context: process; control->present is held.
+ * Context: process, in the driver's probe.
+ * Return: 0 or an errno.
  */
-void strobe_rpmsg_node_remove(struct strobe_rpmsg_node *node)
+int strobe_rpmsg_node_create_default(struct strobe_rpmsg_channel *channel, struct device *parent,
+				     struct strobe_rpmsg_endpoint *endpoint)
 {
-	guard(mutex)(&node->control->making);
-	if (list_empty(&node->entry))
-		return;
-	list_del_init(&node->entry);
-	strobe_rpmsg_remove_node(&node->dev, &node->cdev, &numbers);
-	put_device(&node->dev);
+	return add_node(channel, parent, &endpoint->info, endpoint);
 }
 
 /**
  * strobe_rpmsg_node_remove_all() - take all nodes of a channel away.
- * @control: the channel.
+ * @channel: the channel.
  *
- * Context: process; control->present is held for writing.
+ * Context: process; channel->present is held for writing.
  */
-void strobe_rpmsg_node_remove_all(struct strobe_rpmsg_control *control)
+void strobe_rpmsg_node_remove_all(struct strobe_rpmsg_channel *channel)
 {
-	struct strobe_rpmsg_node *node, *next;
+	struct node *node, *next;
+	LIST_HEAD(gone);
 
-	list_for_each_entry_safe(node, next, &control->nodes, entry)
-		strobe_rpmsg_node_remove(node);
+	scoped_guard(mutex, &making)
+		list_for_each_entry_safe(node, next, &nodes, entry)
+			if (node->channel == channel)
+				list_move(&node->entry, &gone);
+	list_for_each_entry_safe(node, next, &gone, entry)
+		remove_node(node);
 }

@@ -29,7 +29,7 @@
 /**
  * strobe_rpmsg_queue_init() - an empty queue.
  * @queue: to be set up; zero.
- * @bytes: memory for its messages, which need not be clear.
+ * @bytes: memory for its messages.
  * @size: how much of it; a multiple of LENGTH.
  */
 void strobe_rpmsg_queue_init(struct strobe_rpmsg_queue *queue, void *bytes, u32 size)
@@ -37,6 +37,19 @@ void strobe_rpmsg_queue_init(struct strobe_rpmsg_queue *queue, void *bytes, u32 
 	mutex_init(&queue->reading);
 	queue->bytes = bytes;
 	queue->size = size;
+}
+
+/**
+ * strobe_rpmsg_queue_cleanup() - the end of a queue, which clears its memory.
+ * @queue: nobody puts or takes any more.
+ *
+ * Context: process.
+ */
+void strobe_rpmsg_queue_cleanup(struct strobe_rpmsg_queue *queue)
+{
+	mutex_destroy(&queue->reading);
+	if (queue->reached)
+		memset(queue->bytes, 0, queue->reached);
 }
 
 /* What is so far behind @at, which is below the size. */
@@ -63,7 +76,7 @@ static u32 taken_by(u32 length)
  */
 bool strobe_rpmsg_queue_put(struct strobe_rpmsg_queue *queue, const void *data, u32 length)
 {
-	/* D, pairs with C in take(): see above. */
+	/* D, pairs with C in drop_first(): see above. */
 	u32 tail = smp_load_acquire(&queue->tail);
 	u32 head = queue->head;
 	u32 used = head >= tail ? head - tail : head + queue->size - tail;
@@ -72,7 +85,7 @@ bool strobe_rpmsg_queue_put(struct strobe_rpmsg_queue *queue, const void *data, 
 	/* One word stays free: a queue whose positions are equal is empty, not full. */
 	if (length > queue->size - 2 * LENGTH || taken_by(length) > queue->size - used - LENGTH)
 		return false;
-	if (queue->put - READ_ONCE(queue->taken) >= RPMSG_EPT_QUEUE_MAX)
+	if (queue->put - READ_ONCE(queue->taken) >= STROBE_RPMSG_QUEUE_MAX)
 		return false;
 	/* Not divided: all messages begin at multiples of its size. */
 	*(u32 *)(queue->bytes + head) = length;
@@ -80,6 +93,7 @@ bool strobe_rpmsg_queue_put(struct strobe_rpmsg_queue *queue, const void *data, 
 	front = min(length, queue->size - at);
 	memcpy(queue->bytes + at, data, front);
 	memcpy(queue->bytes, data + front, length - front);
+	queue->reached = max(queue->reached, min(head + taken_by(length), queue->size));
 	WRITE_ONCE(queue->put, queue->put + 1);
 	/* A, pairs with B in load_head(): see above. */
 	smp_store_release(&queue->head, after(queue, head, taken_by(length)));
@@ -114,12 +128,12 @@ bool strobe_rpmsg_queue_is_empty(const struct strobe_rpmsg_queue *queue)
 u32 strobe_rpmsg_queue_count(const struct strobe_rpmsg_queue *queue)
 {
 	/*
-	 * N, pairs with M in take(): what was taken had been put. Without them
+	 * N, pairs with M in drop_first(): what was taken had been put. Without them
 	 * more could have been taken than put.
 	 */
 	u32 taken = smp_load_acquire(&queue->taken);
 
-	return min(READ_ONCE(queue->put) - taken, (u32)RPMSG_EPT_QUEUE_MAX);
+	return min(READ_ONCE(queue->put) - taken, (u32)STROBE_RPMSG_QUEUE_MAX);
 }
 
 static bool copy(const struct strobe_rpmsg_queue *queue, u32 from, u32 length, struct iov_iter *to)
@@ -128,6 +142,17 @@ static bool copy(const struct strobe_rpmsg_queue *queue, u32 from, u32 length, s
 
 	return copy_to_iter(queue->bytes + from, front, to) == front &&
 	       copy_to_iter(queue->bytes, length - front, to) == length - front;
+}
+
+/* Under queue->reading; there is one. */
+static void drop_first(struct strobe_rpmsg_queue *queue)
+{
+	u32 length = *(u32 *)(queue->bytes + queue->tail);
+
+	/* M, pairs with N in strobe_rpmsg_queue_count(): see there. */
+	smp_store_release(&queue->taken, queue->taken + 1);
+	/* C, pairs with D in strobe_rpmsg_queue_put(): see above. */
+	smp_store_release(&queue->tail, after(queue, queue->tail, taken_by(length)));
 }
 
 /* Under queue->reading. */
@@ -143,10 +168,7 @@ static ssize_t take(struct strobe_rpmsg_queue *queue, struct iov_iter *to)
 	/* A message that could not be copied stays the next one. */
 	if (!copy(queue, after(queue, tail, LENGTH), taken, to))
 		return -EFAULT;
-	/* M, pairs with N in strobe_rpmsg_queue_count(): see there. */
-	smp_store_release(&queue->taken, queue->taken + 1);
-	/* C, pairs with D in strobe_rpmsg_queue_put(): see above. */
-	smp_store_release(&queue->tail, after(queue, tail, taken_by(length)));
+	drop_first(queue);
 	return taken;
 }
 
@@ -174,4 +196,20 @@ ssize_t strobe_rpmsg_queue_take(struct strobe_rpmsg_queue *queue, struct iov_ite
 	ret = take(queue, to);
 	mutex_unlock(&queue->reading);
 	return ret;
+}
+
+/**
+ * strobe_rpmsg_queue_forget() - whoever reads next sees none of the messages
+ * that wait now.
+ * @queue: the queue; nobody reads.
+ *
+ * Context: process.
+ */
+void strobe_rpmsg_queue_forget(struct strobe_rpmsg_queue *queue)
+{
+	u32 head = load_head(queue);
+
+	guard(mutex)(&queue->reading);
+	while (queue->tail != head)
+		drop_first(queue);
 }

@@ -9,6 +9,7 @@
 #include "strobe.h"
 #include "strobe_board.h"
 #include "strobe_rpmsg.h"
+#include "../../include/compat/linux/rpmsg.h"
 
 #define SIZE(type, size) \
 	_Static_assert(sizeof(struct type) == (size), "size of " #type)
@@ -217,6 +218,29 @@ AT(strobe_board_write, reserved, 0x14);
 AT(strobe_board_write, value, 0x18);
 
 /* As the series that proposes it has it. */
+SIZE(strobe_rpmsg_create, 64);
+AT(strobe_rpmsg_create, size, 0x00);
+AT(strobe_rpmsg_create, flags, 0x04);
+AT(strobe_rpmsg_create, name, 0x08);
+AT(strobe_rpmsg_create, src, 0x28);
+AT(strobe_rpmsg_create, dst, 0x2c);
+AT(strobe_rpmsg_create, reserved, 0x30);
+AT(strobe_rpmsg_create, fd, 0x34);
+AT(strobe_rpmsg_create, address, 0x38);
+AT(strobe_rpmsg_create, mtu, 0x3c);
+
+SIZE(strobe_rpmsg_stats, 48);
+AT(strobe_rpmsg_stats, size, 0x00);
+AT(strobe_rpmsg_stats, state, 0x04);
+AT(strobe_rpmsg_stats, address, 0x08);
+AT(strobe_rpmsg_stats, dst, 0x0c);
+AT(strobe_rpmsg_stats, mtu, 0x10);
+AT(strobe_rpmsg_stats, queued, 0x14);
+AT(strobe_rpmsg_stats, received, 0x18);
+AT(strobe_rpmsg_stats, dropped, 0x20);
+AT(strobe_rpmsg_stats, sent, 0x28);
+
+/* The series' call, of include/compat. */
 SIZE(rpmsg_endpoint_fd_info, 48);
 AT(rpmsg_endpoint_fd_info, name, 0x00);
 AT(rpmsg_endpoint_fd_info, src, 0x20);
@@ -225,24 +249,14 @@ AT(rpmsg_endpoint_fd_info, flags, 0x28);
 AT(rpmsg_endpoint_fd_info, fd, 0x2c);
 _Static_assert(RPMSG_CREATE_EPT_FD_IOCTL == 0xC030B507, "RPMSG_CREATE_EPT_FD_IOCTL");
 
-SIZE(rpmsg_endpoint_stats, 48);
-AT(rpmsg_endpoint_stats, size, 0x00);
-AT(rpmsg_endpoint_stats, src, 0x04);
-AT(rpmsg_endpoint_stats, dst, 0x08);
-AT(rpmsg_endpoint_stats, mtu, 0x0c);
-AT(rpmsg_endpoint_stats, queued, 0x10);
-AT(rpmsg_endpoint_stats, reserved, 0x14);
-AT(rpmsg_endpoint_stats, received, 0x18);
-AT(rpmsg_endpoint_stats, dropped, 0x20);
-AT(rpmsg_endpoint_stats, sent, 0x28);
-
 /* The size of an argument is not in the number of a call. */
 _Static_assert(STROBE_LIST == 0xDA00, "STROBE_LIST");
 _Static_assert(STROBE_CREATE == 0xDA01, "STROBE_CREATE");
 _Static_assert(STROBE_CONTROL == 0xDA02, "STROBE_CONTROL");
 _Static_assert(STROBE_READER == 0xDA03, "STROBE_READER");
 _Static_assert(STROBE_ARM == 0xDA04, "STROBE_ARM");
-_Static_assert(RPMSG_GET_EPT_STATS_IOCTL == 0xDA40, "RPMSG_GET_EPT_STATS_IOCTL");
+_Static_assert(STROBE_RPMSG_CREATE == 0xDA20, "STROBE_RPMSG_CREATE");
+_Static_assert(STROBE_RPMSG_STATS == 0xDA21, "STROBE_RPMSG_STATS");
 
 /* The magics are text in memory, on a little-endian machine. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

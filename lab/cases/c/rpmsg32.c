@@ -7,5 +7,5 @@
 
 _Static_assert(sizeof(void *) == 4, "build with -m32");
 _Static_assert(sizeof(struct rpmsg_endpoint_info) == 40, "endpoint as a node");
-_Static_assert(sizeof(struct rpmsg_endpoint_fd_info) == 48, "endpoint as a file");
-_Static_assert(sizeof(struct rpmsg_endpoint_stats) == 48, "statistics");
+_Static_assert(sizeof(struct strobe_rpmsg_create) == 64, "endpoint as a file");
+_Static_assert(sizeof(struct strobe_rpmsg_stats) == 48, "statistics");

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 
 use crate::machine::{command, slowness};
-use crate::raw::rpmsg::{create_fd, receive, send, wanted};
+use crate::raw::rpmsg::{asked, create, receive, send, NONBLOCK};
 
 /// The control node of strobe_rpmsg.
 pub const CONTROL: &str = "/dev/strobe_rpmsg0";
@@ -39,7 +39,7 @@ impl Processor {
     }
 
     fn reset(&self) {
-        for name in ["hard", "stalled", "asks", "shut", "drop"] {
+        for name in ["hard", "stalled", "asks", "shut", "drop", "look"] {
             self.set(name, 0);
         }
         self.plug();
@@ -59,6 +59,11 @@ impl Processor {
     /// Bytes of these.
     pub fn dropped_bytes(&self) -> u64 {
         self.get("dropped_bytes")
+    }
+
+    /// Bytes that were not zero of the memory that endpoints were made with, of as much of it as `look` says.
+    pub fn unclean(&self) -> u64 {
+        self.get("unclean")
     }
 
     fn get(&self, name: &str) -> u64 {
@@ -105,8 +110,12 @@ pub fn control() -> OwnedFd {
 
 /// An endpoint with this address, which sends to that one.
 pub fn endpoint(src: u32, dst: u32, flags: i32) -> OwnedFd {
-    let mut info = wanted(src, dst, libc::O_RDWR | libc::O_CLOEXEC | flags);
-    create_fd(&control(), &mut info).expect("an endpoint")
+    let nonblock = if flags & libc::O_NONBLOCK == 0 {
+        0
+    } else {
+        NONBLOCK
+    };
+    create(&control(), &mut asked(src, dst, nonblock)).expect("an endpoint")
 }
 
 /// Messages that found no room in the endpoints of this process, those of its runs among them.

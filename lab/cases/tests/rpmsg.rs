@@ -76,7 +76,7 @@ fn a_node_is_an_endpoint_while_it_is_open() {
         assert_eq!(second, Err(EADDRINUSE));
         send(&endpoint, b"hello").expect("sent");
         assert_eq!(receive(&endpoint).as_deref(), Ok(&b"hello"[..]));
-        assert_eq!(stats(&endpoint).map(|said| said.src), Ok(77));
+        assert_eq!(stats(&endpoint).map(|said| said.address), Ok(77));
         drop(endpoint);
         drop(self::endpoint(77, ANY, 0));
         let endpoint = open(NODE).expect("it opens again");
@@ -128,7 +128,7 @@ fn a_channel_is_bound_by_the_name_of_its_service_too() {
 #[test]
 fn a_program_for_the_stock_driver_finds_its_names_and_both_ways() {
     let _reloaded = Reloaded::with("stock_names=1", "channels=strobe_rpmsg");
-    for program in ["rpmsg_ways", "rpmsg32"] {
+    for program in ["rpmsg_ways", "rpmsg32", "rpmsg_series32"] {
         let done = Command::new(program).arg("100").output().expect(program);
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
         let errors = String::from_utf8_lossy(&done.stderr).into_owned();

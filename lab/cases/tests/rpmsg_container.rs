@@ -116,7 +116,7 @@ fn a_container_without_any_node_has_the_endpoint_it_was_given_though_the_giver_h
                 let endpoint = receive_fd(&far);
                 hear(&there);
                 talk(&endpoint);
-                assert_eq!(stats(&endpoint).map(|said| said.src), Ok(77));
+                assert_eq!(stats(&endpoint).map(|said| said.address), Ok(77));
                 tell(&there);
                 mourn(&endpoint);
                 0
@@ -156,5 +156,47 @@ fn in_a_container_the_node_that_it_was_given_is_found_without_sysfs() {
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
         assert_eq!((&said["sent"], &said["back"]), (&100.into(), &100.into()));
+    }
+}
+
+#[test]
+fn a_member_of_the_group_makes_so_many_nodes_and_no_more_and_root_as_many_as_it_wants() {
+    const LIMIT: usize = 64;
+    let nodes = || {
+        let all = fs::read_dir("/sys/class/strobe_rpmsg").expect("the class");
+        let names = all.map(|entry| entry.expect("an entry").file_name());
+        names
+            .filter_map(|name| name.into_string().ok())
+            .filter(|name| name.starts_with("strobe_rpmsg_ept"))
+            .collect::<Vec<String>>()
+    };
+    for processor in contexts() {
+        let made = |wanted: usize, answer: Result<usize, i32>| {
+            let member = fork(|| {
+                become_member(&[STROBE]);
+                let control = control();
+                for n in 0..wanted {
+                    assert_eq!(create_node(&control, ANY, ANY), Ok(0), "node {n}");
+                }
+                assert_eq!(create_node(&control, ANY, ANY), answer);
+                0
+            });
+            assert_eq!(wait(member), 0);
+        };
+        made(LIMIT, Err(libc::EUSERS));
+        assert_eq!(nodes().len(), LIMIT, "they stay when their maker has gone");
+        made(0, Err(libc::EUSERS));
+        // Another user's are counted by themselves, and root's not at all.
+        for _ in 0..LIMIT + 1 {
+            create_node(&control(), ANY, ANY).expect("root's node");
+        }
+        let first = open(&format!("/dev/{}", nodes()[0])).expect("a node");
+        destroy(&first).expect("destroyed");
+        drop(first);
+        processor.pull();
+        processor.plug();
+        assert_eq!(nodes().len(), 0, "they go with the channel");
+        made(LIMIT, Err(libc::EUSERS));
+        processor.pull();
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use libc::{EADDRINUSE, ENOMEM, O_NONBLOCK, O_RDWR};
+use libc::{EADDRINUSE, ENOMEM};
 use strobe_cases::failslab::{Allocations, MANY};
 use strobe_cases::raw::references;
 use strobe_cases::raw::rpmsg::*;
@@ -58,8 +58,8 @@ fn creating_an_endpoint_fails_whole_whichever_allocation_fails() {
         let control = control();
         // A transport does not say why it makes no endpoint: of an address that was chosen, that it is taken.
         for (src, refusal) in [(ANY, ENOMEM), (77, EADDRINUSE)] {
-            let (count, endpoint) = each(&format!("CREATE_EPT_FD {src:#x}"), refusal, || {
-                create_fd(&control, &mut wanted(src, ANY, O_RDWR | O_NONBLOCK))
+            let (count, endpoint) = each(&format!("CREATE {src:#x}"), refusal, || {
+                create(&control, &mut asked(src, ANY, NONBLOCK))
             });
             // The endpoint with its queue, its file, and what the transport has of it.
             assert!(count >= 4, "only {count} allocations failed");

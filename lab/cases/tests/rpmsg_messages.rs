@@ -90,7 +90,7 @@ fn the_queue_holds_256_messages_and_counts_those_that_find_no_room() {
             (said.received, said.dropped, u64::from(said.queued)),
             (QUEUE, 44, QUEUE)
         );
-        assert_eq!((said.src, said.dst, said.sent), (78, HERE, 0));
+        assert_eq!((said.address, said.dst, said.sent), (78, HERE, 0));
         assert_eq!(
             stats(&from).expect("stats").sent,
             300,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The structures and calls of `include/uapi/strobe_rpmsg.h`, one to one; their layout is compared with the header by the
+//! The structures and calls of `include/uapi/strobe_rpmsg.h`, one to one, and two of the stock driver; their layout is compared with the header by the
 //! guest tests.
 #![allow(unsafe_code)]
 
@@ -13,27 +13,34 @@ pub const NAME_SIZE: usize = 32;
 /// Any address will do.
 pub const ANY: u32 = u32::MAX;
 
-/// `struct rpmsg_endpoint_fd_info`.
+/// Flags of [`RawCreate`]: STROBE_RPMSG_READ and STROBE_RPMSG_WRITE.
+const READ_WRITE: u32 = 1 | 2;
+
+/// `struct strobe_rpmsg_create`.
 #[repr(C)]
-#[derive(Clone, Copy)]
-pub struct FdInfo {
+#[derive(Clone, Copy, Default)]
+pub struct RawCreate {
+    pub size: u32,
+    pub flags: u32,
     pub name: [u8; NAME_SIZE],
     pub src: u32,
     pub dst: u32,
-    pub flags: u32,
+    pub reserved: u32,
     pub fd: i32,
+    pub address: u32,
+    pub mtu: u32,
 }
 
-/// `struct rpmsg_endpoint_stats`.
+/// `struct strobe_rpmsg_stats`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct RawStats {
     pub size: u32,
-    pub src: u32,
+    pub state: u32,
+    pub address: u32,
     pub dst: u32,
     pub mtu: u32,
     pub queued: u32,
-    pub reserved: u32,
     pub received: u64,
     pub dropped: u64,
     pub sent: u64,
@@ -49,17 +56,26 @@ pub struct Info {
 }
 
 const CREATE_NODE: Opcode = opcode::write::<Info>(0xb5, 1);
-const CREATE_FD: Opcode = opcode::read_write::<FdInfo>(0xb5, 7);
 const DESTROY: Opcode = opcode::none(0xb5, 2);
-const GET_STATS: Opcode = opcode::none(0xda, 0x40);
+const CREATE: Opcode = opcode::none(0xda, 0x20);
+const GET_STATS: Opcode = opcode::none(0xda, 0x21);
 
-/// RPMSG_CREATE_EPT_FD_IOCTL, on a control node.
-pub fn create(control: BorrowedFd<'_>, info: &mut FdInfo) -> io::Result<OwnedFd> {
-    info.fd = -1;
-    // SAFETY: the call takes this structure, and writes into nothing else.
-    unsafe { ioctl(control, Updater::<CREATE_FD, FdInfo>::new(info))? };
+/// STROBE_RPMSG_CREATE, on a control node: an endpoint to read and to write, and its address.
+pub fn create(control: BorrowedFd<'_>, info: Info) -> io::Result<(OwnedFd, u32)> {
+    let mut create = RawCreate {
+        size: std::mem::size_of::<RawCreate>() as u32,
+        flags: READ_WRITE,
+        name: info.name,
+        src: info.src,
+        dst: info.dst,
+        fd: -1,
+        ..RawCreate::default()
+    };
+    // SAFETY: the call takes this structure, which says its size, and writes into nothing else.
+    unsafe { ioctl(control, Updater::<CREATE, RawCreate>::new(&mut create))? };
     // SAFETY: it has succeeded, so this is a new file, and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(info.fd) })
+    let fd = unsafe { OwnedFd::from_raw_fd(create.fd) };
+    Ok((fd, create.address))
 }
 
 /// RPMSG_CREATE_EPT_IOCTL, on a control node: the stock driver's way, to a node.
@@ -74,7 +90,7 @@ pub fn destroy(endpoint: BorrowedFd<'_>) -> io::Result<()> {
     unsafe { ioctl(endpoint, NoArg::<DESTROY>::new()) }
 }
 
-/// RPMSG_GET_EPT_STATS_IOCTL, on an endpoint; ENOTTY on any other file.
+/// STROBE_RPMSG_STATS, on an endpoint; ENOTTY on any other file.
 pub fn stats(endpoint: BorrowedFd<'_>) -> io::Result<RawStats> {
     let mut stats = RawStats {
         size: std::mem::size_of::<RawStats>() as u32,

@@ -5,10 +5,9 @@ use std::fs::{self, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::call::{self, FdInfo, Info, ANY, NAME_SIZE};
+use super::call::{self, Info, ANY, NAME_SIZE};
 use super::endpoint::Endpoint;
 use super::error::Error;
 
@@ -124,15 +123,9 @@ impl Control {
     /// # Errors
     /// The name cannot be one, the address is taken, the remote has gone, or there is no memory or file number.
     pub fn create(&self, address: &Address) -> Result<Endpoint, Error> {
-        let mut info = FdInfo {
-            name: fixed(&address.name).ok_or_else(|| Error::Name(address.name.clone()))?,
-            src: address.src.unwrap_or(ANY),
-            dst: address.dst.unwrap_or(ANY),
-            flags: (OFlags::RDWR | OFlags::CLOEXEC).bits(),
-            fd: -1,
-        };
-        let made = call::create(self.fd.as_fd(), &mut info);
-        let fd = made.map_err(|errno| match errno {
+        let info = info(address)?;
+        let made = call::create(self.fd.as_fd(), info);
+        let (fd, address) = made.map_err(|errno| match errno {
             Errno::NETRESET => Error::ControlGone(self.path.clone()),
             Errno::ADDRINUSE => Error::Taken(info.src),
             // All that is asked for is right: another driver does not know the call, and that of rpmsg_ctrl says EINVAL.
@@ -143,7 +136,7 @@ impl Control {
                 source: other.into(),
             },
         })?;
-        Ok(Endpoint::new(fd, info.src))
+        Ok(Endpoint::new(fd, address))
     }
 
     /// Makes an endpoint the way of the stock driver, on its control node too: a node, which appears in /dev when the
@@ -152,14 +145,12 @@ impl Control {
     /// # Errors
     /// As of [`Control::create`].
     pub fn create_node(&self, address: &Address) -> Result<(), Error> {
-        let info = Info {
-            name: fixed(&address.name).ok_or_else(|| Error::Name(address.name.clone()))?,
-            src: address.src.unwrap_or(ANY),
-            dst: address.dst.unwrap_or(ANY),
-        };
-        call::create_node(self.fd.as_fd(), info).map_err(|errno| Error::Call {
-            doing: "making a node",
-            source: errno.into(),
+        call::create_node(self.fd.as_fd(), info(address)?).map_err(|errno| match errno {
+            Errno::USERS => Error::TooManyNodes,
+            other => Error::Call {
+                doing: "making a node",
+                source: other.into(),
+            },
         })
     }
 }
@@ -168,6 +159,14 @@ impl AsFd for Control {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+fn info(address: &Address) -> Result<Info, Error> {
+    Ok(Info {
+        name: fixed(&address.name).ok_or_else(|| Error::Name(address.name.clone()))?,
+        src: address.src.unwrap_or(ANY),
+        dst: address.dst.unwrap_or(ANY),
+    })
 }
 
 fn fixed(name: &str) -> Option<[u8; NAME_SIZE]> {

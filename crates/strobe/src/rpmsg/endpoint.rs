@@ -42,7 +42,7 @@ pub struct Endpoint {
 /// The file of a node that is an endpoint: the stock driver's have no figures.
 impl From<std::fs::File> for Endpoint {
     fn from(node: std::fs::File) -> Endpoint {
-        let src = call::stats(node.as_fd()).map_or(call::ANY, |stats| stats.src);
+        let src = call::stats(node.as_fd()).map_or(call::ANY, |stats| stats.address);
         Endpoint::new(node.into(), src)
     }
 }
@@ -53,7 +53,7 @@ impl TryFrom<OwnedFd> for Endpoint {
 
     fn try_from(fd: OwnedFd) -> Result<Endpoint, Error> {
         let stats = call::stats(fd.as_fd()).map_err(|_| Error::NoEndpoint)?;
-        Ok(Endpoint::new(fd, stats.src))
+        Ok(Endpoint::new(fd, stats.address))
     }
 }
 
@@ -91,6 +91,7 @@ impl Endpoint {
                 bytes: message.len(),
                 mtu: self.stats().map_or(0, |stats| stats.mtu),
             },
+            Errno::DESTADDRREQ => Error::NoDestination(self.src),
             errno => self.failed("sending", errno),
         })
     }
@@ -130,7 +131,7 @@ impl Endpoint {
         let raw = call::stats(self.fd.as_fd());
         let raw = raw.map_err(|errno| self.failed("asking for its figures", errno))?;
         Ok(Stats {
-            src: raw.src,
+            src: raw.address,
             dst: raw.dst,
             mtu: raw.mtu,
             queued: raw.queued,

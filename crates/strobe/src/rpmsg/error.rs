@@ -30,6 +30,12 @@ pub enum Error {
     /// This process has no number left for a file.
     #[error("rpmsg: an endpoint is a file, and this process may have no more of them; `ulimit -n` raises that")]
     TooMany,
+    /// This user has as many nodes of endpoints as he may.
+    #[error("rpmsg: this user may have no more nodes of endpoints; destroy some, or raise the module's nodes_max")]
+    TooManyNodes,
+    /// The transport has to know where a message goes.
+    #[error("rpmsg endpoint 0x{0:x}: it has nobody to send to; say the address of the remote")]
+    NoDestination(u32),
     /// The name is too long, or has a NUL in it.
     #[error("rpmsg service `{0}`: a name has 1 to 31 bytes, and no NUL")]
     Name(String),
@@ -90,6 +96,8 @@ impl Error {
             Error::TooLong { .. } => known(rustix::io::Errno::MSGSIZE),
             Error::NoControlNode(_) => known(rustix::io::Errno::NOTTY),
             Error::TooMany => known(rustix::io::Errno::MFILE),
+            Error::TooManyNodes => known(rustix::io::Errno::USERS),
+            Error::NoDestination(_) => known(rustix::io::Errno::DESTADDRREQ),
             Error::Taken(_) => known(rustix::io::Errno::ADDRINUSE),
             _ => None,
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The calls of `<linux/rpmsg.h>` and of `include/uapi/strobe_rpmsg.h`, with nothing in between.
+//! The calls of `<linux/rpmsg.h>`, of the series in `include/compat`, and of `include/uapi/strobe_rpmsg.h`, with nothing in between.
 
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -11,20 +11,30 @@ structures! {
     EptInfo = 40 { name: [u8; 32], src: u32, dst: u32 }
     /// `struct rpmsg_endpoint_fd_info`.
     EptFdInfo = 48 { name: [u8; 32], src: u32, dst: u32, flags: u32, fd: i32 }
-    /// `struct rpmsg_endpoint_stats`.
+    /// `struct strobe_rpmsg_create`.
+    Create = 64 {
+        size: u32, flags: u32, name: [u8; 32], src: u32, dst: u32, reserved: u32, fd: i32, address: u32,
+        mtu: u32
+    }
+    /// `struct strobe_rpmsg_stats`.
     EptStats = 48 {
-        size: u32, src: u32, dst: u32, mtu: u32, queued: u32, reserved: u32, received: u64,
+        size: u32, state: u32, address: u32, dst: u32, mtu: u32, queued: u32, received: u64,
         dropped: u64, sent: u64
     }
     /// A structure of a later version.
-    Words = 64 { words: [u64; 8] }
+    Words = 128 { words: [u64; 16] }
 }
 
 numbers! {
     ANY: u32 = u32::MAX,
     CREATE_EPT: u32 = 0x4028_B501, DESTROY_EPT: u32 = 0xB502, CREATE_DEV: u32 = 0x4028_B503,
+    RELEASE_DEV: u32 = 0x4028_B504,
     GET_FLOW: u32 = 0x8004_B505, SET_FLOW: u32 = 0x8004_B506, CREATE_EPT_FD: u32 = 0xC030_B507,
-    GET_STATS: u32 = 0xDA40,
+    CREATE: u32 = 0xDA20, GET_STATS: u32 = 0xDA21,
+    // Flags of CREATE.
+    READ: u32 = 1, WRITE: u32 = 2, NONBLOCK: u32 = 4,
+    // State of an endpoint.
+    GONE: u32 = 1, PAUSED: u32 = 2,
     // Messages that an endpoint holds.
     QUEUE: u64 = 256,
 }
@@ -36,7 +46,25 @@ pub fn service(text: &str) -> [u8; 32] {
     name
 }
 
-/// A request that is right.
+/// A request of STROBE_RPMSG_CREATE that is right.
+pub fn asked(src: u32, dst: u32, flags: u32) -> Create {
+    Create {
+        size: size_of::<Create>() as u32,
+        flags: READ | WRITE | flags,
+        name: service("test"),
+        src,
+        dst,
+        fd: -1,
+        ..Create::zero()
+    }
+}
+
+/// STROBE_RPMSG_CREATE; the answer stays in `info`.
+pub fn create(control: &impl AsRawFd, info: &mut Create) -> Result<OwnedFd, i32> {
+    ioctl(control, CREATE, info).map(|_| adopt(info.fd))
+}
+
+/// A request of the series' call that is right.
 pub fn wanted(src: u32, dst: u32, flags: i32) -> EptFdInfo {
     EptFdInfo {
         name: service("test"),
@@ -58,12 +86,18 @@ pub fn create_node(control: &impl AsRawFd, src: u32, dst: u32) -> Answer {
     ioctl(control, CREATE_EPT, &mut EptInfo { name, src, dst })
 }
 
+/// RPMSG_CREATE_DEV_IOCTL or RPMSG_RELEASE_DEV_IOCTL.
+pub fn channel(control: &impl AsRawFd, call: u32, name: &str, src: u32, dst: u32) -> Answer {
+    let name = service(name);
+    ioctl(control, call, &mut EptInfo { name, src, dst })
+}
+
 /// RPMSG_DESTROY_EPT_IOCTL.
 pub fn destroy(endpoint: &impl AsRawFd) -> Answer {
     ioctl_at(endpoint.as_raw_fd(), DESTROY_EPT, 0)
 }
 
-/// RPMSG_GET_EPT_STATS_IOCTL.
+/// STROBE_RPMSG_STATS.
 pub fn stats(endpoint: &impl AsRawFd) -> Result<EptStats, i32> {
     let mut stats = EptStats {
         size: size_of::<EptStats>() as u32,

@@ -4,7 +4,7 @@
 
 use crate::rpmsg::frame::HEADER_SIZE;
 
-/// Messages that the queue of an endpoint holds at most: RPMSG_EPT_QUEUE_MAX.
+/// Messages that the queue of an endpoint holds at most: STROBE_RPMSG_QUEUE_MAX.
 pub const QUEUE_MESSAGES: usize = 256;
 /// The default of strobe_rpmsg, whose memory for an endpoint it is.
 pub const QUEUE_KIB: usize = 32;

@@ -125,10 +125,12 @@ static void give_back(struct remote *it, int queue, const struct vring_desc *buf
 static void interrupt(struct remote *it, int queue)
 {
 	const struct vring *ring = virtqueue_get_vring(it->queues[queue]);
+	u16 flags;
 
 	/* The driver says that it wants interrupts, then looks; we the other way round. */
 	smp_mb();
-	if (!(virtio16_to_cpu(&it->vdev, READ_ONCE(ring->avail->flags)) & VRING_AVAIL_F_NO_INTERRUPT))
+	flags = virtio16_to_cpu(&it->vdev, READ_ONCE(ring->avail->flags));
+	if (!(flags & VRING_AVAIL_F_NO_INTERRUPT))
 		vring_interrupt(0, it->queues[queue]);
 }
 

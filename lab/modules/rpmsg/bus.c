@@ -96,7 +96,8 @@ static int lab_sendto(struct rpmsg_endpoint *ept, void *data, int length, u32 ds
 	if (READ_ONCE(asks) > 1)
 		return -EAGAIN;
 	while ((ret = try_send(ept, data, length, dst)) == -EAGAIN)
-		wait_event(lab_remote_room, lab_remote_has_room() || !READ_ONCE(lab_remote_plugged));
+		wait_event(lab_remote_room,
+			   lab_remote_has_room() || !READ_ONCE(lab_remote_plugged));
 	return ret;
 }
 

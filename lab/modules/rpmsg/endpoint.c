@@ -43,7 +43,6 @@ module_param(look, uint, 0644);
 MODULE_PARM_DESC(look, "bytes behind the first 1024 of an endpoint's maker that should be zero");
 #define LOOK_BEHIND	1024
 
-/* Under bus. */
 static unsigned long unclean;
 module_param(unclean, ulong, 0444);
 MODULE_PARM_DESC(unclean, "bytes of these that were not");
@@ -110,7 +109,7 @@ static int any_address(struct rpmsg_endpoint *ept)
 	return address == -ENOSPC ? idr_alloc(&addresses, ept, HOST_MORE, 0, GFP_KERNEL) : address;
 }
 
-/* Under bus. */
+/* One test at a time wants to know. */
 static void look_at(const u8 *maker)
 {
 	for (unsigned int i = 0; maker && i < READ_ONCE(look); i++)
@@ -134,8 +133,9 @@ struct lab_endpoint *lab_endpoint_new(struct rpmsg_device *rpdev, rpmsg_rx_cb_t 
 	lab->ept.rpdev = rpdev;
 	lab->ept.cb = cb;
 	lab->ept.priv = priv;
-	scoped_guard(mutex, &bus) {
+	if (READ_ONCE(look))
 		look_at(priv);
+	scoped_guard(mutex, &bus) {
 		if (wanted == RPMSG_ADDR_ANY)
 			address = any_address(&lab->ept);
 		else if (wanted < INT_MAX)

@@ -165,6 +165,7 @@ static struct miscdevice remote = {
 	.fops	= &remote_fops,
 	.mode	= 0600,
 };
+
 int __init lab_remote_init(void)
 {
 	return misc_register(&remote);

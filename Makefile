@@ -6,7 +6,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 HOURS ?= 24
 export PREFIX DESTDIR KDIR
 
-.PHONY: help setup build build-kernel build-host build-guest firmware run test check lab litmus bench sanitize soak install uninstall docs clean
+.PHONY: help setup build build-kernel build-host build-guest firmware run test check verify lab litmus bench sanitize soak install uninstall docs clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -39,6 +39,11 @@ lab: build-kernel build-guest ## only the tests in guests
 
 check:           ## formatting, lints, sparse, checkpatch, shellcheck, licences, documentation
 	@lab/check
+
+verify: build-guest ## slower proof: against the newest kernel that Debian has, every module and every guest test
+	@lab/check newest
+	@lab/kmod --kernel newest W=1
+	@lab/suite --guest --kernel newest
 
 litmus:          ## the memory barriers, judged by herd7
 	@lab/litmus

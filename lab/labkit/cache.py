@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,8 +36,7 @@ def locked(file: Path) -> Iterator[None]:
 def unpacked(name: str, packages: Callable[[], list[str]], finish: Callable[[Path], None]) -> Path:
     """The directory `name` of the cache, made of the given packages if it is not there yet.
 
-    `packages` answers apt's NAME=VERSION words; they are kept in the tree's file `packages`. `finish`
-    adapts the unpacked tree. The directory appears in one step, complete.
+    `packages` answers apt's NAME=VERSION words. `finish` adapts the unpacked tree. The directory appears in one step, complete.
     """
     place = cache_dir() / name
     with locked(cache_dir() / f".{name}.lock"):
@@ -49,7 +48,6 @@ def unpacked(name: str, packages: Callable[[], list[str]], finish: Callable[[Pat
             root.mkdir()
             if words:
                 download(words, root)
-                (root / "packages").write_text("".join(f"{word}\n" for word in words))
             finish(root)
             root.chmod(0o755)
             root.rename(place)
@@ -57,13 +55,14 @@ def unpacked(name: str, packages: Callable[[], list[str]], finish: Callable[[Pat
 
 
 def download(words: list[str], root: Path, options: list[str] | None = None) -> None:
-    """Downloads packages and unpacks them below root; options are more options for apt."""
+    """Downloads packages and unpacks them below root, where the file `packages` names them; options are more options for apt."""
     archives = root.parent / "archives"
     archives.mkdir()
     apt_get(["download", *words], archives, options or [])
     for archive in sorted(archives.glob("*.deb")):
         subprocess.run(["dpkg-deb", "-x", archive, root], check=True)
     shutil.rmtree(archives)
+    (root / "packages").write_text("".join(f"{word}\n" for word in words))
 
 
 def apt_get(words: list[str], directory: Path, options: list[str]) -> None:
@@ -75,25 +74,25 @@ def apt_get(words: list[str], directory: Path, options: list[str]) -> None:
                        "check the network, and run `apt-get update` as root if apt's lists are old or missing")
 
 
-def package(name: str, version: str = "") -> dict[str, str] | None:
+def package(name: str, version: str = "", options: Sequence[str] = ()) -> dict[str, str] | None:
     """The fields of a version of a package, by default the one that apt would install, or None."""
     if not shutil.which("apt-cache"):
         raise LabError("the lab's kernels come as Debian packages, and this system has no apt; "
                        "run it on Debian 12 or newer, or in a container of that")
-    show = subprocess.run(["apt-cache", "show", "--no-all-versions", f"{name}={version}" if version else name],
+    show = subprocess.run(["apt-cache", *options, "show", "--no-all-versions", f"{name}={version}" if version else name],
                           capture_output=True, text=True)
     fields = dict(re.findall(r"^([\w-]+): (.*)$", show.stdout, re.MULTILINE))
     return fields if "Version" in fields else None
 
 
-def closure(names: list[str], pattern: str) -> list[str]:
+def closure(names: list[str], pattern: str, options: Sequence[str] = ()) -> list[str]:
     """NAME=VERSION of the packages, and of all they depend on whose name matches the pattern."""
     found: dict[str, str] = {}
     while names:
         name = names.pop()
         if name in found:
             continue
-        fields = package(name)
+        fields = package(name, options=options)
         if not fields:
             raise LabError(f"apt does not know the package {name}: run `apt-get update` as root")
         found[name] = fields["Version"]

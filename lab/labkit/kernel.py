@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The kernels of the lab: Debian's own, unpacked into the cache with their headers, and those with sanitizers."""
+"""The kernels of the lab: Debian's own, its newest, unpacked into the cache with headers, and those with sanitizers."""
 
 import os
 import re
@@ -7,16 +7,18 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import BUILD, LabError, cache, sanitizer, say, tool
+from . import BUILD, LabError, cache, sanitizer, say, suite, tool
 
 # Debian 12 carries 6.12 beside its own kernel, under a name with the number; from Debian 13 on it is the kernel.
 IMAGES = {
     "amd64": ("linux-image-6.12-amd64", "linux-image-amd64"),
     "rt": ("linux-image-6.12-rt-amd64", "linux-image-rt-amd64"),
 }
-KERNELS = (*IMAGES, *sanitizer.FLAVOURS)
+KERNELS = (*IMAGES, "newest", *sanitizer.FLAVOURS)
 OLDEST = (6, 12)
-PARTS = r"linux-(image|binary|modules|headers|kbuild)-"
+PARTS = r"linux-(image|binary|modules|headers|kbuild|base)-"
+# The compiler that the headers ask for, what else makes modules, and the libraries of all of them.
+TOOLS = r"|(gcc|cpp)-\d+|binutils|pahole$|lib|zlib1g$"
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,11 @@ class Kernel:
         return self.modules / "build"
 
     @property
+    def environment(self) -> dict[str, str]:
+        """For `make`: the newest kernel has compiler and tools of its own suite."""
+        return os.environ | {"PATH": f"{self.root}/usr/bin:{os.environ['PATH']}"} if self.flavour == "newest" else dict(os.environ)
+
+    @property
     def built(self) -> Path:
         """Where this tree's modules for the kernel are built."""
         return BUILD / "kernel" / self.release
@@ -84,6 +91,8 @@ def kernel(flavour: str) -> Kernel:
     """
     if flavour in sanitizer.FLAVOURS:
         return Kernel(flavour, sanitizer.built(flavour))
+    if flavour == "newest":
+        return Kernel(flavour, cache.unpacked("linux-newest", list, newest))
     if flavour not in IMAGES:
         raise LabError(f"no kernel is called {flavour!r}; there are {', '.join(KERNELS)}")
     return Kernel(flavour, cache.unpacked(f"linux-{flavour}", lambda: packages(flavour), finish))
@@ -101,18 +110,50 @@ def packages(flavour: str) -> list[str]:
                    "run `apt-get update` as root; on Debian 12 the suite bookworm-security must be among its sources")
 
 
+def newest(root: Path) -> None:
+    """Downloads the newest kernel that Debian has, with what builds modules for it."""
+    found = []
+    for suites in suite.NEWER:
+        with suite.apt(*suites) as options:
+            found.append((version(cache.package("linux-image-amd64", options=options)["Version"]), suites))
+    number, suites = max(found)
+    say(f"fetching Linux {'.'.join(map(str, number))} of {suites[-1]} into {cache.cache_dir()}")
+    with suite.apt(*suites) as options:
+        cache.download(cache.closure(["linux-image-amd64", "linux-headers-amd64"], PARTS + TOOLS, options), root, options)
+    suite.wrap(root)
+    checker = root / "sparse"
+    checker.mkdir()
+    with suite.apt("sid") as options:  # older ones do not know typeof_unqual
+        cache.download(["sparse", "libc6"], checker, options)
+    suite.wrap(checker)
+    (root / "usr/bin/sparse").symlink_to("../../sparse/usr/bin/sparse")
+    # make asks this whether sparse is good enough; Debian's packages lack it.
+    for scripts in root.glob("usr/lib/linux-kbuild-*/scripts"):
+        (scripts / "checker-valid.sh").write_text("#!/bin/sh\necho 1\n")
+        (scripts / "checker-valid.sh").chmod(0o755)
+    finish(root)
+
+
 def version(text: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
+    """The numbers of Linux itself: 7.3.4 of 7.3.4-1~bpo13+1."""
+    return tuple(int(number) for number in re.findall(r"\d+", text.partition("-")[0]))
 
 
 def finish(root: Path) -> None:
     """Makes the unpacked tree usable where it lies: no path leads to /usr, and modules.dep exists."""
+    if not (root / "lib").exists():  # newer packages have all below /usr
+        (root / "lib").symlink_to("usr/lib")
     (modules,) = (root / "lib/modules").iterdir()
     for link in ("build", "source"):
         target = os.readlink(modules / link)
-        (modules / link).unlink()
-        (modules / link).symlink_to(Path("../../..") / target.lstrip("/"))
+        if target.startswith("/"):
+            (modules / link).unlink()
+            (modules / link).symlink_to(Path("../../..") / target.lstrip("/"))
     makefile = modules / "build/Makefile"
-    makefile.write_text(makefile.read_text().replace(
-        "include /usr/src/", "include $(abspath $(dir $(lastword $(MAKEFILE_LIST)))..)/"))
+    makefile.write_text(makefile.read_text().replace("KBUILD_OUTPUT=", "KBUILD_OUTPUT:=").replace(
+        "/usr/src/", "$(abspath $(dir $(lastword $(MAKEFILE_LIST)))..)/"))
+    for name in ("vmlinuz", "config"):
+        if (modules / name).exists():
+            (root / "boot").mkdir(exist_ok=True)
+            (root / "boot" / f"{name}-{modules.name}").symlink_to(Path("../lib/modules") / modules.name / name)
     subprocess.run([tool("depmod"), "-b", root, modules.name], check=True)

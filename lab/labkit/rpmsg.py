@@ -10,7 +10,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import LabError, cache, say, source
+from . import LabError, cache, say, suite
 from .kernel import Kernel
 
 DRIVERS = ("rpmsg_core", "rpmsg_ctrl", "rpmsg_char", "rpmsg_ns", "virtio_rpmsg_bus")
@@ -28,7 +28,7 @@ def sources(kernel: Kernel) -> Path | None:
     if re.search(r"^CONFIG_RPMSG=[ym]$", config(kernel), re.MULTILINE):
         return None
     number = version(kernel)
-    return cache.unpacked(f"rpmsg-bus-{number}", lambda: package(number), finish)
+    return cache.unpacked(f"rpmsg-bus-{number}", list, lambda root: fetch(number, root))
 
 
 def config(kernel: Kernel) -> str:
@@ -45,12 +45,15 @@ def version(kernel: Kernel) -> str:
     return found[1]
 
 
-def package(number: str) -> list[str]:
-    for name in source.PACKAGES:
-        if cache.package(name, number):
-            say(f"fetching {name} {number} into {cache.cache_dir()}, for its rpmsg drivers")
-            return [f"{name}={number}"]
-    raise LabError(f"apt has no linux-source of version {number} any more: delete linux-* in {cache.cache_dir()}, "
+def fetch(number: str, root: Path) -> None:
+    name = f"linux-source-{'.'.join(number.split('.')[:2])}"
+    for suites in ((), *suite.NEWER):
+        with suite.apt(*suites) as options:
+            if cache.package(name, number, options):
+                say(f"fetching {name} {number} into {cache.cache_dir()}, for its rpmsg drivers")
+                cache.download([f"{name}={number}"], root, options)
+                return finish(root)
+    raise LabError(f"apt has no {name} of version {number} any more: delete linux-* in {cache.cache_dir()}, "
                    "then the lab takes the kernels that it has now")
 
 

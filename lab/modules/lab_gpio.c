@@ -178,13 +178,13 @@ static bool is_source(unsigned int line)
 	return line == WAVE || (wire && line == FAR_END);
 }
 
-static void lab_set(struct gpio_chip *chip, unsigned int line, int value)
+static int lab_set(struct gpio_chip *chip, unsigned int line, int value)
 {
 	u64 now = ktime_get_ns();
 	struct lab_gpio *lab = gpiochip_get_data(chip);
 
 	if (is_source(line))
-		return;
+		return 0;
 	scoped_guard(raw_spinlock_irqsave, &lab->lock) {
 		WRITE_ONCE(lab->levels, (lab->levels & ~BIT(line)) | (value ? BIT(line) : 0));
 		if (line == ANSWER)
@@ -192,7 +192,18 @@ static void lab_set(struct gpio_chip *chip, unsigned int line, int value)
 		if (wire && line == NEAR_END)
 			follow_wire(lab, value);
 	}
+	return 0;
 }
+
+#if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
+/* The method of a chip answered nothing. */
+static void lab_chip_set(struct gpio_chip *chip, unsigned int line, int value)
+{
+	lab_set(chip, line, value);
+}
+#else
+#define lab_chip_set lab_set
+#endif
 
 static int lab_get(struct gpio_chip *chip, unsigned int line)
 {
@@ -434,7 +445,7 @@ static int lab_gpio_probe(struct platform_device *pdev)
 	chip->ngpio = LINES;
 	chip->names = names;
 	chip->get = lab_get;
-	chip->set = lab_set;
+	chip->set = lab_chip_set;
 	chip->get_direction = lab_get_direction;
 	chip->direction_input = lab_direction_input;
 	chip->direction_output = lab_direction_output;

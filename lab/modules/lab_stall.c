@@ -21,6 +21,7 @@
 #include <linux/platform_device.h>
 #include <linux/timekeeping.h>
 #include <linux/uio_driver.h>
+#include <linux/version.h>
 #include <linux/wait.h>
 
 static unsigned int off_us = 300;
@@ -121,16 +122,30 @@ static const struct vm_operations_struct stall_pages = {
 	.fault = stall_fault,
 };
 
+/* What is taken away is that of the device's file, which lives as long as the device. */
+#if KERNEL_VERSION(7, 2, 0) > LINUX_VERSION_CODE
 static int stall_mmap(struct uio_info *info, struct vm_area_struct *vma)
 {
 	if (vma->vm_pgoff || vma_pages(vma) != 1)
 		return -EINVAL;
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_ops = &stall_pages;
-	/* That of the device's file, which lives as long as the device. */
 	WRITE_ONCE(mappings, vma->vm_file->f_mapping);
 	return 0;
 }
+#else
+/* As 7.2 and newer want it: before there is a mapping. */
+#define mmap mmap_prepare
+static int stall_mmap(struct uio_info *info, struct vm_area_desc *desc)
+{
+	if (desc->pgoff || vma_desc_size(desc) != PAGE_SIZE)
+		return -EINVAL;
+	vma_desc_set_flags(desc, VMA_DONTEXPAND_BIT, VMA_DONTDUMP_BIT);
+	desc->vm_ops = &stall_pages;
+	WRITE_ONCE(mappings, desc->file->f_mapping);
+	return 0;
+}
+#endif
 
 static struct uio_info stall_uio = {
 	.name		= "lab_stall",

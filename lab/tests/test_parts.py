@@ -7,13 +7,14 @@ import importlib.util
 import io
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import types
 import unittest
 from pathlib import Path
 
-from labkit import LabError, cache, kernel, modules, qemu, rpmsg, sanitizer
+from labkit import LabError, cache, kernel, modules, qemu, rpmsg, sanitizer, suite
 from labkit.cpio import Archive
 from labkit.jobs import Job, count, run_all
 
@@ -92,7 +93,7 @@ class Modules(InTemporaryDirectory):
 
 class Kernels(InTemporaryDirectory):
     def test_a_kernel_that_does_not_exist_is_refused_by_name(self) -> None:
-        with self.assertRaisesRegex(LabError, "'nonsense'; there are amd64, rt, debug, kcsan"):
+        with self.assertRaisesRegex(LabError, "'nonsense'; there are amd64, rt, newest, debug, kcsan"):
             kernel.kernel("nonsense")
 
     def test_a_kernel_with_a_sanitizer_gets_what_it_needs_and_a_stock_one_what_it_always_got(self) -> None:
@@ -134,6 +135,40 @@ class Kernels(InTemporaryDirectory):
         self.assertGreater(kernel.version("6.12.117-1~deb12u1"), kernel.version("6.1.170-3"))
 
 
+    def test_what_newer_packages_have_below_usr_is_found_where_the_older_ones_have_it(self) -> None:
+        modules_, headers = self.path / "usr/lib/modules/7.3.4", self.path / "usr/src/linux-headers-7.3.4"
+        modules_.mkdir(parents=True)
+        headers.mkdir(parents=True)
+        for link in ("build", "source"):
+            (modules_ / link).symlink_to("../../../src/linux-headers-7.3.4")
+        for name in ("vmlinuz", "config", *modules.INDEXES):
+            (modules_ / name).write_text(name if name in ("vmlinuz", "config") else "")
+        (headers / "Makefile").write_text("KBUILD_OUTPUT=/usr/src/linux-headers-7.3.4\nall:\n\t@echo $(KBUILD_OUTPUT)\n")
+        kernel.finish(self.path)
+        newest = kernel.Kernel("newest", self.path)
+        self.assertEqual(newest.image.read_text(), "vmlinuz")
+        self.assertTrue((newest.modules / "modules.dep").exists())
+        made = subprocess.run(["make", "-s", "-C", newest.headers], capture_output=True, text=True, check=True)
+        self.assertEqual(made.stdout.strip(), str(headers))
+
+
+class Suites(InTemporaryDirectory):
+    def test_a_program_of_a_newer_suite_is_started_by_that_suites_loader_wherever_it_lies(self) -> None:
+        loader = self.path / "a" / suite.LOADER
+        loader.parent.mkdir(parents=True)
+        loader.write_text('#!/bin/sh\necho "$@"\n')
+        loader.chmod(0o755)
+        (self.path / "a/bin").mkdir()
+        shutil.copy("/bin/true", self.path / "a/bin/program")
+        (self.path / "a/bin/script").write_text("#!/bin/sh\n")
+        (self.path / "a/bin/script").chmod(0o755)
+        suite.wrap(self.path / "a")
+        (self.path / "a").rename(self.path / "b")
+        said = subprocess.run([self.path / "b/bin/program", "x y"], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(said, rf"--library-path \S+/{suite.LIBRARIES} --argv0 \S+/b/bin/program \S+/bin/program.elf x y\n")
+        self.assertEqual((self.path / "b/bin/script").read_text(), "#!/bin/sh\n")
+
+
 class Sanitizers(unittest.TestCase):
     def test_a_line_of_a_fragment_without_effect_is_named(self) -> None:
         wanted = "# CONFIG_A=y\nCONFIG_B=y\nCONFIG_C=n\nCONFIG_D=n\nCONFIG_E=m\nCONFIG_F=\"f\"\n"
@@ -161,7 +196,7 @@ class Cases(InTemporaryDirectory):
         kernels_of = program("suite").kernels_of
         (self.path / "any.rs").write_text("//! Text about kernels: debug.\n// lab: --module x\n")
         (self.path / "one.rs").write_text("//! Text.\n// kernels: debug kcsan\n// lab: --module x\n")
-        self.assertEqual(kernels_of(self.path / "any.rs"), ["amd64", "rt", "debug", "kcsan"])
+        self.assertEqual(kernels_of(self.path / "any.rs"), ["amd64", "rt", "newest", "debug", "kcsan"])
         self.assertEqual(kernels_of(self.path / "one.rs"), ["debug", "kcsan"])
 
 

@@ -37,9 +37,17 @@
 #include <linux/platform_device.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
+#include <linux/version.h>
 
 #include "lab_rpmsg.h"
 #include "rpmsg_internal.h"
+
+/* What a transport is given to send: const in the headers of 7.2, not yet in those of 6.12. */
+#if KERNEL_VERSION(7, 2, 0) > LINUX_VERSION_CODE
+#define SENT void
+#else
+#define SENT const void
+#endif
 
 #define CHANNELS_MAX	8
 
@@ -57,7 +65,7 @@ static uint asks;
 module_param(asks, uint, 0644);
 MODULE_PARM_DESC(asks, "the remote is asked for a buffer: 1, and gives one; 2, and does not");
 
-static int try_send(struct rpmsg_endpoint *ept, void *data, int length, u32 dst)
+static int try_send(struct rpmsg_endpoint *ept, const void *data, int length, u32 dst)
 {
 	struct lab_endpoint *lab;
 	int ret;
@@ -81,7 +89,7 @@ static int try_send(struct rpmsg_endpoint *ept, void *data, int length, u32 dst)
 	return lab_endpoint_deliver(lab, ept->addr, data, length);
 }
 
-static int lab_trysendto(struct rpmsg_endpoint *ept, void *data, int length, u32 dst)
+static int lab_trysendto(struct rpmsg_endpoint *ept, SENT *data, int length, u32 dst)
 {
 	if (READ_ONCE(asks))
 		return -EBUSY;
@@ -89,7 +97,7 @@ static int lab_trysendto(struct rpmsg_endpoint *ept, void *data, int length, u32
 }
 
 /* As virtio's, which does not let go of who has got a signal. */
-static int lab_sendto(struct rpmsg_endpoint *ept, void *data, int length, u32 dst)
+static int lab_sendto(struct rpmsg_endpoint *ept, SENT *data, int length, u32 dst)
 {
 	int ret;
 
@@ -101,12 +109,12 @@ static int lab_sendto(struct rpmsg_endpoint *ept, void *data, int length, u32 ds
 	return ret;
 }
 
-static int lab_trysend(struct rpmsg_endpoint *ept, void *data, int length)
+static int lab_trysend(struct rpmsg_endpoint *ept, SENT *data, int length)
 {
 	return lab_trysendto(ept, data, length, ept->rpdev->dst);
 }
 
-static int lab_send(struct rpmsg_endpoint *ept, void *data, int length)
+static int lab_send(struct rpmsg_endpoint *ept, SENT *data, int length)
 {
 	return lab_sendto(ept, data, length, ept->rpdev->dst);
 }

@@ -195,7 +195,7 @@ static bool is_lost(size_t length)
 }
 
 /* A message arrives at the host; consumes the reference to @lab. */
-int lab_endpoint_deliver(struct lab_endpoint *lab, u32 src, void *data, size_t length)
+int lab_endpoint_deliver(struct lab_endpoint *lab, u32 src, const void *data, size_t length)
 {
 	struct message *message;
 	int ret = 0;
@@ -205,7 +205,8 @@ int lab_endpoint_deliver(struct lab_endpoint *lab, u32 src, void *data, size_t l
 	if (!READ_ONCE(hard)) {
 		scoped_guard(mutex, &lab->ept.cb_lock)
 			if (lab->ept.cb)
-				lab->ept.cb(lab->ept.rpdev, data, length, lab->ept.priv, src);
+				lab->ept.cb(lab->ept.rpdev, (void *)data, length,
+					    lab->ept.priv, src);
 		goto put;
 	}
 	free_all(llist_del_all(&lab->done));

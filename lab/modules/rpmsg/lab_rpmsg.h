@@ -55,7 +55,7 @@ struct lab_endpoint *lab_endpoint_new(struct rpmsg_device *rpdev, rpmsg_rx_cb_t 
 void lab_endpoint_end(struct lab_endpoint *lab);
 void lab_endpoint_put(struct lab_endpoint *lab);
 struct lab_endpoint *lab_endpoint_find(u32 address, struct rpmsg_endpoint *otherwise);
-int lab_endpoint_deliver(struct lab_endpoint *lab, u32 src, void *data, size_t length);
+int lab_endpoint_deliver(struct lab_endpoint *lab, u32 src, const void *data, size_t length);
 void lab_endpoint_exit(void);
 
 /* remote.c */

@@ -19,6 +19,21 @@ static void fail(const char *what)
 	exit(1);
 }
 
+/* What sysfs says of map 0: its size, or where in its first page the device begins. */
+static size_t map0(int number, const char *what)
+{
+	size_t value;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/uio/uio%d/maps/map0/%s", number, what);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%zx", &value) != 1)
+		fail(path);
+	fclose(file);
+	return value;
+}
+
 /* The number N of /dev/uioN. */
 static int find(const char *wanted)
 {
@@ -46,7 +61,7 @@ int main(int argc, char **argv)
 	int number = find("uio_dummy"), fd;
 	volatile uint64_t *page;
 	uint32_t on = 1, count, last = 0, missed = 0;
-	char path[32];
+	char path[32], *map;
 
 	if (number < 0)
 		return fprintf(stderr, "no uio_dummy: modprobe uio_dummy\n"), 1;
@@ -54,9 +69,11 @@ int main(int argc, char **argv)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		fail(path);
-	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);	/* map N: N pages from 0 */
-	if (page == MAP_FAILED || write(fd, &on, sizeof(on)) != sizeof(on))
+	/* Map N: at offset N * sysconf(_SC_PAGESIZE), which is no place in a file but a number. */
+	map = mmap(NULL, map0(number, "size"), PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED || write(fd, &on, sizeof(on)) != sizeof(on))
 		fail("map or enable");
+	page = (volatile uint64_t *)(map + map0(number, "offset"));
 	for (long i = 0; i < lines; i++) {
 		struct pollfd ready = { .fd = fd, .events = POLLIN };
 		uint64_t sequence, time, events;

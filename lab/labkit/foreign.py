@@ -12,7 +12,7 @@ import re
 
 from .log import FAULT, STAMP
 
-OURS = re.compile(r"\+0x\w+/0x\w+ \[(strobe\w*|uio_dummy|lab_\w+)\]|^ *0x[0-9a-f]{16}$")
+OURS = re.compile(r"\+0x\w+/0x\w+ \[(strobe\w*|uio_dummy|uio_edu|lab_\w+)\]|^ *0x[0-9a-f]{16}$")
 
 ENTRY = re.compile(r"^ *asm_\w*(sysvec|interrupt)\w*\+0x")
 

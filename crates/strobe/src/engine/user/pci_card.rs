@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use super::board::Place;
 use super::presence::{Kind, Presence};
 use crate::board::{Block, Board, Register as Described};
@@ -70,11 +72,12 @@ impl PciCard {
                     "the driver {driver} has card {address}, and shares it with nobody; use --engine kernel, or as \
                      root bind it to uio_pci_generic"
                 ),
-                _ => format!(
-                    "{} cannot be mapped: an I/O port, or too small a BAR",
-                    path.display()
-                ),
+                _ => format!("{} cannot be mapped: too small a BAR", path.display()),
             },
+            _ if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => format!(
+                "{} cannot be mapped: these are I/O ports, which only the kernel engine reaches; use --engine kernel",
+                path.display()
+            ),
             _ => format!("{}: {error}", path.display()),
         }
     }

@@ -8,6 +8,8 @@
  *   loop.relative   a thread sleeps for what its work has left of the period
  *   loop.work       at each point of a grid a workqueue is told to do it
  *   loop.period     output: the period, ns, for events that are enabled later
+ *   loop.slack      output: how much later loop.absolute may wake, ns; as before
+ *   loop.priority   output: SCHED_FIFO of the threads; as before
  *
  * "strobe jitter --wait kernel:loop" and its like use it.
  */
@@ -18,6 +20,7 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
+#include <uapi/linux/sched/types.h>
 
 #include "compat.h"
 #include "provider.h"
@@ -25,8 +28,10 @@
 #define PERIOD_MIN	(10 * NSEC_PER_USEC)
 #define PERIOD_MAX	NSEC_PER_SEC
 
-/* Written by a row, in hard context; read when an event is enabled. */
+/* Written by rows, in hard context; read when an event is enabled. */
 static u64 period_asked = 10 * NSEC_PER_MSEC;
+static u64 slack_asked;
+static u64 priority_asked = MAX_RT_PRIO / 2;
 
 /**
  * struct loop - what makes one event.
@@ -34,6 +39,7 @@ static u64 period_asked = 10 * NSEC_PER_MSEC;
  * @event: the event.
  * @thread: the thread that makes it.
  * @period: ns.
+ * @slack: ns.
  *
  * Written by enable() and disable(), while nothing else looks.
  */
@@ -42,6 +48,7 @@ struct loop {
 	struct strobe_event	*event;
 	struct task_struct	*thread;
 	u64			period;
+	u64			slack;
 };
 
 /* Triggers come with interrupts off, as those of an interrupt do. */
@@ -64,7 +71,7 @@ static int absolute_thread(void *data)
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (kthread_should_stop())
 			break;
-		schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
+		schedule_hrtimeout_range(&expires, loop->slack, HRTIMER_MODE_ABS);
 		now = ktime_get_ns();
 		if (now < due)
 			continue;
@@ -112,15 +119,22 @@ static struct loop loops[] = {
 
 static int loop_enable(struct strobe_event *event)
 {
+	struct sched_attr attr = {
+		.size = sizeof(attr),
+		.sched_policy = SCHED_FIFO,
+		.sched_priority = READ_ONCE(priority_asked),
+	};
 	struct loop *loop = &loops[event - events];
 	struct task_struct *thread;
 
 	loop->event = event;
 	loop->period = READ_ONCE(period_asked);
+	loop->slack = READ_ONCE(slack_asked);
 	thread = kthread_create(loop->function, loop, "strobe_loop");
 	if (IS_ERR(thread))
 		return PTR_ERR(thread);
-	sched_set_fifo(thread);
+	/* Cannot fail: the thread is new, and the priority one that there is. */
+	sched_setattr_nocheck(thread, &attr);
 	/* As the timer of a run: where it was started. */
 	kthread_bind(thread, raw_smp_processor_id());
 	loop->thread = thread;
@@ -231,10 +245,26 @@ static int period_write(struct strobe_output *output, u64 value)
 	return 0;
 }
 
+static void slack_write(struct strobe_output *output, u64 value)
+{
+	WRITE_ONCE(slack_asked, min(value, (u64)PERIOD_MAX));
+}
+
+static void priority_write(struct strobe_output *output, u64 value)
+{
+	WRITE_ONCE(priority_asked, clamp(value, 1, MAX_RT_PRIO - 1));
+}
+
 static struct strobe_output outputs[] = {
 	{
 		.name = "period", .bits = 32, .unit = "ns", .write = period_write,
 		.text = "period of events that are enabled later, 10 us to 1 s",
+	}, {
+		.name = "slack", .bits = 32, .unit = "ns", .write = slack_write,
+		.text = "how much later than its point loop.absolute may wake",
+	}, {
+		.name = "priority", .bits = 7, .write = priority_write,
+		.text = "of the threads, SCHED_FIFO, 1 to 99",
 	},
 };
 

@@ -45,7 +45,7 @@ const PERIOD_NS: u64 = 1_000_000;
 #[derive(clap::Args)]
 pub struct Args {
     /// A recording (.arrows) to look at, instead of measuring
-    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "load", "duration", "rounds", "worst", "stop_on"])]
+    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "slack", "load", "duration", "rounds", "worst", "stop_on"])]
     file: Option<PathBuf>,
 
     /// Rows a second, or the time between them: 100Hz, 250us (default: 1kHz; of a recording, its own)
@@ -72,6 +72,11 @@ pub struct Args {
     /// let none sleep
     #[arg(long, value_name = "TIME", default_value_t)]
     wake_within: WakeWithin,
+
+    /// How much later than its point the thread of kernel:loop may wake, so that the kernel
+    /// can wake several at once: 100us
+    #[arg(long, value_name = "TIME", value_parser = duration_ns)]
+    slack: Option<u64>,
 
     /// How far a period may be from the one asked for: 3%, 100us
     #[arg(long, value_name = "BAND", default_value = "3%")]
@@ -247,6 +252,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         policy: args.policy,
         cpu: args.cpu,
         wake_within: args.wake_within,
+        slack_ns: args.slack.unwrap_or(0),
     };
     // Before anything is loaded: what cannot be had is said at once.
     for way in &ways {

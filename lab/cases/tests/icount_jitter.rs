@@ -3,9 +3,11 @@
 // lab: --module strobe_loop
 
 use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use strobe_cases::machine::command;
+use strobe_cases::machine::{command, patience};
 
 fn jitter(words: &str) -> Output {
     let output = Command::new("strobe")
@@ -48,6 +50,49 @@ fn a_workqueue_keeps_the_grid_and_a_relative_loop_does_not() {
     assert!(work.abs() < 100.0, "{work} ppm");
     let relative = drift("kernel:relative").expect("a drift");
     assert!(relative > 1000.0, "{relative} ppm");
+}
+
+#[test]
+fn the_thread_of_a_loop_has_the_priority_and_the_slack_that_were_asked_for() {
+    // What ps would say: fields 18 and 40 of stat, the priority as the kernel has it and as it was set.
+    let priority = || {
+        let threads = std::fs::read_dir("/proc").expect("/proc").flatten();
+        let stat =
+            |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("stat")).ok();
+        let found = threads
+            .filter_map(stat)
+            .find(|stat| stat.contains("(strobe_loop)"));
+        let stat = found?;
+        let after = stat.rsplit(") ").next()?;
+        after.split(' ').nth(37)?.parse::<u32>().ok()
+    };
+    for (way, expected) in [
+        ("kernel:loop", 50),
+        ("kernel:loop/fifo:80", 80),
+        ("kernel:relative/fifo:7", 7),
+    ] {
+        let words = ["jitter", "--rate", "100Hz", "--for", "1s", "--wait", way];
+        let mut measuring = Command::new("strobe").args(words).spawn().expect("strobe");
+        let end = Instant::now() + patience(30);
+        while priority().is_none() && Instant::now() < end {
+            sleep(Duration::from_millis(10));
+        }
+        assert_eq!(priority(), Some(expected), "{way}");
+        assert!(measuring.wait().expect("its end").success());
+    }
+    // On an idle machine nothing else wakes it before: it wakes at the end of its slack.
+    let late = |words: &str| {
+        let all = all_of(words);
+        let ns = |what: &str| all["late_ns"][what].as_u64().expect("ns");
+        (ns("min"), ns("p50"), ns("max"))
+    };
+    let (_, _, plain) = late("--wait kernel:loop");
+    assert!(plain < 50_000, "{plain}");
+    let (_, usual, most) = late("--wait kernel:loop --slack 500us");
+    assert!(
+        (450_000..600_000).contains(&usual) && most < 600_000,
+        "{usual} {most}"
+    );
 }
 
 #[test]

@@ -177,6 +177,7 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
             policy: Some(policy),
             cpu,
             wake_within: WakeWithin::default(),
+            slack_ns: 0,
         },
         rounds: Vec::new(),
     };

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use strobe::engine::Source;
+use strobe::rt;
 
 use super::way::{Asked, Error, Policy, Way};
 
@@ -17,7 +18,7 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Whether a thread makes its rows, which has a policy.
+    /// Whether a thread of the user engine makes its rows.
     pub fn has_thread(&self) -> bool {
         matches!(self.way, Way::User(_) | Way::Relative)
     }
@@ -25,7 +26,10 @@ impl Contender {
     /// A run of it. What it says of itself goes before what was asked for all.
     pub fn run(&self, asked: &Asked) -> Result<Arc<dyn Source>, Error> {
         self.way.run(&Asked {
-            policy: self.policy.or(asked.policy),
+            policy: match self.has_thread() {
+                true => self.policy.or(asked.policy),
+                false => self.policy,
+            },
             ..*asked
         })
     }
@@ -46,8 +50,12 @@ impl FromStr for Contender {
             way,
             policy: Some(policy),
         };
-        match contender.has_thread() {
+        let is_fifo = matches!(policy, Policy::As(rt::Policy::Fifo(_)));
+        match contender.has_thread() || way.is_kernel_thread() && is_fifo {
             true => Ok(contender),
+            false if way.is_kernel_thread() => Err(format!(
+                "a thread of the kernel's has a priority, and no other policy; write {way}/fifo:50"
+            )),
             false => Err(format!(
                 "the policy of {way} is the kernel's; write {way}, without /{policy}"
             )),
@@ -76,6 +84,7 @@ mod tests {
             "relative/fifo:80",
             "spin/deadline",
             "kernel:loop",
+            "kernel:relative/fifo:80",
         ] {
             let contender: Contender = text.parse().expect(text);
             assert_eq!(contender.to_string(), text);
@@ -86,6 +95,8 @@ mod tests {
     fn a_policy_is_for_those_who_have_a_thread() {
         for (wrong, why) in [
             ("kernel:timer/other", "without /other"),
+            ("kernel:workqueue/fifo:80", "without /fifo:80"),
+            ("kernel:loop/other", "kernel:loop/fifo:50"),
             ("block/", "write fifo:1 to fifo:99"),
             ("block/fifo:0", "write fifo:1 to fifo:99"),
             ("/other", "there are block, hybrid"),

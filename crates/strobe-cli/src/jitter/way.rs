@@ -29,6 +29,9 @@ pub enum Way {
     KernelLoop(&'static str, bool),
 }
 
+/// Of the kernel's loops, unless one is said: what the kernel gives its own threads.
+const PRIORITY: u8 = 50;
+
 const WAYS: [(&str, Way); 8] = [
     ("block", Way::User(WaitMode::Block)),
     ("hybrid", Way::User(WaitMode::Hybrid)),
@@ -66,9 +69,16 @@ pub struct Asked {
     pub policy: Option<Policy>,
     pub cpu: Option<usize>,
     pub wake_within: WakeWithin,
+    /// How much later than its point the thread of kernel:loop may wake.
+    pub slack_ns: u64,
 }
 
 impl Way {
+    /// Whether its thread is the kernel's: it has a priority.
+    pub fn is_kernel_thread(self) -> bool {
+        matches!(self, Way::KernelLoop("loop.absolute" | "loop.relative", _))
+    }
+
     /// A run of it, of rows that are nothing but stamps.
     pub fn run(self, asked: &Asked) -> Result<Arc<dyn Source>, Error> {
         let period = asked.period_ns;
@@ -97,7 +107,7 @@ impl Way {
             }
             Way::KernelLoop(event, is_due) => {
                 let control = Control::open()?;
-                set_period(&control, period)?;
+                set_up(&control, asked)?;
                 // Only the event knows when it was due.
                 let late = Step::Read("clock.late".to_owned());
                 let run = control.create(&Plan {
@@ -110,17 +120,26 @@ impl Way {
     }
 }
 
-/// One row of the event `soft` writes it.
-fn set_period(control: &Control, period_ns: u64) -> Result<(), Error> {
-    if !(10_000..=1_000_000_000).contains(&period_ns) {
+/// One row of the event `soft` writes what the module is to know.
+fn set_up(control: &Control, asked: &Asked) -> Result<(), Error> {
+    if !(10_000..=1_000_000_000).contains(&asked.period_ns) {
         return Err(Error::Period);
     }
-    let write = Step::Write {
-        output: "loop.period".to_owned(),
-        value: period_ns,
+    let priority = match asked.policy {
+        Some(Policy::As(rt::Policy::Fifo(priority))) => priority,
+        _ => PRIORITY,
+    };
+    let steps = [
+        ("loop.period", asked.period_ns),
+        ("loop.slack", asked.slack_ns),
+        ("loop.priority", priority.into()),
+    ];
+    let write = |(output, value): (&str, u64)| Step::Write {
+        output: output.to_owned(),
+        value,
     };
     let run = control.create(&Plan {
-        steps: vec![write],
+        steps: steps.into_iter().map(write).collect(),
         limit: Some(1),
         ..Plan::new(EventSpec::soft())
     });

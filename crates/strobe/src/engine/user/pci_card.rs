@@ -6,8 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::io::Errno;
-
 use super::board::Place;
 use super::presence::{Kind, Presence};
 use crate::board::{Block, Board, Register as Described};
@@ -56,10 +54,23 @@ impl PciCard {
         Some(link.file_name()?.to_string_lossy().into_owned())
     }
 
+    /// Whether a BAR is of I/O ports: bit 8 of its flags, the third word of its line.
+    fn is_ports(&self, number: u8) -> bool {
+        let text = fs::read_to_string(self.0.join("resource")).unwrap_or_default();
+        let line = text.lines().nth(number.into()).unwrap_or_default();
+        let flags = line.split(' ').nth(2).unwrap_or_default();
+        u64::from_str_radix(flags.trim_start_matches("0x"), 16)
+            .is_ok_and(|flags| flags & 0x100 != 0)
+    }
+
     /// Why a resource file cannot be used.
     fn refused(&self, path: &Path, number: u8, error: &io::Error) -> String {
         let address = self.address();
         match error.kind() {
+            _ if self.is_ports(number) => format!(
+                "{} cannot be mapped: these are I/O ports, which only the kernel engine reaches; use --engine kernel",
+                path.display()
+            ),
             io::ErrorKind::PermissionDenied => format!(
                 "{}: no permission; be root, or let a udev rule give it to your group",
                 path.display()
@@ -74,10 +85,6 @@ impl PciCard {
                 ),
                 _ => format!("{} cannot be mapped: too small a BAR", path.display()),
             },
-            _ if error.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => format!(
-                "{} cannot be mapped: these are I/O ports, which only the kernel engine reaches; use --engine kernel",
-                path.display()
-            ),
             _ => format!("{}: {error}", path.display()),
         }
     }

@@ -247,7 +247,7 @@ static int period_write(struct strobe_output *output, u64 value)
 
 static void slack_write(struct strobe_output *output, u64 value)
 {
-	WRITE_ONCE(slack_asked, min(value, (u64)PERIOD_MAX));
+	WRITE_ONCE(slack_asked, min_t(u64, value, PERIOD_MAX));
 }
 
 static void priority_write(struct strobe_output *output, u64 value)

@@ -29,11 +29,11 @@ fn a_ring_is_mapped_read_only_from_its_start_and_no_further_than_its_end() {
     let control = control();
     let (owner, _) = soft(&control, 256, 0); // 4096 + 256 * 64 = 5 pages
     let ring = reader(&owner, 0, 0, 0).expect("a reader");
+    let other = eventfd(0, EventfdFlags::empty()).expect("an eventfd");
     let before = census(&control);
     let mut findings = Findings::default();
     let (read, write, exec) = (PROT_READ, PROT_WRITE, PROT_EXEC);
     // Newer kernels forbid that of all files without a name, before the file is asked; an eventfd has nothing to map.
-    let other = eventfd(0, EventfdFlags::empty()).expect("an eventfd");
     let of_other = Map::new(other.as_raw_fd(), 4096, read | exec, MAP_PRIVATE, 0).map(drop);
     let execute = if of_other == Err(EPERM) {
         EPERM

@@ -245,14 +245,16 @@ static int period_write(struct strobe_output *output, u64 value)
 	return 0;
 }
 
-static void slack_write(struct strobe_output *output, u64 value)
+static int slack_write(struct strobe_output *output, u64 value)
 {
 	WRITE_ONCE(slack_asked, min_t(u64, value, PERIOD_MAX));
+	return 0;
 }
 
-static void priority_write(struct strobe_output *output, u64 value)
+static int priority_write(struct strobe_output *output, u64 value)
 {
 	WRITE_ONCE(priority_asked, clamp(value, 1, MAX_RT_PRIO - 1));
+	return 0;
 }
 
 static struct strobe_output outputs[] = {

@@ -32,9 +32,12 @@ static int __init strobe_init(void)
 	if (ret)
 		return ret;
 	strobe_ticket_init();
-	ret = strobe_builtin_init();
+	ret = strobe_run_init();
 	if (ret)
 		goto sysfs;
+	ret = strobe_builtin_init();
+	if (ret)
+		goto runs;
 	ret = strobe_sim_init();
 	if (ret)
 		goto builtin;
@@ -52,6 +55,8 @@ sim:
 	strobe_sim_exit();
 builtin:
 	strobe_builtin_exit();
+runs:
+	strobe_run_exit();
 sysfs:
 	strobe_sysfs_exit();
 	return ret;
@@ -63,6 +68,7 @@ static void __exit strobe_exit(void)
 	strobe_power_exit();
 	strobe_sim_exit();
 	strobe_builtin_exit();
+	strobe_run_exit();
 	strobe_sysfs_exit();
 }
 

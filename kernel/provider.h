@@ -94,6 +94,8 @@ struct strobe_register {
  *	(of class ASYNC: for each time, for all may be under way at once): set the
  *	hardware up, or refuse with an errno (-EBUSY if another run
  *	excludes it). Process.
+ * @unprepare: undo one @prepare that did not refuse: @lock did, or the use has
+ *	ended, after @unlock. Process.
  * @lock: the channel is in use from now on: once for each @prepare. An errno
  *	refuses, too. Process.
  * @unlock: one use less. Of class ASYNC a value may still be under way, which
@@ -114,6 +116,7 @@ struct strobe_register {
  */
 struct strobe_channel_ops {
 	int  (*prepare)(struct strobe_channel *channel);
+	void (*unprepare)(struct strobe_channel *channel);
 	int  (*lock)(struct strobe_channel *channel);
 	void (*unlock)(struct strobe_channel *channel);
 	int  (*read)(struct strobe_channel *channel, u64 *value);
@@ -250,6 +253,7 @@ struct strobe_event {
  * @full_name: private: the name it has got.
  * @id: private: id in the catalogue.
  * @users: private: runs that use it; under the registry lock.
+ * @gone: private: it is being unregistered; under the registry lock.
  * @entry: private: in the list of devices; under the registry lock.
  * @sysfs: private: its directory in /sys/class/strobe.
  */
@@ -269,6 +273,7 @@ struct strobe_device {
 	char			full_name[STROBE_PART_SIZE];
 	u32			id;
 	u32			users;
+	bool			gone;
 	struct list_head	entry;
 	struct device		*sysfs;
 };

@@ -70,7 +70,7 @@
  */
 #define STROBE_PRIORITY_MAX	99U
 #define STROBE_PRIORITY_DEFAULT	45U
-/* What the steps of a row may cost in hard interrupt context, in nanoseconds. */
+/* What the steps of a row may cost in hard interrupt context without CAP_SYS_NICE, ns. */
 #define STROBE_COST_MAX		1000000ULL
 /* Shortest and longest period of the timer event, in nanoseconds. */
 #define STROBE_PERIOD_MIN	1000ULL
@@ -639,7 +639,8 @@ struct strobe_step {
 
 /**
  * enum strobe_why - what is wrong with a STROBE_CREATE, beyond its errno.
- * @STROBE_WHY_NONE: nothing, or the errno says all.
+ * @STROBE_WHY_NONE: nothing, or the errno says all. EAGAIN: the run has a thread,
+ *	and the user as many processes and threads as RLIMIT_NPROC allows.
  * @STROBE_WHY_EVENT: there is no such event (ENOENT).
  * @STROBE_WHY_PERIOD: period outside the bounds, missing, or given for an
  *	event that has none (EINVAL).
@@ -656,7 +657,9 @@ struct strobe_step {
  *	STROBE_CAPACITY_MAX (EINVAL).
  * @STROBE_WHY_CLOCK: neither CLOCK_MONOTONIC nor CLOCK_TAI (EINVAL).
  * @STROBE_WHY_MEMORY: all rings together would exceed the bound of the module
- *	parameter ring_bytes_max (ENOSPC).
+ *	parameter ring_bytes_max, or those of one user half of it, or what this
+ *	user may lock in memory: the module parameter user_bytes_free and
+ *	RLIMIT_MEMLOCK (ENOSPC).
  * @STROBE_WHY_PROVIDER: the channel's provider refused; the errno is its own;
  *	@fault_step.
  * @STROBE_WHY_PRIORITY: priority beyond STROBE_PRIORITY_MAX (EINVAL), or beyond
@@ -770,7 +773,8 @@ struct strobe_create {
  *
  * Errors: EALREADY the run is in that state; EBUSY not possible in this state;
  * ESHUTDOWN the run has ended; EOPNOTSUPP a trigger for an event that is not
- * "soft"; ENODEV the device that raises the event refused (@cause) or is gone.
+ * "soft"; ENODEV the device that raises the event refused (@cause) or is gone;
+ * EUSERS for START and RESUME: this CPU has as many timers as it may.
  */
 enum strobe_control_op {
 	STROBE_STATUS	= 0,
@@ -846,8 +850,9 @@ struct strobe_control {
  * @flags: STROBE_NONBLOCK.
  * @run: on the control device: id of a run. Its owner's user may read it, and
  *	CAP_SYS_ADMIN; anybody if it is STROBE_SHARED (else EACCES; ENOENT if
- *	there is no such run). On an owner fd: 0. EUSERS if the run has as many
- *	ring fds as the caller's user may have of it.
+ *	there is no such run). On an owner fd: 0. EUSERS if the caller's user
+ *	has as many ring fds of the run as he may: 16, if it is another's, and
+ *	256 are all.
  * @reserved: 0.
  * @first: number of the row with which read() starts; 0: the oldest there is;
  *	STROBE_FROM_NOW. Rows from it on that are overwritten already are lost:

@@ -6,6 +6,7 @@
 #include <linux/uaccess.h>
 
 #include "core/internal.h"
+#include "ring/user.h"
 #include "uabi.h"
 
 static bool may_read(const struct strobe_run *run)
@@ -26,6 +27,19 @@ static struct strobe_run *run_by_id(u32 id)
 		return ERR_PTR(-EACCES);
 	strobe_run_get(run);
 	return run;
+}
+
+/* On the owner fd it is the owner's, whoever was given that. */
+static struct file *open_reader(struct strobe_run *run, bool owned, const struct strobe_reader *r)
+{
+	struct strobe_user *user = owned ? strobe_user_hold(run->ring.owner) : strobe_user_get();
+	struct file *file;
+
+	if (!user)
+		return ERR_PTR(-ENOMEM);
+	file = strobe_reader_open(&run->ring, user, r->first, r->flags & STROBE_NONBLOCK);
+	strobe_user_put(user);
+	return file;
 }
 
 /**
@@ -65,7 +79,7 @@ long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
 		strobe_run_put(run);
 		return r.fd;
 	}
-	file = strobe_reader_open(&run->ring, r.first, r.flags & STROBE_NONBLOCK);
+	file = open_reader(run, owned, &r);
 	/* The file has a reference of its own. */
 	strobe_run_put(run);
 	if (IS_ERR(file)) {

@@ -4,6 +4,7 @@
 #include <linux/uaccess.h>
 
 #include "core/internal.h"
+#include "ring/user.h"
 #include "uabi.h"
 
 static void describe(struct strobe_entry *entry, enum strobe_kind kind, u32 id,
@@ -164,7 +165,8 @@ static int fill(struct catalogue *catalogue, u32 run_id)
 	}
 	list_builtin_events(catalogue);
 	list_for_each_entry(device, &strobe_devices, entry)
-		list_device(catalogue, device);
+		if (!device->gone)
+			list_device(catalogue, device);
 	list_for_each_entry(run, &strobe_runs, entry)
 		list_run(catalogue, run);
 	return 0;
@@ -194,12 +196,15 @@ static int copy_entries(const struct strobe_list *l, const struct catalogue *cat
  */
 long strobe_ioctl_list(void __user *arg, u64 *seen)
 {
+	struct strobe_user *user __free(strobe_user) = strobe_user_get();
 	struct strobe_entry *entries __free(kvfree) = NULL;
 	struct catalogue catalogue = { };
 	struct strobe_list l;
 	u32 room;
 	int ret;
 
+	if (!user)
+		return -ENOMEM;
 	ret = strobe_copy_struct(&l, sizeof(l), arg, sizeof(l));
 	if (ret)
 		return ret;
@@ -218,6 +223,7 @@ long strobe_ioctl_list(void __user *arg, u64 *seen)
 				return -ENOMEM;
 		}
 		catalogue = (struct catalogue){ .entries = entries, .room = room };
+		guard(mutex)(&user->turn);
 		scoped_guard(mutex, &strobe_registry) {
 			ret = fill(&catalogue, l.run);
 			l.generation = strobe_generation;

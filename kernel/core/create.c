@@ -8,11 +8,12 @@
 #include <linux/file.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "row/budget.h"
 #include "core/internal.h"
+#include "ring/user.h"
 #include "row/budget.h"
 #include "row/slow.h"
 #include "row/trace.h"
@@ -40,7 +41,8 @@ static int check_config(const struct strobe_create *c, struct strobe_created *an
 		return -EINVAL;
 	if (c->priority > STROBE_PRIORITY_MAX)
 		return refuse(answer, STROBE_WHY_PRIORITY, -EINVAL);
-	if (c->priority > STROBE_PRIORITY_DEFAULT && !capable(CAP_SYS_NICE))
+	if (c->priority > STROBE_PRIORITY_DEFAULT && c->priority > rlimit(RLIMIT_RTPRIO) &&
+	    !capable(CAP_SYS_NICE))
 		return refuse(answer, STROBE_WHY_PRIORITY, -EPERM);
 	if (c->step_size < sizeof(struct strobe_step))
 		return -EINVAL;
@@ -126,8 +128,18 @@ static void lay_out(struct strobe_run *run, const struct strobe_create *c,
 }
 
 /* Before any lock is taken: it may take long. */
-static int take_memory(struct strobe_run *run, size_t bytes, bool dry)
+static int take_memory(struct strobe_run *run, size_t bytes, u32 steps, bool dry)
 {
+	u64 step = sizeof(*run->actions) + sizeof(*run->cuts) + sizeof(*run->steps) +
+		   sizeof(*run->targets);
+	int ret;
+
+	/* What no machine has nobody can pay. */
+	if (bytes == SIZE_MAX)
+		return -ENOSPC;
+	ret = strobe_ring_pay(&run->ring, bytes + sizeof(*run) + steps * step);
+	if (ret)
+		return ret;
 	if (dry)
 		return strobe_ring_fits(bytes) ? 0 : -ENOSPC;
 	return strobe_ring_alloc(&run->ring, bytes);
@@ -165,7 +177,11 @@ static int configure(struct strobe_run *run, const struct strobe_create *c,
 	ret = choose_event(run, c, answer);
 	if (ret)
 		return ret;
-	return strobe_compile(run, steps, c->step_count, answer);
+	ret = strobe_compile(run, steps, c->step_count, answer);
+	if (ret)
+		return ret;
+	ret = strobe_check_cost(run, c->step_count);
+	return ret ? refuse(answer, STROBE_WHY_COST, ret) : 0;
 }
 
 /* Under strobe_registry. The file, once there, owns the run. */
@@ -181,6 +197,8 @@ static struct file *build_run(struct strobe_run *run, const struct strobe_create
 		return ERR_PTR(ret);
 	if (no_memory == -ENOSPC)
 		return ERR_PTR(refuse(answer, STROBE_WHY_MEMORY, no_memory));
+	if (no_memory == -EUSERS)
+		return ERR_PTR(refuse(answer, STROBE_WHY_RUNS, no_memory));
 	if (no_memory)
 		return ERR_PTR(no_memory);
 	if (c->flags & STROBE_DRY_RUN)
@@ -194,6 +212,9 @@ static struct file *build_run(struct strobe_run *run, const struct strobe_create
 	run->is_shared = c->flags & STROBE_SHARED;
 	run->is_special = run->is_tai || run->is_slow || run->fault_words || run->may_skip;
 	fill_header(run);
+	ret = strobe_take_thread(run);
+	if (ret)
+		goto devices;
 	ret = strobe_slow_init(run, c->priority ?: STROBE_PRIORITY_DEFAULT);
 	if (ret == -EUSERS)
 		answer->why = STROBE_WHY_ASYNC;
@@ -263,9 +284,13 @@ static struct file *create_run(const struct strobe_create *c, struct strobe_crea
 		return ERR_PTR(-ENOMEM);
 	}
 	lay_out(run, c, steps, answer);
-	no_memory = take_memory(run, answer->ring_bytes, c->flags & STROBE_DRY_RUN);
-	scoped_guard(mutex, &strobe_registry)
+	no_memory = take_memory(run, answer->ring_bytes, c->step_count, c->flags & STROBE_DRY_RUN);
+	file = ERR_PTR(no_memory);
+	if (run->ring.owner) {
+		guard(mutex)(&run->ring.owner->turn);
+		guard(mutex)(&strobe_registry);
 		file = build_run(run, c, steps, no_memory, answer);
+	}
 	kvfree(steps);
 	if (IS_ERR_OR_NULL(file))
 		strobe_run_put(run);

@@ -75,7 +75,7 @@ struct strobe_channel *strobe_find_channel(const char *name)
 	const char *part;
 	struct strobe_device *device = find_owner(name, &part);
 
-	if (device)
+	if (device && !device->gone)
 		for (u32 i = 0; i < device->channel_count; i++)
 			if (!strcmp(device->channels[i].name, part))
 				return &device->channels[i];
@@ -93,7 +93,7 @@ struct strobe_output *strobe_find_output(const char *name)
 	const char *part;
 	struct strobe_device *device = find_owner(name, &part);
 
-	if (device)
+	if (device && !device->gone)
 		for (u32 i = 0; i < device->output_count; i++)
 			if (!strcmp(device->outputs[i].name, part))
 				return &device->outputs[i];
@@ -111,7 +111,7 @@ struct strobe_event *strobe_find_event(const char *name)
 	const char *part;
 	struct strobe_device *device = find_owner(name, &part);
 
-	if (device)
+	if (device && !device->gone)
 		for (u32 i = 0; i < device->event_count; i++)
 			if (!strcmp(device->events[i].name, part))
 				return &device->events[i];
@@ -301,6 +301,7 @@ int __strobe_device_register(struct strobe_device *device, struct module *owner)
 	guard(mutex)(&strobe_registry);
 	device->owner = owner;
 	device->users = 0;
+	device->gone = false;
 	ret = choose_name(device);
 	if (ret)
 		return ret;
@@ -328,6 +329,21 @@ static bool run_uses(const struct strobe_run *run, const struct strobe_device *d
 			return true;
 	}
 	return false;
+}
+
+/* A run that uses it, with a reference. */
+static struct strobe_run *a_user(const struct strobe_device *device)
+{
+	struct strobe_run *run;
+
+	guard(mutex)(&strobe_registry);
+	list_for_each_entry(run, &strobe_runs, entry) {
+		if (run_uses(run, device)) {
+			strobe_run_get(run);
+			return run;
+		}
+	}
+	return NULL;
 }
 
 /* Disable its events at once, so that no run has to be waited for alone. */
@@ -358,13 +374,20 @@ void strobe_device_unregister(struct strobe_device *device)
 	struct strobe_run *run;
 
 	scoped_guard(mutex, &strobe_registry) {
-		list_del(&device->entry);
+		device->gone = true;
 		silence(device);
 		list_for_each_entry(run, &strobe_runs, entry)
 			if (run_uses(run, device))
-				strobe_run_abort(run, -ENODEV);
+				WRITE_ONCE(run->quit, true);
 		strobe_catalogue_changed();
 	}
+	while ((run = a_user(device))) {
+		strobe_run_abort(run, -ENODEV);
+		strobe_run_put(run);
+	}
 	strobe_sysfs_remove(device->sysfs);
+	/* Only now its name is free: sysfs knows it until then. */
+	scoped_guard(mutex, &strobe_registry)
+		list_del(&device->entry);
 }
 EXPORT_SYMBOL_GPL(strobe_device_unregister);

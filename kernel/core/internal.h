@@ -10,10 +10,12 @@
  *   actions.c    these become what a row does
  *   use.c        the devices of a run: taken, given back
  *   run.c        life of a run
+ *   producer.c   what makes its rows: let it begin, make it silent
  *   look.c       what is said of a run
  *   power.c      the machine is suspended, and wakes
  *   owner.c      owner fd, STROBE_CONTROL
  *   attach.c     STROBE_READER
+ *   bounds.c     what a run may cost others
  *   sysfs.c      /sys/class/strobe
  */
 #ifndef _STROBE_INTERNAL_H
@@ -58,7 +60,15 @@ int strobe_actions_make(struct strobe_run *run);
 int strobe_run_use(struct strobe_run *run, struct strobe_created *answer);
 void strobe_run_unuse(struct strobe_run *run);
 
+/* bounds.c; under strobe_registry */
+int strobe_take_thread(struct strobe_run *run);
+void strobe_give_thread(struct strobe_run *run);
+int strobe_check_cost(struct strobe_run *run, u32 count);
+int strobe_take_timer(struct strobe_run *run, int cpu);
+
 /* run.c */
+int strobe_run_init(void);
+void strobe_run_exit(void);
 struct strobe_run *strobe_run_new(void);
 void strobe_run_get(struct strobe_run *run);
 void strobe_run_put(struct strobe_run *run);
@@ -67,6 +77,11 @@ void strobe_run_abort(struct strobe_run *run, int error);
 void strobe_run_leave(struct strobe_run *run);
 void strobe_run_suspend(struct strobe_run *run);
 void strobe_run_wake(struct strobe_run *run);
+
+/* producer.c; under run->lock */
+int strobe_producer_attach(struct strobe_run *run, bool resume, s32 *cause);
+void strobe_producer_detach(struct strobe_run *run);
+void strobe_producer_slept(struct strobe_run *run);
 
 /* power.c */
 extern bool strobe_asleep;

@@ -30,6 +30,8 @@ static long ioctl_control(struct strobe_run *run, void __user *arg)
 		ret = strobe_soft_triggers(run, c.count);
 	else if (c.op != STROBE_STATUS)
 		ret = strobe_run_control(run, c.op, &c.cause);
+	if (ret != -ENODEV)
+		c.cause = 0;
 	look = strobe_look_at(run);
 	c.state = look.state;
 	c.error = look.error;

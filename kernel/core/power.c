@@ -17,33 +17,56 @@
 #include "core/internal.h"
 #include "row/budget.h"
 
-/* Runs that begin to run are silent, too. Under strobe_registry. */
+/*
+ * Runs that begin to run are silent, too. Set before the first run is silenced,
+ * whose lock is taken for that; who starts a run looks at it under that lock.
+ */
 bool strobe_asleep;
 
-static void go_to_sleep(void)
+/* The next run after this id, with a reference; ids grow along the list. */
+static struct strobe_run *run_after(u32 id)
 {
 	struct strobe_run *run;
 
 	guard(mutex)(&strobe_registry);
-	strobe_asleep = true;
-	list_for_each_entry(run, &strobe_runs, entry)
-		strobe_run_suspend(run);
+	list_for_each_entry(run, &strobe_runs, entry) {
+		if (run->id > id) {
+			strobe_run_get(run);
+			return run;
+		}
+	}
+	return NULL;
+}
+
+static void with_all_runs(void (*what)(struct strobe_run *run))
+{
+	struct strobe_run *run;
+	u32 id = 0;
+
+	while ((run = run_after(id))) {
+		id = run->id;
+		what(run);
+		strobe_run_put(run);
+	}
+}
+
+static void go_to_sleep(void)
+{
+	WRITE_ONCE(strobe_asleep, true);
+	with_all_runs(strobe_run_suspend);
 }
 
 static void wake_up_again(void)
 {
-	struct strobe_run *run;
 	int cpu;
 
-	guard(mutex)(&strobe_registry);
 	if (!strobe_asleep)
 		return;
 	/* The budget's clock may have begun anew; nobody looks at it while all is silent. */
 	for_each_possible_cpu(cpu)
 		memset(per_cpu_ptr(&strobe_budget, cpu), 0, sizeof(struct strobe_budget));
-	strobe_asleep = false;
-	list_for_each_entry(run, &strobe_runs, entry)
-		strobe_run_wake(run);
+	WRITE_ONCE(strobe_asleep, false);
+	with_all_runs(strobe_run_wake);
 }
 
 static int power_event(struct notifier_block *block, unsigned long what, void *data)

@@ -10,8 +10,9 @@
  *	  +--- STOP: STOPPED; unplug, close: FAILED
  *
  * The producer makes only the step from RUNNING to DONE, or to FAILED when it
- * finds a device gone. All others are made under strobe_registry and run->lock,
- * after the producer has been silenced.
+ * finds a device gone. All others are made under run->lock, after the producer
+ * has been silenced, which takes as long as the run's channels do. So
+ * strobe_registry, which everybody needs, is taken inside it, for moments only.
  * A run gives its devices back as soon as it has ended; its rows stay for as
  * long as somebody has them open.
  */
@@ -25,10 +26,34 @@
 #include "row/slow.h"
 #include "row/trace.h"
 
+/* For what waits for locks: those of others go on meanwhile. */
+static struct workqueue_struct *strobe_wq;
+
+/**
+ * strobe_run_init() - before there can be a run.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int strobe_run_init(void)
+{
+	strobe_wq = alloc_workqueue("strobe", WQ_UNBOUND, 0);
+	return strobe_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * strobe_run_exit() - there are no runs any more.
+ */
+void strobe_run_exit(void)
+{
+	destroy_workqueue(strobe_wq);
+}
+
 static void free_run(struct strobe_run *run)
 {
 	strobe_slow_free(run);
+	strobe_give_thread(run);
 	strobe_ring_free(&run->ring);
+	strobe_ring_unpay(&run->ring);
 	kvfree(run->actions);
 	kvfree(run->cuts);
 	kvfree(run->steps);
@@ -45,7 +70,7 @@ static void run_release(struct strobe_ring *ring)
 /* The producer has ended the run: the rest is for a process. */
 static void run_ended(struct strobe_ring *ring)
 {
-	schedule_work(&container_of(ring, struct strobe_run, ring)->done);
+	queue_work(strobe_wq, &container_of(ring, struct strobe_run, ring)->done);
 }
 
 static const struct strobe_ring_ops run_ring_ops = {
@@ -79,74 +104,16 @@ static u64 run_time(const struct strobe_run *run, u64 monotonic)
 	return run->is_tai ? ktime_mono_to_any(monotonic, TK_OFFS_TAI) : monotonic;
 }
 
-/* ---- the producer: let it begin, make it silent ---- */
-
-/* Let triggers come; @timer: how those of a timer begin. */
-static int attach(struct strobe_run *run, void (*timer)(struct strobe_run *run),
-		  s32 *cause)
-{
-	int ret = 0;
-
-	run->attached = true;
-	switch (run->source) {
-	case STROBE_SOURCE_TIMER:
-		timer(run);
-		break;
-	case STROBE_SOURCE_SOFT:
-		break;
-	case STROBE_SOURCE_EVENT:
-		*cause = strobe_event_listen(run);
-		/* Whatever it is, it must not be taken for one of STROBE_CONTROL. */
-		ret = *cause ? -ENODEV : 0;
-		break;
-	}
-	if (ret) {
-		run->attached = false;
-		/* An event that could not be enabled may have happened all the same. */
-		strobe_slow_settle(run);
-	}
-	return ret;
-}
-
-/* What passed while the machine was suspended is known now. */
-static void leave_suspend(struct strobe_run *run)
-{
-	run->suspended = false;
-	run->status |= STROBE_ROW_RESUMED;
-	if (run->source == STROBE_SOURCE_TIMER)
-		strobe_timer_slept(run);
-}
-
-/* After it nothing of the hard path is in this run, or will be. */
-static void detach(struct strobe_run *run)
-{
-	if (run->suspended)
-		leave_suspend(run);
-	if (!run->attached)
-		return;
-	run->attached = false;
-	switch (run->source) {
-	case STROBE_SOURCE_TIMER:
-		strobe_timer_stop(run);
-		break;
-	case STROBE_SOURCE_SOFT:
-		break;
-	case STROBE_SOURCE_EVENT:
-		strobe_event_unlisten(run);
-		break;
-	}
-	strobe_slow_settle(run);
-}
-
 /* ---- changes of state ---- */
 
-/* End the run, in whatever state it is. Under strobe_registry and run->lock. */
+/* End the run, in whatever state it is. Under run->lock. */
 static void end_run(struct strobe_run *run, u32 state, int error)
 {
 	struct strobe_ring_header *header = run->ring.header;
 
-	detach(run);
+	strobe_producer_detach(run);
 	strobe_slow_free(run);
+	strobe_give_thread(run);
 	if (run->state < STROBE_DONE) {
 		WRITE_ONCE(header->error, error);
 		WRITE_ONCE(header->end_time, run_time(run, ktime_get_ns()));
@@ -154,9 +121,12 @@ static void end_run(struct strobe_run *run, u32 state, int error)
 		/* G: after the last head. */
 		smp_store_release(&header->state, state);
 	}
-	if (!run->released)
-		trace_strobe_stop(run->id, run->state, header->error, run->head, run->triggers);
-	strobe_run_unuse(run);
+	scoped_guard(mutex, &strobe_registry) {
+		if (!run->released)
+			trace_strobe_stop(run->id, run->state, header->error, run->head,
+					  run->triggers);
+		strobe_run_unuse(run);
+	}
 	strobe_wake_all(&run->ring);
 }
 
@@ -167,7 +137,7 @@ static void end_run(struct strobe_run *run, u32 state, int error)
  *
  * After it, nothing uses the device on behalf of this run.
  *
- * Context: process, under strobe_registry.
+ * Context: process.
  */
 void strobe_run_abort(struct strobe_run *run, int error)
 {
@@ -180,7 +150,6 @@ static void run_done(struct work_struct *work)
 {
 	struct strobe_run *run = container_of(work, struct strobe_run, done);
 
-	guard(mutex)(&strobe_registry);
 	guard(mutex)(&run->lock);
 	end_run(run, STROBE_DONE, 0);
 }
@@ -238,7 +207,7 @@ static int start_run(struct strobe_run *run, s32 *cause)
 	/* Who sees RUNNING sees the start times. */
 	smp_store_release(&header->state, STROBE_RUNNING);
 	trace_strobe_start(run->id, run->start_time);
-	ret = attach(run, strobe_timer_start, cause);
+	ret = strobe_producer_attach(run, false, cause);
 	if (ret && end_if_final(run))
 		return -ESHUTDOWN;
 	if (ret) {
@@ -257,7 +226,7 @@ static int pause_run(struct strobe_run *run)
 			return -ESHUTDOWN;
 		return run->state == STROBE_PAUSED ? -EALREADY : -EBUSY;
 	}
-	detach(run);
+	strobe_producer_detach(run);
 	if (end_if_final(run))
 		return -ESHUTDOWN;
 	WRITE_ONCE(run->state, STROBE_PAUSED);
@@ -278,7 +247,7 @@ static int resume_run(struct strobe_run *run, s32 *cause)
 	run->status |= STROBE_ROW_RESUMED;
 	WRITE_ONCE(run->state, STROBE_RUNNING);
 	WRITE_ONCE(run->ring.header->state, STROBE_RUNNING);
-	ret = attach(run, strobe_timer_resume, cause);
+	ret = strobe_producer_attach(run, true, cause);
 	if (ret && end_if_final(run))
 		return -ESHUTDOWN;
 	if (ret) {
@@ -291,14 +260,17 @@ static int resume_run(struct strobe_run *run, s32 *cause)
 /* Silence a run for as long as the machine is suspended; its state stays. */
 static void suspend_run(struct strobe_run *run)
 {
+	int cpu = run->timer_cpu;
+
 	if (run->state != STROBE_RUNNING || run->suspended)
 		return;
-	detach(run);
+	strobe_producer_detach(run);
 	if (end_if_final(run))
 		return;
 	run->suspended = true;
-	/* The clock of the budget may begin anew. */
-	run->booked = false;
+	/* Its timer is one of that CPU's all the same. */
+	scoped_guard(mutex, &strobe_registry)
+		run->timer_cpu = cpu;
 }
 
 /**
@@ -307,7 +279,7 @@ static void suspend_run(struct strobe_run *run)
  *
  * After it nothing of strobe touches a device on behalf of this run.
  *
- * Context: process, under strobe_registry.
+ * Context: process.
  */
 void strobe_run_suspend(struct strobe_run *run)
 {
@@ -319,20 +291,22 @@ void strobe_run_suspend(struct strobe_run *run)
  * strobe_run_wake() - the machine is awake, and its devices are.
  * @run: any run; it goes on, or fails with -ENODEV if its event cannot be enabled.
  *
- * Context: process, under strobe_registry.
+ * Context: process.
  */
 void strobe_run_wake(struct strobe_run *run)
 {
-	s32 cause;
-	int ret;
+	s32 cause = 0;
 
 	guard(mutex)(&run->lock);
 	if (!run->suspended)
 		return;
-	leave_suspend(run);
-	ret = attach(run, strobe_timer_go_on, &cause);
-	if (ret)
-		end_run(run, STROBE_FAILED, ret);
+	strobe_producer_slept(run);
+	if (run->source == STROBE_SOURCE_TIMER) {
+		run->attached = true;
+		strobe_timer_go_on(run);
+	} else if (strobe_producer_attach(run, true, &cause)) {
+		end_run(run, STROBE_FAILED, -ENODEV);
+	}
 }
 
 static int control_run(struct strobe_run *run, u32 op, s32 *cause)
@@ -363,11 +337,10 @@ int strobe_run_control(struct strobe_run *run, u32 op, s32 *cause)
 {
 	int ret;
 
-	guard(mutex)(&strobe_registry);
 	guard(mutex)(&run->lock);
 	ret = control_run(run, op, cause);
 	/* Devices are awake as long as a process is; what has begun waits as all others do. */
-	if (strobe_asleep)
+	if (READ_ONCE(strobe_asleep))
 		suspend_run(run);
 	return ret;
 }
@@ -380,12 +353,15 @@ int strobe_run_control(struct strobe_run *run, u32 op, s32 *cause)
  */
 void strobe_run_leave(struct strobe_run *run)
 {
+	/* Nobody is interested in the row that is under way. */
+	WRITE_ONCE(run->quit, true);
+	scoped_guard(mutex, &run->lock)
+		end_run(run, STROBE_FAILED, -EPIPE);
 	scoped_guard(mutex, &strobe_registry) {
-		scoped_guard(mutex, &run->lock)
-			end_run(run, STROBE_FAILED, -EPIPE);
 		list_del(&run->entry);
 		strobe_catalogue_changed();
 	}
+	strobe_ring_leave(&run->ring);
 	strobe_sysfs_remove(run->sysfs);
 	/* Silent and released: nothing queues them again. */
 	irq_work_sync(&run->ring.wake);
@@ -410,6 +386,7 @@ struct strobe_run *strobe_run_new(void)
 	INIT_LIST_HEAD(&run->listener);
 	INIT_WORK(&run->done, run_done);
 	strobe_timer_init(run);
+	run->timer_cpu = -1;
 	run->uid = current_fsuid();
 	run->pid = task_tgid_nr(current);
 	get_task_comm(run->comm, current->group_leader);

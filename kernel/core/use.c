@@ -10,6 +10,8 @@ static void unuse_channel(struct strobe_channel *channel)
 
 	if (channel->ops && channel->ops->unlock)
 		channel->ops->unlock(channel);
+	if (channel->ops && channel->ops->unprepare)
+		channel->ops->unprepare(channel);
 	channel->users--;
 	device->users--;
 	module_put(device->owner);
@@ -24,8 +26,11 @@ static int use_channel(struct strobe_channel *channel, u32 *why)
 		return -ENODEV;
 	if (channel->ops && channel->ops->prepare)
 		ret = channel->ops->prepare(channel);
-	if (!ret && channel->ops && channel->ops->lock)
+	if (!ret && channel->ops && channel->ops->lock) {
 		ret = channel->ops->lock(channel);
+		if (ret && channel->ops->unprepare)
+			channel->ops->unprepare(channel);
+	}
 	if (ret) {
 		*why = ret == -EBUSY ? STROBE_WHY_BUSY : STROBE_WHY_PROVIDER;
 		module_put(device->owner);

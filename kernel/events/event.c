@@ -5,19 +5,25 @@
 
 #include "events/events.h"
 #include "row/row.h"
+#include "row/slow.h"
 
 /**
  * strobe_event_listen() - triggers of its event make rows from now on.
  * @run: the run; RUNNING.
  *
  * Context: process, under strobe_registry.
- * Return: 0, or the provider's errno if the event cannot be enabled.
+ * Return: 0, or the provider's errno if the event cannot be enabled: then it may
+ * have triggered, and the caller waits for that by synchronize_rcu().
  */
 int strobe_event_listen(struct strobe_run *run)
 {
 	struct strobe_event *event = run->event;
 	int ret;
 
+	if (event->device->gone)
+		return -ENODEV;
+	/* What was lost before it came is not this run's loss. */
+	run->joined = event->listening ? run->triggers : U64_MAX;
 	list_add_tail_rcu(&run->listener, &event->listeners);
 	if (event->listening++ || !event->ops || !event->ops->enable)
 		return 0;
@@ -26,27 +32,38 @@ int strobe_event_listen(struct strobe_run *run)
 		return 0;
 	event->listening--;
 	list_del_rcu(&run->listener);
-	synchronize_rcu();
 	return ret;
 }
 
 /**
- * strobe_event_unlisten() - after it no trigger of its event is at the run.
+ * strobe_event_unlisten() - no trigger of its event comes to the run any more.
  * @run: the run; it listens.
  *
  * Context: process, under strobe_registry.
+ * Return: whether one may still be at it: then the caller waits by
+ * synchronize_rcu(), not under that lock.
  */
-void strobe_event_unlisten(struct strobe_run *run)
+bool strobe_event_unlisten(struct strobe_run *run)
 {
 	struct strobe_event *event = run->event;
 
 	list_del_rcu(&run->listener);
 	if (event->silent)
-		return;
-	if (!--event->listening && event->ops && event->ops->disable)
-		event->ops->disable(event);	/* waits for its handler, too */
-	else
-		synchronize_rcu();
+		return false;
+	if (--event->listening || !event->ops || !event->ops->disable)
+		return true;
+	event->ops->disable(event);	/* waits for its handler, too */
+	return false;
+}
+
+/*
+ * The source counts what it lost since its last call. Nobody knows what of that
+ * came after a run that has joined since: so it begins with that call.
+ */
+static void miss_lost(struct strobe_run *run, u64 missed)
+{
+	if (run->triggers != run->joined || strobe_slow_is_open(run))
+		strobe_miss(run, STROBE_MISSED_SOURCE, missed);
 }
 
 /**
@@ -94,7 +111,7 @@ u64 strobe_event_trigger(struct strobe_event *event, u64 now, u64 due, u64 misse
 		if (READ_ONCE(run->state) != STROBE_RUNNING)
 			continue;
 		if (unlikely(missed))
-			strobe_miss(run, STROBE_MISSED_SOURCE, missed);
+			miss_lost(run, missed);
 		quiet = min(quiet, strobe_trigger(run, now, due ?: now, overhead));
 		/* One interrupt: the first run pays for it. */
 		overhead = 0;

@@ -18,6 +18,6 @@ int strobe_soft_triggers(struct strobe_run *run, u32 count);
 
 /* event.c */
 int strobe_event_listen(struct strobe_run *run);
-void strobe_event_unlisten(struct strobe_run *run);
+bool strobe_event_unlisten(struct strobe_run *run);
 
 #endif /* _STROBE_EVENTS_H */

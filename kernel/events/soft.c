@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The event "soft": triggered by the owner of the run. */
 #include <linux/cleanup.h>
+#include <linux/hrtimer.h>
 #include <linux/sched/signal.h>
 
 #include "events/events.h"
@@ -22,8 +23,11 @@ static void trigger(struct strobe_run *run)
 	strobe_special_row(run, now, now);
 }
 
-/* Some software triggers: interrupts are off for one row, the lock is held for all. */
-static int trigger_some(struct strobe_run *run, u32 *count)
+/*
+ * Some software triggers: interrupts are off for one row, the lock is held for all.
+ * @rest: ns to wait before more.
+ */
+static int trigger_some(struct strobe_run *run, u32 *count, u64 *rest)
 {
 	u64 end = ktime_get_ns() + TRIGGERS_NS;
 
@@ -39,6 +43,9 @@ static int trigger_some(struct strobe_run *run, u32 *count)
 			*count = 0;
 			break;
 		}
+		*rest = strobe_slow_rest(run);
+		if (*rest)
+			break;
 		scoped_guard(irqsave)
 			trigger(run);
 		strobe_slow_flush(run);
@@ -64,12 +71,20 @@ int strobe_soft_triggers(struct strobe_run *run, u32 count)
 	int ret;
 
 	while (left) {
-		ret = trigger_some(run, &left);
+		u64 rest = 0;
+
+		ret = trigger_some(run, &left, &rest);
 		/* What was triggered is not undone: only a first one can fail. */
 		if (ret)
 			return left == count ? ret : 0;
 		if (signal_pending(current))
 			return 0;
+		if (rest) {
+			ktime_t wait = ns_to_ktime(rest);
+
+			set_current_state(TASK_INTERRUPTIBLE);
+			schedule_hrtimeout(&wait, HRTIMER_MODE_REL);
+		}
 		cond_resched();
 	}
 	return 0;

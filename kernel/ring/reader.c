@@ -14,6 +14,7 @@
 #include <linux/uaccess.h>
 
 #include "ring/ring.h"
+#include "ring/user.h"
 #include "uabi.h"
 
 /**
@@ -182,6 +183,7 @@ static int reader_release(struct inode *inode, struct file *file)
 	struct strobe_ring *ring = reader->ring;
 
 	strobe_wake_leave(ring, &reader->sleeper);
+	strobe_user_put(reader->sleeper.user);
 	mutex_destroy(&reader->lock);
 	kfree(reader);
 	strobe_ring_put(ring);
@@ -203,13 +205,15 @@ static const struct file_operations reader_fops = {
 /**
  * strobe_reader_open() - make a ring fd.
  * @ring: the ring; the caller has a reference.
+ * @user: whose it will be; the caller has a reference.
  * @first: row with which read() starts, or STROBE_FROM_NOW.
  * @nonblock: read() does not wait.
  *
  * Context: process.
  * Return: the file, which has a reference of its own, or an ERR_PTR().
  */
-struct file *strobe_reader_open(struct strobe_ring *ring, u64 first, bool nonblock)
+struct file *strobe_reader_open(struct strobe_ring *ring, struct strobe_user *user, u64 first,
+				bool nonblock)
 {
 	struct strobe_reader_file *reader = kzalloc(sizeof(*reader), GFP_KERNEL_ACCOUNT);
 	struct file *file;
@@ -218,6 +222,7 @@ struct file *strobe_reader_open(struct strobe_ring *ring, u64 first, bool nonblo
 	if (!reader)
 		return ERR_PTR(-ENOMEM);
 	reader->ring = ring;
+	reader->sleeper.user = strobe_user_hold(user);
 	reader->next = first == STROBE_FROM_NOW ? strobe_ring_head(ring) : first;
 	mutex_init(&reader->lock);
 	ret = strobe_wake_join(ring, &reader->sleeper);
@@ -232,6 +237,7 @@ struct file *strobe_reader_open(struct strobe_ring *ring, u64 first, bool nonblo
 	ret = PTR_ERR(file);
 	strobe_wake_leave(ring, &reader->sleeper);
 free:
+	strobe_user_put(reader->sleeper.user);
 	mutex_destroy(&reader->lock);
 	kfree(reader);
 	return ERR_PTR(ret);

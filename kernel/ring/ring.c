@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory of the rows: pages that the kernel sees as one piece and readers map
- * read-only. Charged to the memory cgroup of who creates the run, and bounded
- * for all rings together by a module parameter.
+ * read-only. Charged to the memory cgroup and to the user of who creates the run,
+ * and bounded for all rings together by a module parameter.
  */
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/vmalloc.h>
 
 #include "ring/ring.h"
+#include "ring/user.h"
 
 static unsigned long ring_bytes_max;
 module_param(ring_bytes_max, ulong, 0644);
@@ -59,7 +60,10 @@ void strobe_ring_put(struct strobe_ring *ring)
 	kref_put(&ring->kref, ring_release);
 }
 
-static unsigned long bytes_max(void)
+/**
+ * strobe_ring_bytes_max() - bytes that all rings together may take.
+ */
+unsigned long strobe_ring_bytes_max(void)
 {
 	return READ_ONCE(ring_bytes_max) ?: (totalram_pages() << PAGE_SHIFT) / 4;
 }
@@ -70,7 +74,7 @@ static unsigned long bytes_max(void)
  */
 bool strobe_ring_fits(size_t bytes)
 {
-	unsigned long max = bytes_max(), used = atomic_long_read(&ring_bytes);
+	unsigned long max = strobe_ring_bytes_max(), used = atomic_long_read(&ring_bytes);
 
 	return bytes <= max && used <= max - bytes;
 }
@@ -80,7 +84,7 @@ static bool reserve(size_t bytes)
 	if (!strobe_ring_fits(bytes))
 		return false;
 	/* Others may have been faster. */
-	if (atomic_long_add_return(bytes, &ring_bytes) <= bytes_max())
+	if (atomic_long_add_return(bytes, &ring_bytes) <= strobe_ring_bytes_max())
 		return true;
 	atomic_long_sub(bytes, &ring_bytes);
 	return false;
@@ -88,10 +92,49 @@ static bool reserve(size_t bytes)
 
 static void free_pages_of(struct strobe_ring *ring)
 {
-	while (ring->page_count)
+	while (ring->page_count) {
 		__free_page(ring->pages[--ring->page_count]);
+		cond_resched();
+	}
 	kvfree(ring->pages);
 	ring->pages = NULL;
+}
+
+/**
+ * strobe_ring_pay() - charge a ring to the caller.
+ * @ring: the ring; it has no memory yet.
+ * @bytes: what it will take, with what it is embedded in.
+ *
+ * Context: process.
+ * Return: 0, -ENOMEM, -EUSERS for too many, -ENOSPC for too much.
+ */
+int strobe_ring_pay(struct strobe_ring *ring, u64 bytes)
+{
+	int ret;
+
+	ring->owner = strobe_user_get();
+	if (!ring->owner)
+		return -ENOMEM;
+	ret = strobe_user_charge(ring->owner, bytes);
+	if (ret)
+		return ret;
+	ring->payer = strobe_user_hold(ring->owner);
+	ring->charged = bytes;
+	return 0;
+}
+
+/**
+ * strobe_ring_unpay() - undo strobe_ring_pay(), which may have failed.
+ * @ring: the ring; nobody has it any more.
+ *
+ * Context: process.
+ */
+void strobe_ring_unpay(struct strobe_ring *ring)
+{
+	if (ring->payer)
+		strobe_user_uncharge(ring->payer, ring->charged);
+	strobe_user_put(ring->payer);
+	strobe_user_put(ring->owner);
 }
 
 /**

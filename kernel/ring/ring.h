@@ -20,6 +20,7 @@ struct file;
 struct page;
 struct seq_file;
 struct strobe_ring;
+struct strobe_user;
 struct vm_area_struct;
 
 /**
@@ -52,13 +53,18 @@ struct strobe_ring_ops {
  *	read by the producer; barriers E and F, see wake.c.
  * @wake: wakes readers, queued by the producer.
  *
- * @lock: protects @readers, @waiting, @reader_count, and what they want.
+ * @lock: protects @readers, @waiting, @reader_count, and what they want; @payer
+ *	and @is_left.
  * @readers: struct strobe_reader; all of them, for the end of the run.
  * @waiting: those of them that want to be woken at a row.
  * @reader_count: how many there are.
+ * @payer: who it is charged to; a reference. The owner at first.
+ * @is_left: there is nobody who makes rows any more.
  *
  * Constant:
  * @ops: see above.
+ * @owner: who has made it; a reference.
+ * @charged: bytes that are charged, with what it is embedded in.
  * @kref: one for who makes the rows, one for each ring fd.
  * @pages: all pages.
  * @page_count: how many.
@@ -79,8 +85,12 @@ struct strobe_ring {
 	struct list_head		readers;
 	struct list_head		waiting;
 	u32				reader_count;
+	struct strobe_user		*payer;
+	bool				is_left;
 
 	const struct strobe_ring_ops	*ops;
+	struct strobe_user		*owner;
+	u64				charged;
 	struct kref			kref;
 	struct page			**pages;
 	unsigned int			page_count;
@@ -90,12 +100,14 @@ struct strobe_ring {
 /**
  * struct strobe_sleeper - a reader, as who wakes it sees it; under ring->lock.
  * @entry: in ring->readers.
+ * @user: whose it is; a reference. Constant.
  * @waiting: in ring->waiting.
  * @wanted: least head at which to wake somebody.
  * @queue: who sleeps here.
  */
 struct strobe_sleeper {
 	struct list_head	entry;
+	struct strobe_user	*user;
 	struct list_head	waiting;
 	u64			wanted;
 	wait_queue_head_t	queue;
@@ -105,16 +117,21 @@ struct strobe_sleeper {
 void strobe_ring_init(struct strobe_ring *ring, const struct strobe_ring_ops *ops);
 void strobe_ring_get(struct strobe_ring *ring);
 void strobe_ring_put(struct strobe_ring *ring);
+unsigned long strobe_ring_bytes_max(void);
 bool strobe_ring_fits(size_t bytes);
+int strobe_ring_pay(struct strobe_ring *ring, u64 bytes);
+void strobe_ring_unpay(struct strobe_ring *ring);
 int strobe_ring_alloc(struct strobe_ring *ring, size_t bytes);
 void strobe_ring_free(struct strobe_ring *ring);
 size_t strobe_ring_size(u64 capacity, u32 stride);
 int strobe_ring_mmap(struct strobe_ring *ring, struct vm_area_struct *vma);
 
 /* reader.c */
-struct file *strobe_reader_open(struct strobe_ring *ring, u64 first, bool nonblock);
+struct file *strobe_reader_open(struct strobe_ring *ring, struct strobe_user *user, u64 first,
+				bool nonblock);
 
 /* wake.c */
+void strobe_ring_leave(struct strobe_ring *ring);
 int strobe_wake_join(struct strobe_ring *ring, struct strobe_sleeper *sleeper);
 void strobe_wake_leave(struct strobe_ring *ring, struct strobe_sleeper *sleeper);
 bool strobe_wake_reached_or_want(struct strobe_ring *ring, struct strobe_sleeper *sleeper,

@@ -16,10 +16,14 @@
 #include <linux/poll.h>
 
 #include "ring/ring.h"
+#include "ring/user.h"
 
 #define NOT_WAITING	U64_MAX
 /* Ring fds of one ring: the irq_work may have to wake all of them. */
 #define READERS_MAX	256
+/* Of these, of a user who is not the owner of the run, and of all such users. */
+#define OTHER_MAX	16
+#define OTHERS_MAX	192
 
 /**
  * strobe_wake_waiting() - wake those whose rows are there.
@@ -110,10 +114,62 @@ bool strobe_wake_reached_or_want(struct strobe_ring *ring, struct strobe_sleeper
 	return reached(ring, row);
 }
 
+/* Under ring->lock. Is there room for a reader of this user? */
+static bool has_room(const struct strobe_ring *ring, const struct strobe_user *user)
+{
+	const struct strobe_sleeper *other;
+	u32 mine = 0, others = 0;
+
+	if (user == ring->owner)
+		return ring->reader_count < READERS_MAX;
+	list_for_each_entry(other, &ring->readers, entry) {
+		mine += other->user == user;
+		others += other->user != ring->owner;
+	}
+	return ring->reader_count < READERS_MAX && mine < OTHER_MAX && others < OTHERS_MAX;
+}
+
+/*
+ * Under ring->lock. Who made the rows has left: those who still have them pay.
+ * Returns a reference to give back, or NULL.
+ */
+static struct strobe_user *change_payer(struct strobe_ring *ring)
+{
+	struct strobe_user *before = ring->payer;
+	struct strobe_sleeper *sleeper;
+
+	if (!ring->is_left || list_empty(&ring->readers))
+		return NULL;
+	list_for_each_entry(sleeper, &ring->readers, entry)
+		if (sleeper->user == before)
+			return NULL;
+	sleeper = list_first_entry(&ring->readers, struct strobe_sleeper, entry);
+	strobe_user_move(before, sleeper->user, ring->charged);
+	ring->payer = strobe_user_hold(sleeper->user);
+	return before;
+}
+
+/**
+ * strobe_ring_leave() - there will be no more rows: it is the readers' now.
+ * @ring: the ring.
+ *
+ * Context: process.
+ */
+void strobe_ring_leave(struct strobe_ring *ring)
+{
+	struct strobe_user *before;
+
+	scoped_guard(spinlock_irqsave, &ring->lock) {
+		ring->is_left = true;
+		before = change_payer(ring);
+	}
+	strobe_user_put(before);
+}
+
 /**
  * strobe_wake_join() - one reader more.
  * @ring: the ring.
- * @sleeper: the reader.
+ * @sleeper: the reader, with its user.
  *
  * Context: process.
  * Return: 0, or -EUSERS: there is a bound to how many wait.
@@ -126,7 +182,7 @@ int strobe_wake_join(struct strobe_ring *ring, struct strobe_sleeper *sleeper)
 	INIT_LIST_HEAD(&sleeper->waiting);
 	init_waitqueue_head(&sleeper->queue);
 	scoped_guard(spinlock_irqsave, &ring->lock) {
-		if (ring->reader_count < READERS_MAX) {
+		if (has_room(ring, sleeper->user)) {
 			list_add_tail(&sleeper->entry, &ring->readers);
 			WRITE_ONCE(ring->reader_count, ring->reader_count + 1);
 		} else {
@@ -145,9 +201,13 @@ int strobe_wake_join(struct strobe_ring *ring, struct strobe_sleeper *sleeper)
  */
 void strobe_wake_leave(struct strobe_ring *ring, struct strobe_sleeper *sleeper)
 {
+	struct strobe_user *before;
+
 	scoped_guard(spinlock_irqsave, &ring->lock) {
 		list_del(&sleeper->entry);
 		list_del(&sleeper->waiting);
 		WRITE_ONCE(ring->reader_count, ring->reader_count - 1);
+		before = change_payer(ring);
 	}
+	strobe_user_put(before);
 }

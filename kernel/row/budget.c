@@ -9,10 +9,17 @@
  * of the CPU to others; what would go deeper into debt than a short burst makes
  * no row and is counted as missed, STROBE_MISSED_THROTTLED.
  *
- * A run whose trigger is refused books its next row: it pays for it at once,
- * and is admitted when that time has come, whatever the others do meanwhile.
- * So an overloaded CPU is shared by all runs, none goes without. A timer sleeps
- * until then, since its interrupts cost even when they make no rows.
+ * Every row begins with a debt that is within the burst, whoever makes it: so
+ * hard work goes beyond the budget by one row at most. A run whose trigger is
+ * refused may begin with somewhat more debt the next time, the more often it
+ * was refused: so an overloaded CPU is shared by all runs, none goes without.
+ * A timer that is refused sleeps for a while, since its interrupts cost even
+ * when they make no rows. Times to come again are laid out one after the other,
+ * so that not all come at once; they are no promise.
+ *
+ * Threads of slow runs have an account of their own on each CPU, which pays for
+ * the hard work there as well: both together leave some of the CPU to others. A
+ * run whose thread has taken too much opens no row until that is paid.
  *
  * The overhead is measured when the module is loaded: a busy loop watches a
  * cheap clock, and a timer fires into it; the smallest step of the clock across
@@ -29,7 +36,11 @@
 #include "row/budget.h"
 #include "compat.h"
 
-#define BURST_NS	(500 * NSEC_PER_USEC)
+/* Hard work that may come at once, and of runs that have waited: together 1 ms. */
+#define BURST_NS	(800 * NSEC_PER_USEC)
+#define PATIENCE_NS	(200 * NSEC_PER_USEC)
+/* Debt of threads with which a row may begin. */
+#define THREADS_NS	(5 * NSEC_PER_MSEC)
 #define LONGEST_NS	(20 * NSEC_PER_MSEC)
 /* Of the probe: its period, firings that are enough, and that are all. */
 #define PROBE_NS	(100 * NSEC_PER_USEC)
@@ -57,7 +68,13 @@ u64 strobe_budget_ns(u64 ticks)
 	return mul_u64_u64_div_u64(ticks, 1024 * NSEC_PER_USEC, strobe_rates.ticks_per_us);
 }
 
-static u64 to_ticks(u64 ns)
+/**
+ * strobe_budget_ticks() - nanoseconds as ticks.
+ * @ns: nanoseconds.
+ *
+ * Context: any.
+ */
+u64 strobe_budget_ticks(u64 ns)
 {
 	return mul_u64_u64_div_u64(ns, strobe_rates.ticks_per_us, 1024 * NSEC_PER_USEC);
 }
@@ -83,9 +100,94 @@ u64 strobe_budget_hold(u64 spent)
  */
 u64 strobe_budget_slack(u64 period)
 {
-	u64 room = div64_u64(to_ticks(period) << 8, strobe_rates.factor);
+	u64 room = div64_u64(strobe_budget_ticks(period) << 8, strobe_rates.factor);
 
 	return room > strobe_rates.overhead ? room - strobe_rates.overhead : 0;
+}
+
+static u64 price(u64 ticks)
+{
+	return (ticks * strobe_rates.factor) >> 8;
+}
+
+/**
+ * strobe_budget_admits_late() - is there room for a row of a run that waits?
+ * @budget: of this CPU.
+ * @start: now.
+ * @waits: how often it was refused since its last row, STROBE_WAITS at most.
+ *
+ * Context: hard.
+ */
+bool strobe_budget_admits_late(struct strobe_budget *budget, u64 start, u32 waits)
+{
+	u64 allowed = strobe_rates.burst + ((strobe_rates.patience * waits) >> STROBE_WAITS_SHIFT);
+
+	/* The clock has gone back, or interrupts came that nobody could refuse. */
+	if ((s64)(budget->busy - start) > (s64)strobe_rates.deepest)
+		budget->busy = start + strobe_rates.deepest;
+	return (s64)(budget->busy - start) <= (s64)allowed;
+}
+
+/**
+ * strobe_budget_turn_away() - a trigger makes no row.
+ * @budget: of this CPU, on which there is no room.
+ * @start: now.
+ * @overhead: ticks that its interrupt costs.
+ * @row: ticks that its next row may take.
+ *
+ * Context: hard.
+ * Return: ticks until it should come again.
+ */
+u64 strobe_budget_turn_away(struct strobe_budget *budget, u64 start, u64 overhead, u64 row)
+{
+	u64 room, slot;
+
+	strobe_budget_charge(budget, start, overhead);
+	room = budget->busy - strobe_rates.burst;
+	slot = budget->tail;
+	/* Behind the others; but they may be gone, or the clock has gone back. */
+	if ((s64)(slot - room) < 0 || (s64)(slot - room) > (s64)strobe_rates.deepest)
+		slot = room;
+	budget->tail = slot + price(row + overhead);
+	return (s64)(slot - start) > 0 ? slot - start : 0;
+}
+
+/**
+ * strobe_budget_rest() - for how long threads have taken too much of this CPU.
+ * @now: CLOCK_MONOTONIC.
+ *
+ * Context: interrupts off.
+ * Return: ns.
+ */
+u64 strobe_budget_rest(u64 now)
+{
+	s64 debt = this_cpu_read(strobe_budget.threads) - now;
+
+	return debt > THREADS_NS ? debt - THREADS_NS : 0;
+}
+
+/**
+ * strobe_budget_charge_thread() - a thread has worked for a run of this CPU.
+ * @now: CLOCK_MONOTONIC.
+ * @ns: how long.
+ *
+ * It pays for the hard work, too, but for an eighth, which is what is left to
+ * threads where that takes all.
+ *
+ * Context: interrupts off.
+ */
+void strobe_budget_charge_thread(u64 now, u64 ns)
+{
+	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
+	u64 hard = budget->hard - budget->seen;
+
+	if ((s64)(budget->threads - now) < 0) {
+		/* Paid for long ago, and so is the hard work of that time. */
+		budget->threads = now;
+		hard = 0;
+	}
+	budget->seen = budget->hard;
+	budget->threads += price(ns + strobe_budget_ns(hard - hard / 8));
 }
 
 /**
@@ -169,10 +271,15 @@ int strobe_budget_init(void)
 	destroy_hrtimer_on_stack(&probe.timer);
 
 	strobe_rates.ticks_per_us = max(1ULL, div64_u64(ticks * 1024, ktime_to_us(time)));
-	strobe_rates.burst = to_ticks(BURST_NS);
-	strobe_rates.longest = to_ticks(LONGEST_NS);
-	strobe_rates.overhead = min(overhead ?: to_ticks(OVERHEAD_NS), to_ticks(OVERHEAD_MAX_NS));
+	strobe_rates.longest = strobe_budget_ticks(LONGEST_NS);
+	strobe_rates.overhead = min(overhead ?: strobe_budget_ticks(OVERHEAD_NS),
+				    strobe_budget_ticks(OVERHEAD_MAX_NS));
 	strobe_rates.factor = 256 * 100 / budget;
+	/* While work goes on time goes by, too: what remains of so much is debt. */
+	strobe_rates.burst = price(strobe_budget_ticks(BURST_NS)) - strobe_budget_ticks(BURST_NS);
+	strobe_rates.patience = price(strobe_budget_ticks(PATIENCE_NS)) -
+				strobe_budget_ticks(PATIENCE_NS);
+	strobe_rates.deepest = strobe_rates.burst + price(strobe_rates.longest);
 	pr_info("a trigger costs %llu ns around its steps; budget %u %%\n",
 		strobe_budget_ns(strobe_rates.overhead), budget);
 	return 0;

@@ -38,7 +38,13 @@ static void store(struct strobe_slow *slow, u16 column, u64 value, int error)
 	WRITE_ONCE(slow->row[4 + column], error ? 0 : value);
 }
 
-static void count_missed(struct strobe_slow *slow)
+/**
+ * strobe_slow_count() - count the triggers that came while a row was open.
+ * @slow: whose; no row is open any more.
+ *
+ * Context: any, under slow->lock.
+ */
+void strobe_slow_count(struct strobe_slow *slow)
 {
 	for (int cause = 0; cause < STROBE_MISSED_CAUSES; cause++) {
 		if (slow->missed[cause])
@@ -59,7 +65,7 @@ static void publish(struct strobe_slow *slow)
 	strobe_publish(run, slow->row, run->head, run->triggers, slow->time, slow->status);
 	/* After the last row's trigger there are no more. */
 	if (run->head != run->last)
-		count_missed(slow);
+		strobe_slow_count(slow);
 }
 
 /**
@@ -77,7 +83,7 @@ void strobe_slow_fail(struct strobe_slow *slow, u16 column)
 
 static bool is_complete(const struct strobe_slow *slow)
 {
-	return slow->open && !slow->stepping && !slow->awaited;
+	return slow->open && !slow->stepping && !slow->cut && !slow->awaited;
 }
 
 /* The steps are done, or a value has arrived. */
@@ -185,10 +191,11 @@ void strobe_slow_steps(struct strobe_slow *slow)
 	const struct strobe_action *action = slow->run->actions;
 
 	slow->began = ktime_get_ns();
-	for (; action->todo != STROBE_DO_END; action++)
+	for (; action->todo != STROBE_DO_END && !READ_ONCE(slow->run->quit); action++)
 		do_step(slow, action);
 	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
 		slow->stepping = false;
+		slow->cut = action->todo != STROBE_DO_END;
 		look(slow);
 	}
 }
@@ -212,8 +219,14 @@ static void fetch(struct strobe_slow *slow)
 	}
 }
 
-/* Before the next row, or instead of it: what is only fetched now completes the open one. */
-static void complete_open(struct strobe_slow *slow)
+/**
+ * strobe_slow_complete() - before the next row, or instead of it: what is only
+ * fetched now completes the open one.
+ * @slow: whose.
+ *
+ * Context: who triggers, or process with triggers silent.
+ */
+void strobe_slow_complete(struct strobe_slow *slow)
 {
 	bool complete;
 
@@ -234,15 +247,21 @@ static void complete_open(struct strobe_slow *slow)
 /* ---- triggers ---- */
 
 /* Under slow->lock. */
-static bool may_open(struct strobe_slow *slow)
+static bool may_open(struct strobe_slow *slow, u64 now)
 {
 	struct strobe_run *run = slow->run;
+	/* Who triggers by software has waited for it. */
+	bool rests = slow->thread && run->source != STROBE_SOURCE_SOFT &&
+		     strobe_thread_rest(slow, now);
 
 	if (READ_ONCE(run->state) != STROBE_RUNNING)
 		return false;
-	if (!slow->open)
+	if (slow->open)
+		slow->missed[STROBE_MISSED_BUSY]++;
+	else if (rests)
+		strobe_count_missed(run, STROBE_MISSED_THROTTLED, 1);
+	else
 		return true;
-	slow->missed[STROBE_MISSED_BUSY]++;
 	run->status &= ~STROBE_ROW_LATE;
 	return false;
 }
@@ -257,6 +276,7 @@ static void open_row(struct strobe_slow *slow, u64 now, u64 due)
 	memset(slow->faults, 0, sizeof(slow->faults));
 	slow->open = true;
 	slow->stepping = true;
+	slow->cut = false;
 	slow->wanted = true;
 	slow->now = now;
 	slow->time = run->is_tai ? ktime_mono_to_any(now, TK_OFFS_TAI) : now;
@@ -278,9 +298,9 @@ void strobe_slow_row(struct strobe_run *run, u64 now, u64 due)
 	bool opened;
 
 	if (slow->fetches)
-		complete_open(slow);
+		strobe_slow_complete(slow);
 	scoped_guard(raw_spinlock, &slow->lock) {
-		opened = may_open(slow);
+		opened = may_open(slow, now);
 		if (opened)
 			open_row(slow, now, due);
 	}
@@ -315,6 +335,24 @@ void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 coun
 }
 
 /**
+ * strobe_slow_is_open() - does the last trigger of a run wait for its row?
+ * @run: any run.
+ *
+ * Context: any; the caller is the only source of triggers.
+ */
+bool strobe_slow_is_open(struct strobe_run *run)
+{
+	struct strobe_slow *slow = run->slow;
+	bool open;
+
+	if (!slow)
+		return false;
+	scoped_guard(raw_spinlock_irqsave, &slow->lock)
+		open = slow->open;
+	return open;
+}
+
+/**
  * strobe_slow_skip() - strobe_skip(), of such a run.
  * @run: the run.
  * @count: how many.
@@ -331,107 +369,4 @@ void strobe_slow_skip(struct strobe_run *run, u64 count)
 		else if (READ_ONCE(run->state) == STROBE_RUNNING)
 			strobe_count_skipped(run, count);
 	}
-}
-
-/* ---- life ---- */
-
-/* Nothing arrives any more. */
-static void give_up(const struct strobe_run *run)
-{
-	const struct strobe_action *action = run->actions;
-
-	for (; action->todo != STROBE_DO_END; action++)
-		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)
-			strobe_ticket_give_up(action->value);
-}
-
-/**
- * strobe_slow_settle() - no row is open any more.
- * @run: any run; its triggers are silent.
- *
- * Context: process.
- */
-void strobe_slow_settle(struct strobe_run *run)
-{
-	struct strobe_slow *slow = run->slow;
-
-	if (!slow)
-		return;
-	strobe_slow_flush(run);
-	complete_open(slow);
-	give_up(run);
-	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
-		slow->awaited = 0;
-		if (slow->open) {
-			/* Its trigger, and those that were missed because of it. */
-			slow->open = false;
-			slow->missed[STROBE_MISSED_BUSY]++;
-			count_missed(slow);
-			/* What it found of a device goes with it. */
-			run->last = run->ring.limit;
-			run->error = 0;
-		}
-	}
-}
-
-/**
- * strobe_slow_init() - what a run needs besides, if it has slow channels.
- * @run: the run, with its steps compiled, its id known.
- * @priority: of its thread.
- *
- * Context: process.
- * Return: 0 or an errno; strobe_slow_free() is for the caller in both cases.
- */
-int strobe_slow_init(struct strobe_run *run, u32 priority)
-{
-	struct strobe_slow *slow;
-	bool sleeps = false;
-	int ret;
-
-	if (!run->is_slow)
-		return 0;
-	slow = kzalloc(sizeof(*slow), GFP_KERNEL_ACCOUNT);
-	if (!slow)
-		return -ENOMEM;
-	run->slow = slow;
-	slow->run = run;
-	raw_spin_lock_init(&slow->lock);
-	init_waitqueue_head(&slow->idle);
-	for (struct strobe_action *action = run->actions; action->todo != STROBE_DO_END;
-	     action++) {
-		if (action->write)
-			continue;
-		sleeps |= action->access == STROBE_BUILTIN_SLEEP;
-		if (action->access != STROBE_BUILTIN_ASYNC)
-			continue;
-		ret = strobe_ticket_take_place(slow, action->column);
-		if (ret < 0) {
-			action->todo = STROBE_DO_END;
-			return ret;
-		}
-		action->value = ret;
-		slow->fetches += !!action->channel->ops->fetch;
-	}
-	return sleeps ? strobe_thread_make(slow, priority) : 0;
-}
-
-/**
- * strobe_slow_free() - undo strobe_slow_init(), whole or not.
- * @run: any run that never began, or settled and will have no more triggers.
- *
- * Context: process.
- */
-void strobe_slow_free(struct strobe_run *run)
-{
-	struct strobe_slow *slow = run->slow;
-
-	if (!slow)
-		return;
-	strobe_thread_end(slow);
-	for (struct strobe_action *action = run->actions; action->todo != STROBE_DO_END;
-	     action++)
-		if (!action->write && action->access == STROBE_BUILTIN_ASYNC)
-			strobe_ticket_free_place(action->value);
-	run->slow = NULL;
-	kfree(slow);
 }

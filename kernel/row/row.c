@@ -163,9 +163,8 @@ void strobe_special_row(struct strobe_run *run, u64 now, u64 due)
  * @due: as for strobe_trigger().
  * @overhead: as for strobe_trigger().
  *
- * It makes a row all the same if that was booked by an earlier refusal and its
- * time has come. Else it is missed, and the next row is booked: it is paid for
- * now, and its time comes when all that was booked before is over.
+ * It makes a row all the same if it was refused before, and the debt is not too
+ * deep for a run that has waited so long. Else it is missed.
  *
  * Context: hard; the caller is the only producer.
  * Return: as of strobe_trigger().
@@ -174,30 +173,17 @@ u64 strobe_refused(struct strobe_run *run, u64 now, u64 due, u64 overhead)
 {
 	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
 	u64 start = strobe_budget_clock(), spent;
-	u64 ahead = budget->busy - start;
 
-	/* More than anybody can have booked: the clock has gone back. */
-	if (unlikely(ahead > 1000 * strobe_rates.longest)) {
-		budget->busy = start + strobe_rates.burst;
-		run->booked = false;
-	}
-	if (run->booked && (s64)(start - run->slot) >= 0) {
-		run->booked = false;
+	if (strobe_budget_admits_late(budget, start, run->waits)) {
+		run->waits = 0;
 		strobe_special_row(run, now, due);
 		spent = min(strobe_budget_clock() - start, strobe_rates.longest);
-		if (spent > run->row_ticks)
-			strobe_budget_charge(budget, start, spent - run->row_ticks);
 		run->row_ticks = spent;
+		strobe_budget_charge(budget, start, spent + overhead);
 		return spent > run->slack ? strobe_budget_hold(spent) : 0;
 	}
+	run->waits = min(run->waits + 1, STROBE_WAITS);
 	strobe_miss(run, STROBE_MISSED_THROTTLED, 1);
 	run->status &= ~STROBE_ROW_LATE;
-	if (!run->booked) {
-		run->booked = true;
-		run->slot = budget->busy - strobe_rates.burst;
-		/* This interrupt, and the one that is to come. */
-		strobe_budget_charge(budget, start, 2 * overhead + run->row_ticks);
-	}
-	ahead = run->slot - start;
-	return (s64)ahead > 0 ? strobe_budget_ns(ahead) : 0;
+	return strobe_budget_ns(strobe_budget_turn_away(budget, start, overhead, run->row_ticks));
 }

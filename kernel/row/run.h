@@ -3,9 +3,11 @@
  * A run and its steps, as who makes the rows sees them.
  *
  * Locks, outermost first:
- *   strobe_registry  mutex: devices, runs, use counts, every change of a run's
- *                    state that is not made by its producer
- *   run->lock        mutex: software triggers against changes of state
+ *   run->lock        mutex: every change of a run's state that is not made by its
+ *                    producer; software triggers. Held for as long as the run's
+ *                    own channels take.
+ *   strobe_registry  mutex: devices, runs, use counts. Everybody's: held for
+ *                    moments.
  *   ring->lock       spinlock: readers of a run
  */
 #ifndef _STROBE_RUN_H
@@ -167,23 +169,31 @@ enum strobe_source {
  * @last: rows at which the run ends: the limit, or those up to the row that
  *	found a device gone.
  * @error: why it ends there; 0: the limit.
- * @booked: the next row is paid for, and due at
- * @slot: on the budget's clock.
- * @row_ticks: what was paid for its steps: what the last such row took.
+ * @waits: triggers that the budget refused since it last had to be asked twice.
+ * @row_ticks: what its steps took then; at first, what they say they cost.
  * @state: enum strobe_state. RUNNING to DONE, or to FAILED with @error, by the
- *	producer, all other changes under strobe_registry and @lock with the
- *	producer silent.
+ *	producer, all other changes under @lock with the producer silent.
  *
  * @timer: of the timer event.
+ *
+ * @quit: the steps of the open row need not be finished. Set by who must not
+ *	wait long, in process context, under no lock; cleared under @lock when
+ *	triggers begin to come. Read by who does the steps.
  *
  * Under strobe_registry:
  * @listener: in the event's list of listeners.
  * @entry: in the list of runs.
  * @event: the event; NULL for the built-in ones or once released.
  * @released: devices are not used any more.
+ * @timer_cpu: where its timer runs; -1: nowhere.
+ *
+ * Under @lock:
  * @attached: the producer may produce.
- * @suspended: it may not, though the run is RUNNING, until the machine is awake
- *	again; also under @lock.
+ * @has_thread: its user has a thread more.
+ * @joined: triggers there were when it joined others who listen to its event; of
+ *	the first, who has enabled it, U64_MAX.
+ * @suspended: the producer may not produce, though the run is RUNNING, until the
+ *	machine is awake again.
  *
  * @lock: see above.
  * @done: releases the devices after the producer has ended the run.
@@ -225,19 +235,23 @@ struct strobe_run {
 	u64				status;
 	u64				last;
 	s32				error;
-	bool				booked;
-	u64				slot;
+	u32				waits;
 	u64				row_ticks;
 	u32				state;
 	u64				faults[STROBE_FAULT_WORDS_MAX];
 
 	struct hrtimer			timer;
 
+	bool				quit;
+
 	struct list_head		listener;
 	struct list_head		entry;
 	struct strobe_event		*event;
 	bool				released;
+	int				timer_cpu;
 	bool				attached;
+	bool				has_thread;
+	u64				joined;
 	bool				suspended;
 
 	struct mutex			lock;		/* see above */

@@ -21,6 +21,7 @@ struct task_struct;
  * @open: a row is open.
  * @stepping: its steps are going on. Set by the trigger, cleared by who does
  *	them.
+ * @cut: its steps were not all done: it is to be given up.
  * @awaited: values that have not arrived yet.
  * @row: the open row, in the ring.
  * @now: its stamp, CLOCK_MONOTONIC.
@@ -30,6 +31,7 @@ struct task_struct;
  * @status: its status, so far.
  * @faults: what has failed beyond that, so far.
  * @missed: triggers that were missed while it is open.
+ * @charged: CPU time of the thread that was paid for, ns.
  * @skipped: triggers that were skipped while it is open.
  */
 struct strobe_slow {
@@ -41,6 +43,7 @@ struct strobe_slow {
 	bool			wanted;
 	bool			open;
 	bool			stepping;
+	bool			cut;
 	u32			awaited;
 	u64			*row;
 	u64			now;
@@ -50,25 +53,34 @@ struct strobe_slow {
 	u64			status;
 	u64			faults[STROBE_FAULT_WORDS_MAX];
 	u64			missed[STROBE_MISSED_CAUSES];
+	u64			charged;
 	u64			skipped;
 };
 
 /* open_row.c */
-int strobe_slow_init(struct strobe_run *run, u32 priority);
 void strobe_slow_row(struct strobe_run *run, u64 now, u64 due);
 void strobe_slow_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
 void strobe_slow_skip(struct strobe_run *run, u64 count);
 void strobe_slow_fail(struct strobe_slow *slow, u16 column);
 void strobe_slow_steps(struct strobe_slow *slow);
-void strobe_slow_settle(struct strobe_run *run);
-void strobe_slow_free(struct strobe_run *run);
+bool strobe_slow_is_open(struct strobe_run *run);
 void strobe_slow_await(struct strobe_slow *slow);
 void strobe_slow_arrive(struct strobe_slow *slow, u16 column, u64 value, int error);
+
+void strobe_slow_complete(struct strobe_slow *slow);
+void strobe_slow_count(struct strobe_slow *slow);
+
+/* slow.c */
+int strobe_slow_init(struct strobe_run *run, u32 priority);
+void strobe_slow_settle(struct strobe_run *run);
+void strobe_slow_free(struct strobe_run *run);
 
 /* thread.c */
 int strobe_thread_make(struct strobe_slow *slow, u32 priority);
 void strobe_thread_end(struct strobe_slow *slow);
 void strobe_slow_flush(struct strobe_run *run);
+u64 strobe_thread_rest(struct strobe_slow *slow, u64 now);
+u64 strobe_slow_rest(struct strobe_run *run);
 
 /* ticket.c */
 void strobe_ticket_init(void);

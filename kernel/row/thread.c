@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <uapi/linux/sched/types.h>
 
+#include "row/budget.h"
 #include "row/slow.h"
 
 static bool take_work(struct strobe_slow *slow)
@@ -49,8 +50,49 @@ static bool is_stepping(struct strobe_slow *slow)
 }
 
 /**
+ * strobe_thread_rest() - has the thread taken too much of this CPU?
+ * @slow: the run's; it has a thread.
+ * @now: CLOCK_MONOTONIC.
+ *
+ * Its time is the scheduler's, which knows all of it when the thread sleeps, and
+ * sleep it does between rows. It is paid for where the triggers are.
+ *
+ * Context: interrupts off, under slow->lock.
+ * Return: ns until it may have more.
+ */
+u64 strobe_thread_rest(struct strobe_slow *slow, u64 now)
+{
+	u64 used = READ_ONCE(slow->thread->se.sum_exec_runtime);
+
+	strobe_budget_charge_thread(now, used - slow->charged);
+	slow->charged = used;
+	return strobe_budget_rest(now);
+}
+
+/**
+ * strobe_slow_rest() - how long a software trigger has to wait for the thread's sake.
+ * @run: any run.
+ *
+ * Context: process, under run->lock.
+ * Return: ns.
+ */
+u64 strobe_slow_rest(struct strobe_run *run)
+{
+	struct strobe_slow *slow = run->slow;
+	u64 rest;
+
+	if (!slow || !slow->thread)
+		return 0;
+	scoped_guard(raw_spinlock_irqsave, &slow->lock)
+		rest = strobe_thread_rest(slow, ktime_get_ns());
+	return rest;
+}
+
+/**
  * strobe_slow_flush() - wait until the thread has done its steps.
  * @run: any run.
+ *
+ * Who is killed meanwhile gives the row up.
  *
  * Context: process; triggers must not come meanwhile.
  */
@@ -58,8 +100,10 @@ void strobe_slow_flush(struct strobe_run *run)
 {
 	struct strobe_slow *slow = run->slow;
 
-	if (slow && slow->thread)
-		wait_event(slow->idle, !is_stepping(slow));
+	if (!slow || !slow->thread || !wait_event_killable(slow->idle, !is_stepping(slow)))
+		return;
+	WRITE_ONCE(run->quit, true);
+	wait_event(slow->idle, !is_stepping(slow));
 }
 
 /**

@@ -197,8 +197,8 @@ pub enum Error {
     },
     /// A priority that there is not, or that the user may not have.
     #[error(
-        "priority {0}: a run's thread may have 1 to {max}, and more than {default} needs CAP_SYS_NICE; leave --priority \
-         out, or be root", max = uapi::PRIORITY_MAX, default = uapi::PRIORITY_DEFAULT
+        "priority {0}: a run's thread may have 1 to {max}, and more than {default} needs CAP_SYS_NICE or \
+         RLIMIT_RTPRIO; leave --priority out, or be root", max = uapi::PRIORITY_MAX, default = uapi::PRIORITY_DEFAULT
     )]
     Priority(u8),
     /// A call on a run failed.

@@ -23,7 +23,7 @@ pub const TEXT_SIZE: usize = 80;
 pub const STEPS_MAX: usize = 1024;
 /// SCHED_FIFO priority of a run's thread: the highest, and if none is given.
 pub const PRIORITY_MAX: u8 = 99;
-pub const PRIORITY_DEFAULT: u8 = 60;
+pub const PRIORITY_DEFAULT: u8 = 45;
 /// Triggers of one `STROBE_TRIGGER`, at most.
 pub const TRIGGER_MAX: u32 = 1_000_000;
 /// Rows of one ring, at most.

@@ -22,6 +22,7 @@
 #include <linux/bitops.h>
 #include <linux/hrtimer.h>
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 
 #include "compat.h"
 #include "provider.h"
@@ -35,6 +36,10 @@ static u64 total, step = 1;
 static atomic64_t since;
 /* Bit 0: a run has it. */
 static unsigned long since_taken;
+/* Runs for which it counts; as if that took power. Under strobe's registry lock; read by tick(). */
+static unsigned int powered;
+module_param(powered, uint, 0444);
+MODULE_PARM_DESC(powered, "runs for which sample.since counts");
 
 /* Grid points that have passed since the last tick; of tick() alone. */
 static u64 lost;
@@ -58,6 +63,20 @@ static int since_read(struct strobe_channel *channel, u64 *value)
 	return 0;
 }
 
+/* Set the hardware up for a run: here, let it count. What has been lies behind. */
+static int since_prepare(struct strobe_channel *channel)
+{
+	if (!powered)
+		atomic64_set(&since, 0);
+	WRITE_ONCE(powered, powered + 1);
+	return 0;
+}
+
+static void since_unprepare(struct strobe_channel *channel)
+{
+	WRITE_ONCE(powered, powered - 1);
+}
+
 /* Two runs would take each other's counts away, so the second is refused. */
 static int since_lock(struct strobe_channel *channel)
 {
@@ -72,14 +91,17 @@ static void since_unlock(struct strobe_channel *channel)
 static const struct strobe_channel_ops level_ops = { .read = level_read };
 
 static const struct strobe_channel_ops since_ops = {
-	.lock	= since_lock,
-	.unlock	= since_unlock,
-	.read	= since_read,
+	.prepare	= since_prepare,
+	.unprepare	= since_unprepare,
+	.lock		= since_lock,
+	.unlock		= since_unlock,
+	.read		= since_read,
 };
 
 static struct strobe_channel channels[] = {
 	{
-		.name = "level", .unit = "%", .ops = &level_ops,
+		/* What a read over a bus takes: it counts for what a row may cost. */
+		.name = "level", .unit = "%", .ops = &level_ops, .cost_ns = 1000,
 		.text = "how full it is",
 	}, {
 		.name = "total", .text = "sum of all steps",
@@ -125,7 +147,8 @@ static enum hrtimer_restart tick(struct hrtimer *t)
 	u64 growth = READ_ONCE(step);
 
 	WRITE_ONCE(total, total + growth);
-	atomic64_add(growth, &since);
+	if (READ_ONCE(powered))
+		atomic64_add(growth, &since);
 	strobe_event_trigger(&events[0], now, due, lost);
 	/* Points that have passed after this one are lost; the next tick says so. */
 	lost = hrtimer_forward(t, ns_to_ktime(now), TICK_NS) - 1;

@@ -9,8 +9,10 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 mod system;
+mod user;
 
 pub use system::*;
+pub use user::*;
 
 macro_rules! structures {
     ($($(#[$doc:meta])* $name:ident = $bytes:literal { $($field:ident: $type:ty),* })*) => {$(

@@ -9,6 +9,8 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use rustix::io::Errno;
@@ -529,6 +531,33 @@ fn a_card_without_a_board_is_declined_without_a_word_of_the_driver() {
         .filter(|line| !line.contains("firmware: failed to load"))
         .collect();
     assert!(words.is_empty(), "{words:?}");
+}
+
+#[test]
+fn a_name_is_free_when_nothing_is_left_of_who_had_it() {
+    let _board = Installed::new(MSI);
+    // Each takes the name that the other is giving back; who reads a file there keeps it a little longer.
+    let going = AtomicBool::new(true);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while going.load(Ordering::Relaxed) {
+                let _ = fs::read("/sys/class/strobe/edu/description");
+            }
+        });
+        let cards = [CARDS[0], CARDS[1]].map(|card| {
+            scope.spawn(move || {
+                for round in 0..100 {
+                    tell("drivers/strobe_board/unbind", card);
+                    tell("drivers/strobe_board/bind", card);
+                    let bound = driver(card);
+                    assert_eq!(bound.as_deref(), Some("strobe_board"), "{round}");
+                }
+            })
+        });
+        let ends = cards.map(|card| card.join().is_ok());
+        going.store(false, Ordering::Relaxed);
+        assert_eq!(ends, [true, true]);
+    });
 }
 
 #[test]

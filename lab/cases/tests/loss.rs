@@ -80,6 +80,39 @@ fn bursts_of_a_source_are_rows_or_counted() {
 }
 
 #[test]
+fn what_a_source_lost_is_missed_by_those_who_listened_then() {
+    let sim = Sim::well();
+    sim.set("sim_pulse_ns", 200_000_000);
+    sim.set("sim_every", 5).set("sim_late_ns", 1_000_000_000);
+    let runs = [0; 3].map(|_| create("sim.pulse", 64, None, &["clock.late"]));
+    let [listens, pauses, comes] = runs.each_ref();
+    let end = |run: &Run| run.reader().expect("a reader").snapshot();
+    listens.start().expect("to start");
+    pauses.start().expect("to start");
+    until_rows(&listens.reader().expect("a reader"), 4);
+    Kernel::pause(pauses).expect("to pause");
+    // The fifth pulse came five pulses too late, and the next one says so.
+    until_rows(&listens.reader().expect("a reader"), 5);
+    comes.start().expect("to start");
+    Kernel::resume(pauses).expect("to go on");
+    for (run, rows) in [(listens, 6), (pauses, 5), (comes, 1)] {
+        until_rows(&run.reader().expect("a reader"), rows);
+    }
+    let lost = [listens, pauses, comes].map(|run| cause(&end(run), Missed::Source));
+    assert_eq!(lost, [5, 0, 0]);
+    // From then on they are all alike.
+    sim.set("sim_late_ns", 0)
+        .set("sim_every", 1)
+        .set("sim_drop", 3);
+    for (run, rows) in [(listens, 8), (pauses, 7), (comes, 3)] {
+        until_rows(&run.reader().expect("a reader"), rows);
+    }
+    let lost = [listens, pauses, comes].map(|run| cause(&end(run), Missed::Source) % 3);
+    assert_eq!(lost, [5 % 3, 0, 0]);
+    assert!(cause(&end(comes), Missed::Source) >= 3);
+}
+
+#[test]
 fn stalls_of_a_channel_are_counted_where_they_are() {
     let sim = Sim::well();
     sim.set("sim_every", 10).set("sim_slow_ns", 5_000_000);

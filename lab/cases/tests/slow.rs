@@ -12,6 +12,7 @@ use strobe::engine::{Error, Source};
 use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
 use strobe_cases::machine::{patience, slowness, Sim};
+use strobe_cases::raw::limit;
 use strobe_cases::{plan, Engine, Kernel, Pace};
 use strobe_ring::{Missed, Snapshot, State};
 
@@ -449,9 +450,9 @@ fn all_runs_together_have_1024_asynchronous_channels_and_one_that_has_ended_has_
 }
 
 #[test]
-fn the_thread_has_the_priority_that_is_asked_for_or_60() {
+fn the_thread_has_the_priority_that_is_asked_for_or_45() {
     let _sim = Sim::well();
-    for (asked, got) in [(None, 60), (Some(1), 1), (Some(99), 99)] {
+    for (asked, got) in [(None, 45), (Some(1), 1), (Some(99), 99)] {
         let mut plan = plan("soft", &["sim.slow"]);
         plan.priority = asked;
         let run = Kernel::open().run(&plan);
@@ -461,7 +462,7 @@ fn the_thread_has_the_priority_that_is_asked_for_or_60() {
 }
 
 #[test]
-fn more_than_priority_60_is_for_those_who_have_cap_sys_nice() {
+fn more_than_priority_45_is_for_those_who_have_cap_sys_nice_or_may_by_their_limit() {
     let _sim = Sim::well();
     let create = |priority| {
         let mut plan = plan("soft", &["sim.slow"]);
@@ -473,8 +474,12 @@ fn more_than_priority_60_is_for_those_who_have_cap_sys_nice() {
         let mut mine = capabilities(None).expect("capabilities");
         mine.effective.remove(CapabilitySet::SYS_NICE);
         set_capabilities(None, mine).expect("to give one up");
-        assert!(matches!(create(61), Err(Error::Priority(61))));
-        drop(create(60).expect("without privilege"));
+        assert!(matches!(create(46), Err(Error::Priority(46))));
+        drop(create(45).expect("without privilege"));
+        limit(libc::RLIMIT_RTPRIO as usize, 50);
+        drop(create(50).expect("within the limit"));
+        assert!(matches!(create(51), Err(Error::Priority(51))));
+        limit(libc::RLIMIT_RTPRIO as usize, 0);
     })
     .join()
     .expect("no panic");

@@ -2,7 +2,7 @@
 /*
  * What a run may cost others, beside its memory (ring/user.c) and its time
  * (row/budget.c): how long its row keeps interrupts off, how many timers a CPU
- * has. See docs/decisions/0020-bounds-of-a-user.md.
+ * has. See docs/decisions/0021-bounds-of-a-user.md.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

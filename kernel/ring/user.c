@@ -3,7 +3,7 @@
  * What one user has of strobe, whatever process has made it: runs, their threads
  * and their memory. So much memory is free for everybody who may open the
  * control device; what is beyond is locked memory of the user, as that of perf
- * and io_uring is. See docs/decisions/0020-bounds-of-a-user.md.
+ * and io_uring is. See docs/decisions/0021-bounds-of-a-user.md.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>

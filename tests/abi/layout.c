@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * The layout of all structures of the contract, frozen: a change that moves a
- * field does not compile here. Checked for 64-bit and for 32-bit callers:
+ * field does not compile here. Checked for C and C++, for 64-bit and for 32-bit
+ * callers:
  *
- *	cc -fsyntax-only -Iinclude/uapi -m64 tests/abi/layout.c
  *	cc -fsyntax-only -Iinclude/uapi -m32 tests/abi/layout.c
+ *	c++ -x c++ -fsyntax-only -Iinclude/uapi -m32 tests/abi/layout.c
  */
 #include "strobe.h"
 #include "strobe_board.h"
 #include "strobe_rpmsg.h"
 #include "../../include/compat/linux/rpmsg.h"
 
+#ifdef __cplusplus
+#define _Static_assert static_assert
+#endif
 #define SIZE(type, size) \
 	_Static_assert(sizeof(struct type) == (size), "size of " #type)
 #define AT(type, field, offset) \
@@ -32,7 +36,9 @@ AT(strobe_ring_header, incompat, 0x34);
 AT(strobe_ring_header, period_ns, 0x38);
 AT(strobe_ring_header, run, 0x40);
 AT(strobe_ring_header, engine, 0x44);
-AT(strobe_ring_header, reserved0, 0x48);
+AT(strobe_ring_header, outputs, 0x48);
+AT(strobe_ring_header, row_size, 0x4c);
+AT(strobe_ring_header, reserved0, 0x50);
 AT(strobe_ring_header, start_time, 0x58);
 AT(strobe_ring_header, start_realtime, 0x60);
 AT(strobe_ring_header, start_tai, 0x68);
@@ -47,7 +53,8 @@ AT(strobe_ring_header, reserved2, 0x9c);
 AT(strobe_ring_header, missed, 0xa0);
 AT(strobe_ring_header, errors, 0xe0);
 AT(strobe_ring_header, end_time, 0xe8);
-AT(strobe_ring_header, reserved3, 0xf0);
+AT(strobe_ring_header, skipped, 0xf0);
+AT(strobe_ring_header, reserved3, 0xf8);
 
 SIZE(strobe_row, 32);
 AT(strobe_row, row, 0x00);
@@ -55,6 +62,18 @@ AT(strobe_row, trigger, 0x08);
 AT(strobe_row, time, 0x10);
 AT(strobe_row, status, 0x18);
 AT(strobe_row, value, 0x20);
+
+SIZE(strobe_features, 40);
+AT(strobe_features, size, 0x00);
+AT(strobe_features, flags, 0x04);
+AT(strobe_features, major, 0x08);
+AT(strobe_features, minor, 0x0a);
+AT(strobe_features, create_flags, 0x0c);
+AT(strobe_features, reader_flags, 0x10);
+AT(strobe_features, incompat, 0x14);
+AT(strobe_features, causes, 0x18);
+AT(strobe_features, steps_max, 0x1c);
+AT(strobe_features, features, 0x20);
 
 SIZE(strobe_value, 48);
 AT(strobe_value, type, 0x00);
@@ -65,7 +84,7 @@ AT(strobe_value, offset, 0x20);
 AT(strobe_value, bits, 0x28);
 AT(strobe_value, cost_ns, 0x2c);
 
-SIZE(strobe_run_info, 72);
+SIZE(strobe_run_info, 96);
 AT(strobe_run_info, state, 0x00);
 AT(strobe_run_info, error, 0x04);
 AT(strobe_run_info, channels, 0x08);
@@ -78,8 +97,12 @@ AT(strobe_run_info, head, 0x28);
 AT(strobe_run_info, triggers, 0x30);
 AT(strobe_run_info, period_ns, 0x38);
 AT(strobe_run_info, elapsed_ns, 0x40);
+AT(strobe_run_info, skipped, 0x48);
+AT(strobe_run_info, errors, 0x50);
+AT(strobe_run_info, outputs, 0x58);
+AT(strobe_run_info, reserved, 0x5c);
 
-SIZE(strobe_entry, 256);
+SIZE(strobe_entry, 288);
 AT(strobe_entry, kind, 0x00);
 AT(strobe_entry, id, 0x04);
 AT(strobe_entry, parent, 0x08);
@@ -106,7 +129,20 @@ AT(strobe_step, flags, 0x04);
 AT(strobe_step, value, 0x08);
 AT(strobe_step, name, 0x10);
 
-SIZE(strobe_create, 160);
+SIZE(strobe_created, 56);
+AT(strobe_created, fd, 0x00);
+AT(strobe_created, run, 0x04);
+AT(strobe_created, fault_step, 0x08);
+AT(strobe_created, why, 0x0c);
+AT(strobe_created, channels, 0x10);
+AT(strobe_created, outputs, 0x14);
+AT(strobe_created, row_size, 0x18);
+AT(strobe_created, row_stride, 0x1c);
+AT(strobe_created, capacity, 0x20);
+AT(strobe_created, ring_bytes, 0x28);
+AT(strobe_created, cost_ns, 0x30);
+
+SIZE(strobe_create, 136);
 AT(strobe_create, size, 0x00);
 AT(strobe_create, flags, 0x04);
 AT(strobe_create, event, 0x08);
@@ -117,17 +153,12 @@ AT(strobe_create, steps, 0x60);
 AT(strobe_create, step_count, 0x68);
 AT(strobe_create, step_size, 0x6c);
 AT(strobe_create, clock, 0x70);
-AT(strobe_create, fd, 0x74);
-AT(strobe_create, run, 0x78);
-AT(strobe_create, fault_step, 0x7c);
-AT(strobe_create, why, 0x80);
-AT(strobe_create, channels, 0x84);
-AT(strobe_create, row_stride, 0x88);
-AT(strobe_create, priority, 0x8c);
-AT(strobe_create, ring_bytes, 0x90);
-AT(strobe_create, cost_ns, 0x98);
+AT(strobe_create, priority, 0x74);
+AT(strobe_create, answer, 0x78);
+AT(strobe_create, answer_size, 0x80);
+AT(strobe_create, reserved, 0x84);
 
-SIZE(strobe_control, 40);
+SIZE(strobe_control, 56);
 AT(strobe_control, size, 0x00);
 AT(strobe_control, op, 0x04);
 AT(strobe_control, flags, 0x08);
@@ -136,19 +167,26 @@ AT(strobe_control, state, 0x10);
 AT(strobe_control, error, 0x14);
 AT(strobe_control, head, 0x18);
 AT(strobe_control, triggers, 0x20);
+AT(strobe_control, skipped, 0x28);
+AT(strobe_control, cause, 0x30);
+AT(strobe_control, reserved, 0x34);
 
-SIZE(strobe_reader, 32);
+SIZE(strobe_reader, 48);
 AT(strobe_reader, size, 0x00);
 AT(strobe_reader, flags, 0x04);
 AT(strobe_reader, run, 0x08);
-AT(strobe_reader, fd, 0x0c);
+AT(strobe_reader, reserved, 0x0c);
 AT(strobe_reader, first, 0x10);
-AT(strobe_reader, ring_bytes, 0x18);
+AT(strobe_reader, fd, 0x18);
+AT(strobe_reader, channels, 0x1c);
+AT(strobe_reader, outputs, 0x20);
+AT(strobe_reader, row_size, 0x24);
+AT(strobe_reader, ring_bytes, 0x28);
 
 SIZE(strobe_arm, 16);
 AT(strobe_arm, size, 0x00);
 AT(strobe_arm, flags, 0x04);
-AT(strobe_arm, row, 0x08);
+AT(strobe_arm, rows, 0x08);
 
 SIZE(strobe_board_header, 168);
 AT(strobe_board_header, magic, 0x00);
@@ -257,6 +295,7 @@ _Static_assert(STROBE_READER == 0xDA03, "STROBE_READER");
 _Static_assert(STROBE_ARM == 0xDA04, "STROBE_ARM");
 _Static_assert(STROBE_RPMSG_CREATE == 0xDA20, "STROBE_RPMSG_CREATE");
 _Static_assert(STROBE_RPMSG_STATS == 0xDA21, "STROBE_RPMSG_STATS");
+_Static_assert(STROBE_FEATURES == 0xDA05, "STROBE_FEATURES");
 
 /* The magics are text in memory, on a little-endian machine. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

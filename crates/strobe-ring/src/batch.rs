@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows as a reader gets them.
 
-use crate::layout::{Status, ROW_HEADER_WORDS};
+use crate::layout::Status;
+use crate::shape::{Faults, RowShape};
 
 /// Rows, and how many were lost before them: one value, so that the loss cannot be overlooked.
 #[derive(Clone, Copy, Debug)]
@@ -37,16 +38,20 @@ impl<'a> Batch<'a> {
 pub struct Rows<'a> {
     words: &'a [u64],
     row_words: usize,
+    channels: usize,
+    skipped: bool,
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of so many channels. Words at the end that are no whole row are left out.
-    pub fn new(words: &'a [u64], channels: u32) -> Rows<'a> {
-        let row_words = ROW_HEADER_WORDS + channels as usize;
+    /// Rows of this shape. Words at the end that are no whole row are left out.
+    pub fn new(words: &'a [u64], shape: RowShape) -> Rows<'a> {
+        let row_words = shape.words() as usize;
         let whole = words.len() - words.len() % row_words;
         Rows {
             words: &words[..whole],
             row_words,
+            channels: shape.channels as usize,
+            skipped: shape.skipped,
         }
     }
 
@@ -62,16 +67,24 @@ impl<'a> Iterator for Rows<'a> {
     fn next(&mut self) -> Option<Row<'a>> {
         let (row, rest) = self.words.split_at_checked(self.row_words)?;
         self.words = rest;
-        match row {
-            &[row, trigger, time, status, ref values @ ..] => Some(Row {
-                row,
-                trigger,
-                time,
-                status: Status(status),
-                values,
-            }),
-            _ => None,
-        }
+        let &[row, trigger, time, status, ref words @ ..] = row else {
+            return None;
+        };
+        let (values, behind) = words.split_at(self.channels);
+        let (others, skipped) = match behind {
+            [others @ .., skipped] if self.skipped => (others, *skipped),
+            others => (others, 0),
+        };
+        let first = (status >> 32) as u32;
+        Some(Row {
+            row,
+            trigger,
+            time,
+            status: Status(status),
+            values,
+            faults: Faults { first, others },
+            skipped,
+        })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -87,12 +100,16 @@ impl ExactSizeIterator for Rows<'_> {}
 pub struct Row<'a> {
     /// Number of the row, from 0. A step of more than one between two rows: rows were lost.
     pub row: u64,
-    /// Number of its trigger, from 0. Where it steps more than the row, triggers were missed.
+    /// Number of its trigger, from 0. Where it steps more than the row, triggers were missed or skipped.
     pub trigger: u64,
     /// Nanoseconds on the ring's clock.
     pub time: u64,
-    /// Flags, and the first channel that failed.
+    /// Flags.
     pub status: Status,
-    /// One word a channel.
+    /// One word a channel. That of a channel that failed means nothing: see `faults`.
     pub values: &'a [u64],
+    /// The channels and outputs that failed.
+    pub faults: Faults<'a>,
+    /// Triggers that were skipped before this row, since the start of the run.
+    pub skipped: u64,
 }

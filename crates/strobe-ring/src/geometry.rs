@@ -2,7 +2,8 @@
 //! Where the rows of a ring lie, and which of them can be read.
 
 use crate::barrier::guard_rows;
-use crate::layout::{CAPACITY_MAX, HEADER_SIZE, ROW_HEADER_WORDS, STRIDE_UNIT};
+use crate::layout::{CAPACITY_MAX, HEADER_SIZE, STRIDE_UNIT};
+use crate::shape::RowShape;
 use std::fmt;
 
 /// The oldest row that can be read when `head` rows have been made: row i is whole and stays whole while
@@ -20,7 +21,7 @@ pub fn oldest(head: u64, capacity: u64, limit: u64) -> u64 {
 /// Shape of a ring: checked once, never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    channels: u32,
+    shape: RowShape,
     row_stride: u32,
     capacity: u64,
     limit: u64,
@@ -30,30 +31,27 @@ pub struct Geometry {
 
 impl Geometry {
     /// Shape for a new ring: the smallest stride, rows from the second page on.
-    pub fn new(channels: u32, capacity: u64, limit: u64) -> Result<Geometry, GeometryError> {
-        let row_stride = row_bytes(channels)
+    pub fn new(shape: RowShape, capacity: u64, limit: u64) -> Result<Geometry, GeometryError> {
+        let row_stride = (shape.bytes())
             .checked_next_multiple_of(u64::from(STRIDE_UNIT))
             .and_then(|stride| u32::try_from(stride).ok())
             .ok_or(GeometryError::TooLarge)?;
         if capacity > CAPACITY_MAX {
             return Err(GeometryError::Capacity { capacity });
         }
-        Geometry::from_parts(channels, row_stride, capacity, limit, 4096)
+        Geometry::from_parts(shape, row_stride, capacity, limit, 4096)
     }
 
     /// Shape as a header states it.
     pub fn from_parts(
-        channels: u32,
+        shape: RowShape,
         row_stride: u32,
         capacity: u64,
         limit: u64,
         data_offset: u64,
     ) -> Result<Geometry, GeometryError> {
-        if row_stride % STRIDE_UNIT != 0 || u64::from(row_stride) < row_bytes(channels) {
-            return Err(GeometryError::RowStride {
-                row_stride,
-                channels,
-            });
+        if row_stride % STRIDE_UNIT != 0 || u64::from(row_stride) < shape.bytes() {
+            return Err(GeometryError::RowStride { row_stride, shape });
         }
         if capacity < 2 || !capacity.is_power_of_two() {
             return Err(GeometryError::Capacity { capacity });
@@ -67,7 +65,7 @@ impl Geometry {
             .filter(|&bytes| bytes <= isize::MAX as u64)
             .ok_or(GeometryError::TooLarge)?;
         Ok(Geometry {
-            channels,
+            shape,
             row_stride,
             capacity,
             limit,
@@ -76,9 +74,14 @@ impl Geometry {
         })
     }
 
+    /// What a row consists of.
+    pub fn shape(&self) -> RowShape {
+        self.shape
+    }
+
     /// Values in a row.
     pub fn channels(&self) -> u32 {
-        self.channels
+        self.shape.channels
     }
 
     /// Bytes from row to row.
@@ -106,9 +109,9 @@ impl Geometry {
         self.bytes
     }
 
-    /// 64-bit words of a row as a reader gets it: 4 and the values, without the padding.
+    /// 64-bit words of a row as a reader gets it, without the padding.
     pub fn row_words(&self) -> usize {
-        ROW_HEADER_WORDS + self.channels as usize
+        self.shape.words() as usize
     }
 
     /// Whether a row can ever be overwritten.
@@ -135,10 +138,6 @@ impl Geometry {
     }
 }
 
-fn row_bytes(channels: u32) -> u64 {
-    8 * (ROW_HEADER_WORDS as u64 + u64::from(channels))
-}
-
 /// What is wrong with the shape of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -147,8 +146,8 @@ pub enum GeometryError {
     RowStride {
         /// Bytes from row to row.
         row_stride: u32,
-        /// Values in a row.
-        channels: u32,
+        /// What a row consists of.
+        shape: RowShape,
     },
     /// The capacity is not a power of two, below 2 or too large.
     Capacity {
@@ -167,11 +166,8 @@ pub enum GeometryError {
 impl fmt::Display for GeometryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GeometryError::RowStride {
-                row_stride,
-                channels,
-            } => {
-                let need = row_bytes(*channels);
+            GeometryError::RowStride { row_stride, shape } => {
+                let (channels, need) = (shape.channels, shape.bytes());
                 write!(f, "row stride of {row_stride} bytes: rows of {channels} channels need a multiple of 64, at least {need}")
             }
             GeometryError::Capacity { capacity } => {

@@ -4,9 +4,11 @@
 use crate::barrier;
 use crate::geometry::{Geometry, GeometryError};
 use crate::layout::{
-    Engine, RingHeader, State, HEADER_SIZE, KNOWN_INCOMPAT, MISSED_CAUSES, RING_MAGIC, RING_MAJOR,
+    Engine, RingHeader, State, HEADER_SIZE, INCOMPAT_SKIPPED, KNOWN_INCOMPAT, MISSED_CAUSES,
+    RING_MAGIC, RING_MAJOR, RING_MINOR,
 };
 use crate::memory::Memory;
+use crate::shape::RowShape;
 use crate::sync::Ordering;
 use std::fmt;
 use std::mem::offset_of;
@@ -47,7 +49,8 @@ impl Header {
         if major != RING_MAJOR {
             return Err(AttachError::Major { major });
         }
-        let unknown = constant.u32(offset_of!(RingHeader, incompat)) & !KNOWN_INCOMPAT;
+        let incompat = constant.u32(offset_of!(RingHeader, incompat));
+        let unknown = incompat & !KNOWN_INCOMPAT;
         if unknown != 0 {
             return Err(AttachError::Incompat { unknown });
         }
@@ -59,8 +62,21 @@ impl Header {
                 data_offset,
             });
         }
+        let shape = RowShape {
+            channels: constant.u32(offset_of!(RingHeader, channels)),
+            outputs: constant.u32(offset_of!(RingHeader, outputs)),
+            skipped: incompat & INCOMPAT_SKIPPED != 0,
+        };
+        let row_size = constant.u32(offset_of!(RingHeader, row_size));
+        if u64::from(row_size) != shape.bytes() || shape.incompat() & !incompat != 0 {
+            return Err(AttachError::RowSize {
+                row_size,
+                incompat,
+                shape,
+            });
+        }
         let geometry = Geometry::from_parts(
-            constant.u32(offset_of!(RingHeader, channels)),
+            shape,
             constant.u32(offset_of!(RingHeader, row_stride)),
             constant.u64(offset_of!(RingHeader, capacity)),
             constant.u64(offset_of!(RingHeader, limit)),
@@ -80,6 +96,50 @@ impl Header {
             run: constant.u32(offset_of!(RingHeader, run)),
             engine: Engine::from_raw(constant.u32(offset_of!(RingHeader, engine))),
         })
+    }
+
+    /// Writes the header of a new ring; the magic last, so that it is never seen half made.
+    pub(crate) fn store(&self, memory: &Memory) {
+        let mut bytes = [0; HEADER_SIZE];
+        let mut put = |offset: usize, value: &[u8]| {
+            bytes[offset..offset + value.len()].copy_from_slice(value);
+        };
+        macro_rules! put {
+            ($($field:ident: $value:expr,)*) => {
+                $(put(offset_of!(RingHeader, $field), &$value.to_ne_bytes());)*
+            };
+        }
+        let geometry = &self.geometry;
+        let shape = geometry.shape();
+        put! {
+            major: RING_MAJOR,
+            minor: RING_MINOR,
+            header_size: (HEADER_SIZE as u32),
+            row_stride: geometry.row_stride(),
+            channels: shape.channels,
+            capacity: geometry.capacity(),
+            limit: geometry.limit(),
+            data_offset: geometry.data_offset(),
+            clock: self.clock,
+            incompat: shape.incompat(),
+            period_ns: self.period_ns,
+            run: self.run,
+            engine: self.engine.to_raw(),
+            outputs: shape.outputs,
+            row_size: (shape.bytes() as u32),
+        }
+
+        let halves = offset_of!(RingHeader, state)..offset_of!(RingHeader, missed);
+        for offset in halves.clone().step_by(4) {
+            memory.half(offset).store(0, Ordering::Relaxed);
+        }
+        for (index, word) in bytes.chunks_exact(8).enumerate() {
+            if !halves.contains(&(index * 8)) {
+                let word = word.try_into().map_or(0, u64::from_ne_bytes);
+                memory.word(index * 8).store(word, Ordering::Relaxed);
+            }
+        }
+        barrier::make_known(memory); // I
     }
 }
 
@@ -131,8 +191,8 @@ pub struct StartTimes {
 
 /// The live part of a header at one moment.
 ///
-/// When the state is final, all of it is exact and `triggers - head` is the sum of `missed`. Before, the
-/// counters are of slightly different moments: each is right, their differences may not be.
+/// When the state is final, all of it is exact: `triggers` is the sum of `head`, [`missed`](Snapshot::missed)
+/// and `skipped`. Before, the counters are of slightly different moments: each is right, their differences may not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// Where the run is.
@@ -141,9 +201,11 @@ pub struct Snapshot {
     pub head: u64,
     /// Triggers known.
     pub triggers: u64,
-    /// Triggers that made no row, by cause: see [`Missed::NAMES`](crate::layout::Missed::NAMES).
+    /// Triggers that were left out on purpose: no loss.
+    pub skipped: u64,
+    /// Triggers that should have made a row and did not, by cause: see [`Missed::NAMES`](crate::layout::Missed::NAMES).
     pub missed_by: [u64; MISSED_CAUSES],
-    /// Rows in which a channel failed.
+    /// Rows in which a channel or an output failed.
     pub errors: u64,
     /// Negative errno of a failed run, else 0.
     pub error: i32,
@@ -163,6 +225,7 @@ impl Snapshot {
             state,
             head,
             triggers: word(offset_of!(RingHeader, triggers)),
+            skipped: word(offset_of!(RingHeader, skipped)),
             missed_by: std::array::from_fn(|cause| word(missed + 8 * cause)),
             errors: word(offset_of!(RingHeader, errors)),
             error: memory
@@ -178,7 +241,7 @@ impl Snapshot {
         }
     }
 
-    /// Triggers that made no row, whatever the cause.
+    /// Triggers that should have made a row and did not, whatever the cause. What was skipped is not among them.
     pub fn missed(&self) -> u64 {
         self.missed_by
             .iter()
@@ -218,6 +281,15 @@ pub enum AttachError {
         header_size: u32,
         /// Where row 0 lies.
         data_offset: u64,
+    },
+    /// The size of a row is not that of its channels, its fault words and its skipped word.
+    RowSize {
+        /// Bytes of a row.
+        row_size: u32,
+        /// Which words there are behind the values.
+        incompat: u32,
+        /// What a row consists of.
+        shape: RowShape,
     },
     /// The shape is impossible.
     Geometry(GeometryError),
@@ -259,6 +331,17 @@ impl fmt::Display for AttachError {
                 data_offset,
             } => {
                 write!(f, "damaged ring: a header of {header_size} bytes, rows at byte {data_offset}; the header needs {HEADER_SIZE} bytes before the rows")
+            }
+            AttachError::RowSize {
+                row_size,
+                incompat,
+                shape,
+            } => {
+                let RowShape {
+                    channels, outputs, ..
+                } = shape;
+                let (need, bits) = (shape.bytes(), shape.incompat());
+                write!(f, "damaged ring: rows of {row_size} bytes and features {incompat:#x}; {channels} channels and {outputs} outputs need {need} bytes and {bits:#x}")
             }
             AttachError::Geometry(error) => write!(f, "damaged ring: {error}"),
             AttachError::CutOff { bytes, need } => {

@@ -8,12 +8,16 @@ use std::fmt;
 
 /// First word of a ring. Byte-swapped, the ring is of a machine of foreign byte order.
 pub const RING_MAGIC: u64 = 0x0100_4542_4F52_5453;
-/// Version of the layout; a reader refuses another one.
+/// Version of the contract and of the layout; a reader refuses another one.
 pub const RING_MAJOR: u16 = 1;
 /// Grows when fields are added; a reader ignores it.
 pub const RING_MINOR: u16 = 0;
 /// Bits of [`RingHeader::incompat`] that this reader understands.
-pub const KNOWN_INCOMPAT: u32 = 0;
+pub const KNOWN_INCOMPAT: u32 = INCOMPAT_FAULTS | INCOMPAT_SKIPPED;
+/// Bit of [`RingHeader::incompat`]: rows have fault words behind their values.
+pub const INCOMPAT_FAULTS: u32 = 1 << 0;
+/// Bit of [`RingHeader::incompat`]: rows end with a count of skipped triggers.
+pub const INCOMPAT_SKIPPED: u32 = 1 << 1;
 /// [`RingHeader::limit`] of a run that goes on until it is stopped.
 pub const NO_LIMIT: u64 = u64::MAX;
 /// Length of [`RingHeader::missed`].
@@ -32,12 +36,16 @@ pub const CLOCK_MONOTONIC: u32 = 1;
 /// `clock` of a ring whose times are CLOCK_TAI.
 pub const CLOCK_TAI: u32 = 11;
 
-/// Bit of a row's status: first row after a pause.
+/// Bit of a row's status: first row after a pause or a suspend.
 pub const ROW_RESUMED: u64 = 1 << 0;
-/// Bit of a row's status: a whole period late, or more.
+/// Bit of a row's status: of a timer, a whole period late, or more.
 pub const ROW_LATE: u64 = 1 << 1;
 /// All flags of a row's status.
 pub const ROW_FLAGS: u64 = ROW_RESUMED | ROW_LATE;
+/// Bits of a row's status: what failed of the first [`STATUS_FAULTS`] channels and outputs.
+pub const ROW_FAULTS: u64 = !0 << 32;
+/// So many channels and outputs have their fault in the status; those behind have it in fault words.
+pub const STATUS_FAULTS: u32 = 32;
 
 /// `struct strobe_ring_header`: the first 256 bytes of a ring. The contract documents every field.
 #[allow(missing_docs)]
@@ -58,7 +66,9 @@ pub struct RingHeader {
     pub period_ns: u64,
     pub run: u32,
     pub engine: u32,
-    pub reserved0: [u64; 2],
+    pub outputs: u32,
+    pub row_size: u32,
+    pub reserved0: u64,
     // Start: written once, before the state leaves READY.
     pub start_time: u64,
     pub start_realtime: u64,
@@ -75,10 +85,11 @@ pub struct RingHeader {
     pub missed: [u64; MISSED_CAUSES],
     pub errors: u64,
     pub end_time: u64,
-    pub reserved3: [u64; 2],
+    pub skipped: u64,
+    pub reserved3: u64,
 }
 
-/// `struct strobe_row`, without the values that follow it: one 64-bit word a channel.
+/// `struct strobe_row`, without the words that follow it: see [`RowShape`](crate::RowShape).
 #[allow(missing_docs)]
 #[repr(C)]
 pub struct RowHeader {
@@ -170,6 +181,8 @@ pub enum Missed {
     Throttled = 2,
     /// Triggers that the source itself reports it could not deliver.
     Source = 3,
+    /// Grid points of a timer that passed while the machine was suspended.
+    Suspended = 4,
 }
 
 impl Missed {
@@ -180,7 +193,7 @@ impl Missed {
         "busy",
         "throttled",
         "source",
-        "cause4",
+        "suspended",
         "cause5",
         "cause6",
         "cause7",
@@ -237,7 +250,7 @@ impl Engine {
 pub struct Status(pub u64);
 
 impl Status {
-    /// First row after a pause: the time since the row before says nothing about the period.
+    /// First row after a pause or a suspend: the time since the row before says nothing about the period.
     pub fn resumed(self) -> bool {
         self.0 & ROW_RESUMED != 0
     }
@@ -245,10 +258,5 @@ impl Status {
     /// The row came a whole period late, or more.
     pub fn late(self) -> bool {
         self.0 & ROW_LATE != 0
-    }
-
-    /// Index of the first channel that failed; its value is 0.
-    pub fn fault(self) -> Option<usize> {
-        ((self.0 >> 32) as usize).checked_sub(1)
     }
 }

@@ -7,10 +7,12 @@
 //! `include/uapi/strobe.h`.
 //!
 //! ```
-//! use strobe_ring::{Begin, End, Engine, Geometry, Header, MemoryMut, Reader, StartTimes, Writer};
+//! use strobe_ring::{
+//!     Begin, End, Engine, Geometry, Header, MemoryMut, Reader, RowShape, StartTimes, Writer,
+//! };
 //!
 //! // The producer: a ring of 8 rows of 2 channels, for a run of 3 rows.
-//! let geometry = Geometry::new(2, 8, 3)?;
+//! let geometry = Geometry::new(RowShape::of_channels(2), 8, 3)?;
 //! let header = Header { geometry, clock: 1, period_ns: 0, run: 1, engine: Engine::User };
 //! let mut writer = Writer::create(MemoryMut::zeroed(geometry.bytes() as usize), &header)?;
 //! let mut reader = Reader::attach(writer.for_reader(), Begin::Oldest)?;
@@ -26,6 +28,7 @@
 //!     let batch = reader.read(&mut buffer);
 //!     assert_eq!(batch.lost, 0);
 //!     for row in batch.rows() {
+//!         assert!(row.faults.is_empty());
 //!         assert_eq!(row.values, [7, 8]);
 //!     }
 //! }
@@ -51,6 +54,7 @@ mod memory;
 #[path = "memory_loom.rs"]
 mod memory;
 mod reader;
+mod shape;
 mod sync;
 mod writer;
 
@@ -62,4 +66,5 @@ pub use header::{AttachError, Header, Snapshot, StartTimes};
 pub use layout::{Engine, Missed, State, Status};
 pub use memory::{Memory, MemoryMut};
 pub use reader::{Begin, Reader};
+pub use shape::{Faults, RowShape};
 pub use writer::{CreateError, End, NewRow, Writer, WrongState};

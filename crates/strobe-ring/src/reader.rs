@@ -139,7 +139,7 @@ impl Reader {
         let end = count as usize * row_words;
         let rows = Rows::new(
             &buffer[end - whole as usize * row_words..end],
-            geometry.channels(),
+            geometry.shape(),
         );
         Batch { lost, first, rows }
     }

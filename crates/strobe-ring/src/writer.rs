@@ -5,8 +5,8 @@ use crate::barrier;
 use crate::geometry::Geometry;
 use crate::header::{Header, StartTimes};
 use crate::layout::{
-    Missed, RingHeader, State, HEADER_SIZE, MISSED_CAUSES, RING_MAJOR, RING_MINOR, ROW_FLAGS,
-    ROW_HEADER_WORDS, ROW_RESUMED,
+    Missed, RingHeader, State, MISSED_CAUSES, ROW_FLAGS, ROW_HEADER_WORDS, ROW_RESUMED,
+    STATUS_FAULTS,
 };
 use crate::memory::{Memory, MemoryMut};
 use crate::sync::{AtomicU64, Ordering};
@@ -44,9 +44,12 @@ struct Live {
     head: u64,
     triggers: u64,
     errors: u64,
+    skipped: u64,
     missed: [u64; MISSED_CAUSES],
     resumed: bool,
     wake: u32,
+    /// The fault words of the row that is being made.
+    faults: Box<[u64]>,
 }
 
 impl Writer {
@@ -57,15 +60,17 @@ impl Writer {
         if bytes < need {
             return Err(CreateError { bytes, need });
         }
-        write_header(memory.memory(), header);
+        header.store(memory.memory());
         let live = Live {
             state: State::Ready,
             head: 0,
             triggers: 0,
             errors: 0,
+            skipped: 0,
             missed: [0; MISSED_CAUSES],
             resumed: false,
             wake: 0,
+            faults: vec![0; header.geometry.shape().fault_words() as usize].into(),
         };
         Ok(Writer {
             memory,
@@ -140,8 +145,9 @@ impl Writer {
         }
         let words = self.memory.memory().words();
         let start = self.geometry.slot(self.live.head);
-        let (row, values) =
+        let (row, behind) =
             words[start..start + self.geometry.row_words()].split_at(ROW_HEADER_WORDS);
+        let (values, behind) = behind.split_at(self.geometry.channels() as usize);
         let ahead = self.live.head.wrapping_add(AHEAD);
         self.memory
             .memory()
@@ -150,13 +156,16 @@ impl Writer {
         row[ROW].store(self.live.head, Ordering::Relaxed);
         row[TRIGGER].store(self.live.triggers, Ordering::Relaxed);
         row[TIME].store(time, Ordering::Relaxed);
-        let fault = 0;
+        self.live.faults.fill(0);
         Some(NewRow {
             header: words,
             row,
             values,
+            behind,
             filled: 0,
-            fault,
+            faults: 0,
+            faulty: false,
+            outputs: self.geometry.shape().outputs as usize,
             live: &mut self.live,
         })
     }
@@ -174,7 +183,7 @@ impl Writer {
         true
     }
 
-    /// Counts triggers that made no row. Nothing unless the run is running.
+    /// Counts triggers that should have made a row and did not. Nothing unless the run is running.
     pub fn miss(&mut self, cause: Missed, count: u64) {
         if self.live.state != State::Running {
             return;
@@ -184,6 +193,19 @@ impl Writer {
         let missed = *missed;
         self.live.triggers = self.live.triggers.saturating_add(count);
         self.store(offset_of!(RingHeader, missed) + 8 * cause as usize, missed);
+        self.store(offset_of!(RingHeader, triggers), self.live.triggers);
+    }
+
+    /// Counts triggers that were left out on purpose. Nothing unless the run is running. The rows must have a word
+    /// for it ([`RowShape::skipped`](crate::RowShape::skipped)).
+    pub fn skip(&mut self, count: u64) {
+        debug_assert!(self.geometry.shape().skipped, "rows without that word");
+        if self.live.state != State::Running {
+            return;
+        }
+        self.live.skipped = self.live.skipped.saturating_add(count);
+        self.live.triggers = self.live.triggers.saturating_add(count);
+        self.store(offset_of!(RingHeader, skipped), self.live.skipped);
         self.store(offset_of!(RingHeader, triggers), self.live.triggers);
     }
 
@@ -262,9 +284,13 @@ pub struct NewRow<'w> {
     header: &'w [AtomicU64],
     row: &'w [AtomicU64],
     values: &'w [AtomicU64],
+    /// The fault words, and the count of skipped triggers if the ring has it.
+    behind: &'w [AtomicU64],
     filled: usize,
-    /// As in the status: 1 + index of the first channel that failed.
-    fault: u64,
+    /// As in the status; what is beyond is in the fault words.
+    faults: u32,
+    faulty: bool,
+    outputs: usize,
     live: &'w mut Live,
 }
 
@@ -283,14 +309,30 @@ impl NewRow<'_> {
         }
     }
 
-    /// The next channel failed: its value is 0, and the row's status names the first such channel.
+    /// The next channel failed: its value is 0, and the row says that it failed.
     #[inline] // or the row would have to lie in memory, where each value waits for the one before
     pub fn failed(&mut self) {
         if self.filled < self.values.len() {
-            if self.fault == 0 {
-                self.fault = self.filled as u64 + 1;
-            }
+            self.fault(self.filled);
             self.value(0);
+        }
+    }
+
+    /// The output of this number failed, counted from 0 in the order of the run's steps. One that the run does not
+    /// have is left out.
+    #[inline]
+    pub fn output_failed(&mut self, output: usize) {
+        if output < self.outputs {
+            self.fault(self.values.len() + output);
+        }
+    }
+
+    #[inline]
+    fn fault(&mut self, index: usize) {
+        self.faulty = true;
+        match index.checked_sub(STATUS_FAULTS as usize) {
+            None => self.faults |= 1 << index,
+            Some(bit) => self.live.faults[bit / 64] |= 1 << (bit % 64),
         }
     }
 
@@ -302,15 +344,20 @@ impl NewRow<'_> {
             self.failed();
         }
         let live = self.live;
-        let mut status = flags & ROW_FLAGS | self.fault << 32;
+        let mut status = flags & ROW_FLAGS | u64::from(self.faults) << 32;
         if live.resumed {
             live.resumed = false;
             status |= ROW_RESUMED;
         }
         self.row[STATUS].store(status, Ordering::Relaxed);
+        // All of them in each row, or those of an older row would be there still.
+        let behind = live.faults.iter().copied().chain([live.skipped]);
+        for (word, value) in self.behind.iter().zip(behind) {
+            word.store(value, Ordering::Relaxed);
+        }
         live.triggers = live.triggers.saturating_add(1);
         self.header[offset_of!(RingHeader, triggers) / 8].store(live.triggers, Ordering::Relaxed);
-        if self.fault != 0 {
+        if self.faulty {
             live.errors += 1;
             self.header[offset_of!(RingHeader, errors) / 8].store(live.errors, Ordering::Relaxed);
         }
@@ -318,62 +365,6 @@ impl NewRow<'_> {
         barrier::publish(&self.header[offset_of!(RingHeader, head) / 8], live.head);
         // B
     }
-}
-
-/// The magic is written last, so that a header is never seen half made.
-fn write_header(memory: &Memory, header: &Header) {
-    let mut bytes = [0; HEADER_SIZE];
-    let mut put =
-        |offset: usize, value: &[u8]| bytes[offset..offset + value.len()].copy_from_slice(value);
-    let geometry = &header.geometry;
-    put(offset_of!(RingHeader, major), &RING_MAJOR.to_ne_bytes());
-    put(offset_of!(RingHeader, minor), &RING_MINOR.to_ne_bytes());
-    put(
-        offset_of!(RingHeader, header_size),
-        &(HEADER_SIZE as u32).to_ne_bytes(),
-    );
-    put(
-        offset_of!(RingHeader, row_stride),
-        &geometry.row_stride().to_ne_bytes(),
-    );
-    put(
-        offset_of!(RingHeader, channels),
-        &geometry.channels().to_ne_bytes(),
-    );
-    put(
-        offset_of!(RingHeader, capacity),
-        &geometry.capacity().to_ne_bytes(),
-    );
-    put(
-        offset_of!(RingHeader, limit),
-        &geometry.limit().to_ne_bytes(),
-    );
-    put(
-        offset_of!(RingHeader, data_offset),
-        &geometry.data_offset().to_ne_bytes(),
-    );
-    put(offset_of!(RingHeader, clock), &header.clock.to_ne_bytes());
-    put(
-        offset_of!(RingHeader, period_ns),
-        &header.period_ns.to_ne_bytes(),
-    );
-    put(offset_of!(RingHeader, run), &header.run.to_ne_bytes());
-    put(
-        offset_of!(RingHeader, engine),
-        &header.engine.to_raw().to_ne_bytes(),
-    );
-
-    let halves = offset_of!(RingHeader, state)..offset_of!(RingHeader, missed);
-    for offset in halves.clone().step_by(4) {
-        memory.half(offset).store(0, Ordering::Relaxed);
-    }
-    for (index, word) in bytes.chunks_exact(8).enumerate() {
-        if !halves.contains(&(index * 8)) {
-            let word = word.try_into().map_or(0, u64::from_ne_bytes);
-            memory.word(index * 8).store(word, Ordering::Relaxed);
-        }
-    }
-    barrier::make_known(memory); // I
 }
 
 /// The memory is too small for the ring.
@@ -423,10 +414,11 @@ mod tests {
     use super::*;
     use crate::layout::{Engine, CLOCK_MONOTONIC, NO_LIMIT};
     use crate::reader::{Begin, Reader};
+    use crate::shape::RowShape;
 
     #[test]
     fn the_numbers_end_at_the_limit_and_do_not_wrap() {
-        let geometry = Geometry::new(0, 2, NO_LIMIT).unwrap();
+        let geometry = Geometry::new(RowShape::of_channels(0), 2, NO_LIMIT).unwrap();
         let header = Header {
             geometry,
             clock: CLOCK_MONOTONIC,

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Bytes, Image, Random};
 use std::mem::offset_of;
-use strobe_ring::layout::{RingHeader, RING_MAGIC};
-use strobe_ring::{AttachError, Begin, GeometryError, Memory, MemoryMut, Reader};
+use strobe_ring::layout::{RingHeader, INCOMPAT_FAULTS, INCOMPAT_SKIPPED, RING_MAGIC};
+use strobe_ring::{AttachError, Begin, GeometryError, Memory, MemoryMut, Reader, RowShape};
 
 fn attach(image: &Image) -> Result<Reader, AttachError> {
     Reader::attach(Memory::from_words(image.words()), Begin::Oldest)
@@ -37,7 +37,7 @@ fn a_later_minor_version_and_a_longer_header_are_accepted() {
 
 #[test]
 fn each_wrong_field_is_refused_with_its_reason() {
-    use AttachError::{ForeignByteOrder, HeaderSize, Incompat, Magic, Major};
+    use AttachError::{ForeignByteOrder, HeaderSize, Incompat, Magic, Major, RowSize};
     let geometry = |error| Some(AttachError::Geometry(error));
     let header = |header_size| {
         Some(HeaderSize {
@@ -54,7 +54,7 @@ fn each_wrong_field_is_refused_with_its_reason() {
     assert_eq!(at!(magic, RING_MAGIC.swap_bytes()), Some(ForeignByteOrder));
     assert_eq!(at!(major, 0u16), Some(Major { major: 0 }));
     assert_eq!(at!(major, 2u16), Some(Major { major: 2 }));
-    assert_eq!(at!(incompat, 1u32), Some(Incompat { unknown: 1 }));
+    assert_eq!(at!(incompat, 4u32), Some(Incompat { unknown: 4 }));
     assert_eq!(
         at!(incompat, 1u32 << 31),
         Some(Incompat { unknown: 1 << 31 })
@@ -62,16 +62,36 @@ fn each_wrong_field_is_refused_with_its_reason() {
     assert_eq!(at!(header_size, 248u32), header(248));
     assert_eq!(at!(header_size, 264u32), header(264));
     assert_eq!(at!(header_size, u32::MAX), header(u32::MAX));
-    let stride = |row_stride, channels| {
-        geometry(GeometryError::RowStride {
-            row_stride,
-            channels,
+    let stride = |row_stride| {
+        let shape = RowShape::of_channels(1);
+        geometry(GeometryError::RowStride { row_stride, shape })
+    };
+    assert_eq!(at!(row_stride, 0u32), stride(0));
+    assert_eq!(at!(row_stride, 72u32), stride(72));
+    let size = |row_size, incompat, shape| {
+        Some(RowSize {
+            row_size,
+            incompat,
+            shape,
         })
     };
-    assert_eq!(at!(row_stride, 0u32), stride(0, 1));
-    assert_eq!(at!(row_stride, 72u32), stride(72, 1));
-    assert_eq!(at!(channels, 5u32), stride(64, 5));
-    assert_eq!(at!(channels, u32::MAX), stride(64, u32::MAX));
+    let one = RowShape::of_channels(1);
+    for row_size in [0, 39, 48, u32::MAX] {
+        assert_eq!(at!(row_size, row_size), size(row_size, 0, one));
+    }
+    for channels in [0, 5, u32::MAX] {
+        let refused = size(40, 0, RowShape::of_channels(channels));
+        assert_eq!(at!(channels, channels), refused);
+    }
+    for outputs in [32, u32::MAX] {
+        let refused = size(40, 0, RowShape { outputs, ..one });
+        assert_eq!(at!(outputs, outputs), refused);
+    }
+    let skipped = RowShape {
+        skipped: true,
+        ..one
+    };
+    assert_eq!(at!(incompat, INCOMPAT_SKIPPED), size(40, 2, skipped));
     for capacity in [0, 1, 3, u64::MAX] {
         assert_eq!(
             at!(capacity, capacity),
@@ -104,6 +124,42 @@ fn each_wrong_field_is_refused_with_its_reason() {
         data_offset: 0,
     };
     assert_eq!(at!(data_offset, 0u64), Some(inside));
+}
+
+#[test]
+fn fault_words_that_the_header_does_not_announce_are_refused() {
+    let shape = RowShape {
+        outputs: 32,
+        ..RowShape::of_channels(1)
+    };
+    let mut image = Image::sound();
+    image.put(offset_of!(RingHeader, outputs), shape.outputs);
+    image.put(offset_of!(RingHeader, row_size), 48u32);
+    let refused = AttachError::RowSize {
+        row_size: 48,
+        incompat: 0,
+        shape,
+    };
+    assert_eq!(attach(&image).err(), Some(refused));
+    image.put(offset_of!(RingHeader, incompat), INCOMPAT_FAULTS);
+    assert_eq!(attach(&image).ok().unwrap().geometry().shape(), shape);
+}
+
+#[test]
+fn a_shape_whose_row_does_not_fit_its_stride_is_refused() {
+    let shape = RowShape {
+        skipped: true,
+        ..RowShape::of_channels(4)
+    };
+    let mut image = Image::sound();
+    image.put(offset_of!(RingHeader, channels), 4u32);
+    image.put(offset_of!(RingHeader, incompat), INCOMPAT_SKIPPED);
+    image.put(offset_of!(RingHeader, row_size), 72u32);
+    let refused = GeometryError::RowStride {
+        row_stride: 64,
+        shape,
+    };
+    assert_eq!(attach(&image).err(), Some(AttachError::Geometry(refused)));
 }
 
 #[test]

@@ -14,8 +14,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use strobe_ring::layout::{CLOCK_MONOTONIC, NO_LIMIT};
 use strobe_ring::{
-    break_rule, AttachError, Begin, End, Engine, Geometry, Header, MemoryMut, Reader, Rule,
-    StartTimes, Writer,
+    break_rule, AttachError, Begin, End, Engine, Geometry, Header, MemoryMut, Reader, RowShape,
+    Rule, StartTimes, Writer,
 };
 
 /// One producer that makes `rows` rows and ends, and readers that read `reads` times meanwhile.
@@ -28,6 +28,9 @@ struct Model {
     reads: usize,
     /// Rows that a reader has room for.
     room: usize,
+    /// One trigger is skipped before each row, and an output fails that is named in a fault word: only the
+    /// words of that are looked at.
+    behind: bool,
     /// Preemptions, at most; none: all there are.
     preemptions: Option<usize>,
 }
@@ -39,11 +42,16 @@ const SMALL: Model = Model {
     readers: 1,
     reads: 1,
     room: 2,
+    behind: false,
     preemptions: None,
 };
 
 fn header(capacity: u64, limit: u64) -> Header {
-    let geometry = Geometry::from_parts(0, 64, capacity, limit, 256).unwrap();
+    header_of(RowShape::default(), capacity, limit)
+}
+
+fn header_of(shape: RowShape, capacity: u64, limit: u64) -> Header {
+    let geometry = Geometry::from_parts(shape, 64, capacity, limit, 256).unwrap();
     Header {
         geometry,
         clock: CLOCK_MONOTONIC,
@@ -52,6 +60,13 @@ fn header(capacity: u64, limit: u64) -> Header {
         engine: Engine::User,
     }
 }
+
+/// The same, with words behind the values.
+const BEHIND: Model = Model {
+    behind: true,
+    preemptions: Some(3),
+    ..SMALL
+};
 
 /// What the reads of all executions brought: a model in which nothing happens proves nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +102,12 @@ impl Model {
     }
 
     fn execution(self) {
-        let header = header(self.capacity, self.limit);
+        let shape = RowShape {
+            channels: 0,
+            outputs: if self.behind { 33 } else { 0 },
+            skipped: self.behind,
+        };
+        let header = header_of(shape, self.capacity, self.limit);
         let memory = MemoryMut::zeroed(header.geometry.bytes() as usize);
         let mut writer = Writer::create(memory, &header).unwrap();
         writer.start(StartTimes::default()).unwrap();
@@ -98,8 +118,15 @@ impl Model {
         // A test that fails must not run the writer's drop in the middle of the unwinding.
         let mut writer = ManuallyDrop::new(writer);
         let producer = thread::spawn(move || {
-            for row in 0..self.rows {
-                assert!(writer.push(row, 0, &[]));
+            for number in 0..self.rows {
+                if self.behind {
+                    writer.skip(1);
+                }
+                let mut row = writer.begin(number).unwrap();
+                if self.behind && number % 2 == 0 {
+                    row.output_failed(32);
+                }
+                row.commit(0);
             }
             let end = if writer.is_full() {
                 End::Done
@@ -149,8 +176,13 @@ impl Model {
             (true, _) => saw(|seen| seen.overtaken += 1),
         }
         for (row, number) in batch.rows().zip(batch.first..) {
-            let words = [row.row, row.trigger, row.time, row.status.0];
-            assert_eq!(words, [number, number, number, 0], "TORN");
+            if self.behind {
+                let behind = (row.skipped, row.faults.failed(32));
+                assert_eq!(behind, (number + 1, number % 2 == 0), "TORN");
+            } else {
+                let words = [row.row, row.trigger, row.time, row.status.0];
+                assert_eq!(words, [number, number, number, 0], "TORN");
+            }
         }
         if reader.ended() {
             assert_eq!(reader.delivered() + reader.lost(), self.rows, "OVERLOOKED");
@@ -203,6 +235,15 @@ fn a_larger_ring_works_like_a_small_one() {
         ..SMALL
     }
     .check();
+}
+
+#[test]
+fn the_words_behind_the_values_are_as_whole_as_the_others() {
+    let seen = BEHIND.check();
+    assert!(
+        seen.whole > 0 && seen.behind > 0 && seen.overtaken > 0,
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -350,6 +391,13 @@ fn without_fence_d_a_torn_row_is_found() {
 #[test]
 fn without_guard_row_a_torn_row_is_found() {
     catches(Rule::Guard, "TORN", || _ = QUICK.check());
+}
+
+#[test]
+fn without_any_of_them_a_word_behind_the_values_is_torn_too() {
+    for rule in [Rule::A, Rule::B, Rule::C, Rule::D, Rule::Guard] {
+        catches(rule, "TORN", || _ = BEHIND.check());
+    }
 }
 
 #[test]

@@ -3,11 +3,12 @@
 
 mod common;
 
-use common::{header, running, Image};
+use common::{header, running, running_of, Image, Random};
 use std::mem::offset_of;
 use strobe_ring::layout::{RingHeader, NO_LIMIT, ROW_LATE};
 use strobe_ring::{
-    Begin, End, Memory, MemoryMut, Missed, Reader, Rows, Snapshot, StartTimes, State, Writer,
+    Begin, End, Memory, MemoryMut, Missed, Reader, RowShape, Rows, Snapshot, StartTimes, State,
+    Writer,
 };
 
 fn reader(writer: &Writer, begin: Begin) -> Reader {
@@ -177,17 +178,84 @@ fn missed_triggers_are_numbered_and_counted_by_cause() {
     let now = reader.snapshot();
     assert_eq!((now.head, now.triggers), (2, 6));
     assert_eq!(now.missed_by, [3, 0, 0, 1, 0, 0, 0, 0]);
-    assert_eq!(now.missed(), now.triggers - now.head);
+    assert_eq!(now.triggers, now.head + now.missed());
 }
 
 #[test]
-fn a_channel_that_failed_is_zero_and_named_in_the_status() {
+fn skipped_triggers_are_counted_apart_and_between_the_rows() {
+    let shape = RowShape {
+        skipped: true,
+        ..RowShape::of_channels(1)
+    };
+    let mut writer = running_of(shape, 8, NO_LIMIT);
+    let mut reader = reader(&writer, Begin::Oldest);
+    writer.skip(2);
+    push(&mut writer, 1);
+    writer.skip(3);
+    writer.miss(Missed::Overrun, 1);
+    push(&mut writer, 2);
+    writer.skip(9);
+    let mut buffer = vec![0; 4 * reader.row_words()];
+    let rows: Vec<_> = (reader.read(&mut buffer).rows())
+        .map(|row| (row.row, row.trigger, row.skipped))
+        .collect();
+    assert_eq!(rows, [(0, 2, 2), (1, 7, 5), (2, 8, 5)]);
+    let now = reader.snapshot();
+    assert_eq!((now.head, now.missed(), now.skipped), (3, 1, 14));
+    assert_eq!(now.triggers, 18);
+}
+
+/// The account of a run and of a reader, whatever the run does.
+#[test]
+fn triggers_are_rows_and_missed_and_skipped() {
+    let mut random = Random(2);
+    for _ in 0..if cfg!(miri) { 3 } else { 300 } {
+        let shape = RowShape {
+            channels: (random.next() % 40) as u32,
+            outputs: (random.next() % 40) as u32,
+            skipped: true,
+        };
+        let mut writer = running_of(shape, 8, NO_LIMIT);
+        let mut reader = reader(&writer, Begin::Row(0));
+        let mut buffer = vec![0; 3 * reader.row_words()];
+        let (mut before, mut missed, mut lost) = (None::<(u64, u64, u64)>, 0, 0);
+        for _ in 0..200 {
+            match random.next() % 4 {
+                0 => writer.miss(Missed::Busy, random.next() % 5),
+                1 => writer.skip(random.next() % 5),
+                2 => assert!(writer.push(0, 0, &[])),
+                _ => {
+                    let batch = reader.read(&mut buffer);
+                    lost += batch.lost;
+                    for row in batch.rows() {
+                        let (number, trigger, skipped) = before.unwrap_or_default();
+                        let steps = row.trigger + 1 - trigger;
+                        missed += steps - (row.row + 1 - number) - (row.skipped - skipped);
+                        before = Some((row.row + 1, row.trigger + 1, row.skipped));
+                    }
+                }
+            }
+            let now = reader.snapshot();
+            assert_eq!(now.triggers, now.head + now.missed() + now.skipped);
+        }
+        writer.finish(End::Stopped, 0);
+        let now = reader.snapshot();
+        let (number, trigger, skipped) = before.unwrap_or_default();
+        assert_eq!(number, reader.delivered() + lost);
+        assert_eq!(trigger, number + missed + skipped);
+        assert!(missed <= now.missed() && skipped <= now.skipped);
+    }
+}
+
+#[test]
+fn all_channels_that_failed_are_named_and_their_values_are_zero() {
     let mut writer = running(3, 8, NO_LIMIT);
     let mut reader = reader(&writer, Begin::Oldest);
     let mut row = writer.begin(5).unwrap();
-    row.value(1);
     row.failed();
-    row.value(3);
+    row.value(2);
+    row.failed();
+    row.output_failed(0); // there is none
     row.commit(ROW_LATE);
     assert!(writer.push(6, 0, &[1, 2]));
     assert!(writer.push(7, 0, &[1, 2, 3, 4]));
@@ -195,15 +263,98 @@ fn a_channel_that_failed_is_zero_and_named_in_the_status() {
     let rows: Vec<_> = reader
         .read(&mut buffer)
         .rows()
-        .map(|row| (row.values.to_vec(), row.status.fault(), row.status.late()))
+        .map(|row| {
+            let faults: Vec<_> = row.faults.iter().collect();
+            assert_eq!(row.faults.is_empty(), faults.is_empty());
+            (row.values.to_vec(), faults, row.status.late())
+        })
         .collect();
     let expected = [
-        (vec![1, 0, 3], Some(1), true),
-        (vec![1, 2, 0], Some(2), false),
-        (vec![1, 2, 3], None, false),
+        (vec![0, 2, 0], vec![0, 2], true),
+        (vec![1, 2, 0], vec![2], false),
+        (vec![1, 2, 3], vec![], false),
     ];
     assert_eq!(rows, expected);
     assert_eq!(reader.snapshot().errors, 2);
+}
+
+/// The numbers of what failed in the rows that can be read.
+fn faults(reader: &mut Reader) -> Vec<Vec<usize>> {
+    let mut buffer = vec![0; 8 * reader.row_words()];
+    let rows = reader.read(&mut buffer).rows();
+    rows.map(|row| {
+        let faults: Vec<_> = row.faults.iter().collect();
+        let asked = (0..2000).filter(|&index| row.faults.failed(index));
+        assert_eq!(asked.collect::<Vec<_>>(), faults);
+        assert_eq!(row.faults.count(), faults.len());
+        assert_eq!(row.skipped, 0);
+        faults
+    })
+    .collect()
+}
+
+#[test]
+fn faults_beyond_the_status_and_of_outputs_are_named() {
+    let shape = RowShape {
+        channels: 100,
+        outputs: 30,
+        skipped: true,
+    };
+    let mut writer = running_of(shape, 8, NO_LIMIT);
+    let mut reader = reader(&writer, Begin::Oldest);
+    let failing = [0, 31, 32, 33, 95, 96, 99, 100, 129];
+    let mut row = writer.begin(0).unwrap();
+    for index in 0..100 {
+        if failing.contains(&index) {
+            row.failed();
+        } else {
+            row.value(!0);
+        }
+    }
+    row.output_failed(29);
+    row.output_failed(0);
+    row.output_failed(30); // there is none
+    row.commit(0);
+    assert_eq!(faults(&mut reader), [failing]);
+    assert_eq!(reader.snapshot().errors, 1);
+}
+
+#[test]
+fn faults_of_an_older_row_never_show() {
+    let shape = RowShape {
+        channels: 40,
+        outputs: 2,
+        skipped: false,
+    };
+    let mut writer = running_of(shape, 2, NO_LIMIT);
+    let mut reader = reader(&writer, Begin::Oldest);
+    for row in 0..7 {
+        if row % 3 != 2 {
+            // All fail: those of a row that is dropped must not show either.
+            let mut dropped = writer.begin(0).unwrap();
+            (0..40).for_each(|_| dropped.failed());
+            dropped.output_failed(1);
+        }
+        let mut made = writer.begin(0).unwrap();
+        (0..40).for_each(|index| {
+            if row % 2 == 0 {
+                made.failed()
+            } else {
+                made.value(index)
+            }
+        });
+        if row % 2 == 0 {
+            made.output_failed(1);
+        }
+        made.commit(0);
+        let expected: Vec<usize> = if row % 2 == 0 {
+            (0..40).chain([41]).collect()
+        } else {
+            vec![]
+        };
+        assert_eq!(faults(&mut reader), [expected], "row {row}");
+    }
+    assert_eq!(reader.snapshot().errors, 4);
 }
 
 #[test]
@@ -264,6 +415,7 @@ fn nothing_is_counted_but_while_the_run_is_running() {
         state: State::Failed,
         head: 3,
         triggers: 3,
+        skipped: 0,
         missed_by: [0; 8],
         errors: 0,
         error: -19,
@@ -341,9 +493,12 @@ fn rows_at_the_end_of_the_numbers_can_be_read() {
 #[test]
 fn words_that_are_no_whole_row_are_left_out() {
     let words: Vec<u64> = (0..12).collect();
-    let rows: Vec<_> = Rows::new(&words, 1)
+    let rows: Vec<_> = Rows::new(&words, RowShape::of_channels(1))
         .map(|row| (row.row, row.values[0]))
         .collect();
     assert_eq!(rows, [(0, 4), (5, 9)]);
-    assert_eq!(Rows::new(&words, 1).words().len(), 10);
+    assert_eq!(
+        Rows::new(&words, RowShape::of_channels(1)).words().len(),
+        10
+    );
 }

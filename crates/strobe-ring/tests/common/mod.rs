@@ -4,11 +4,16 @@
 
 use std::mem::offset_of;
 use strobe_ring::layout::{RingHeader, CLOCK_MONOTONIC, NO_LIMIT, RING_MAGIC};
-use strobe_ring::{Engine, Geometry, Header, MemoryMut, StartTimes, Writer};
+use strobe_ring::{Engine, Geometry, Header, MemoryMut, RowShape, StartTimes, Writer};
 
 /// A header of the smallest ring of these parameters.
 pub fn header(channels: u32, capacity: u64, limit: u64) -> Header {
-    let geometry = Geometry::new(channels, capacity, limit).unwrap();
+    header_of(RowShape::of_channels(channels), capacity, limit)
+}
+
+/// The same for rows with more than channels.
+pub fn header_of(shape: RowShape, capacity: u64, limit: u64) -> Header {
+    let geometry = Geometry::new(shape, capacity, limit).unwrap();
     Header {
         geometry,
         clock: CLOCK_MONOTONIC,
@@ -20,7 +25,12 @@ pub fn header(channels: u32, capacity: u64, limit: u64) -> Header {
 
 /// A producer whose run has been started.
 pub fn running(channels: u32, capacity: u64, limit: u64) -> Writer {
-    let header = header(channels, capacity, limit);
+    running_of(RowShape::of_channels(channels), capacity, limit)
+}
+
+/// The same for rows with more than channels.
+pub fn running_of(shape: RowShape, capacity: u64, limit: u64) -> Writer {
+    let header = header_of(shape, capacity, limit);
     let memory = MemoryMut::zeroed(header.geometry.bytes() as usize);
     let mut writer = Writer::create(memory, &header).unwrap();
     writer
@@ -49,6 +59,7 @@ impl Image {
         image.put(offset_of!(RingHeader, capacity), 2u64);
         image.put(offset_of!(RingHeader, limit), NO_LIMIT);
         image.put(offset_of!(RingHeader, data_offset), 256u64);
+        image.put(offset_of!(RingHeader, row_size), 40u32);
         image
     }
 

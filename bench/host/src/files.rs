@@ -13,7 +13,7 @@ use strobe::event::EventSpec;
 use strobe::info::RunInfo;
 use strobe::output;
 use strobe::plan::{Plan, Step};
-use strobe::ring::Rows;
+use strobe::ring::{RowShape, Rows};
 
 use crate::words::{value, CHANNELS, ROW_WORDS};
 
@@ -87,7 +87,7 @@ impl Measurement {
             let mut output = output::create(&name)?;
             output.begin(&info)?;
             for batch in &batches {
-                output.write(Rows::new(batch, CHANNELS as u32))?;
+                output.write(Rows::new(batch, RowShape::of_channels(CHANNELS as u32)))?;
             }
             output.flush()?;
             output.finish(None)?;

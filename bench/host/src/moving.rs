@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde::Serialize;
 use strobe::engine::user::memfd::ring_memory;
 use strobe::ring::layout::{Engine, CLOCK_MONOTONIC, NO_LIMIT};
-use strobe::ring::{End, Geometry, Header, StartTimes, Writer};
+use strobe::ring::{End, Geometry, Header, RowShape, StartTimes, Writer};
 use strobe::rt::{self, Policy};
 
 use crate::consumer::Consumer;
@@ -79,7 +79,7 @@ impl Measurement {
 
 /// The producer keeps behind the consumer, so that no row is lost: what is measured is the move.
 fn by_ring<const VALUES: usize>(rows: u64, to: usize) -> Result<f64, Box<dyn Error>> {
-    let geometry = Geometry::new(VALUES as u32, RING_ROWS, NO_LIMIT)?;
+    let geometry = Geometry::new(RowShape::of_channels(VALUES as u32), RING_ROWS, NO_LIMIT)?;
     let (memory, _, file) = ring_memory(geometry.bytes())?;
     let header = Header {
         geometry,

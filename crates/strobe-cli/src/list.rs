@@ -53,7 +53,7 @@ impl Engine {
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let kernel = Control::open().and_then(|control| control.catalogue());
+    let kernel = Control::look().and_then(|control| control.catalogue());
     let mut user = User::default();
     if let Some(path) = &args.board {
         user = match Board::read(path) {

@@ -28,7 +28,7 @@ impl Runs {
     /// All there are now. An engine that is not there has none.
     pub fn now() -> Self {
         let mut notes = Vec::new();
-        let mut runs = match Control::open().and_then(|control| control.catalogue()) {
+        let mut runs = match Control::look().and_then(|control| control.catalogue()) {
             Ok(catalogue) => catalogue.runs,
             Err(Error::NoModule { .. }) => Vec::new(),
             Err(error) => {

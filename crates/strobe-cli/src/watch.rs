@@ -203,7 +203,7 @@ struct Watched {
 impl Watched {
     fn new(place: Place) -> Result<Self, Error> {
         let (info, reader): (RunInfo, RunReader) = match place.engine {
-            "kernel" => Control::open()?.attach(place.number)?,
+            "kernel" => Control::look()?.attach(place.number)?,
             _ => {
                 let attached = Registry::of_this_user().attach(place.number)?;
                 (attached.info().clone(), attached.reader()?)

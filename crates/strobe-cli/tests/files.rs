@@ -10,7 +10,7 @@ use strobe::doctor::{Noted, State};
 use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::output::arrow::ArrowFile;
 use strobe::output::Output;
-use strobe::ring::{Engine, Rows, StartTimes};
+use strobe::ring::{Engine, RowShape, Rows, StartTimes};
 
 fn strobe(arguments: &[&Path]) -> Answer {
     Command::new(env!("CARGO_BIN_EXE_strobe"))
@@ -49,6 +49,7 @@ fn info() -> RunInfo {
             cost_ns: 0,
             in_use: false,
         }],
+        outputs: Vec::new(),
         set_up: Vec::new(),
         doctor: vec![Noted {
             check: "fifo".into(),
@@ -68,12 +69,14 @@ fn recording(directory: &Path, name: &str, is_whole: bool) -> PathBuf {
         [1, 2, 2_000_200, 0, 2],
         [2, 3, 3_000_300, 0, 3],
     ] {
-        file.write(Rows::new(&row, 1)).expect("write");
+        file.write(Rows::new(&row, RowShape::of_channels(1)))
+            .expect("write");
         file.flush().expect("flush");
     }
     let totals = Totals {
         rows: 3,
         triggers: 4,
+        skipped: 0,
         missed_by: [1, 0, 0, 0, 0, 0, 0, 0],
         lost: 0,
         errors: 0,

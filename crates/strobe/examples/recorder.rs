@@ -19,7 +19,8 @@ use strobe::info::{Clock, RunInfo};
 use strobe::reader::{RunReader, Wake};
 use strobe::record::{record, Options, Stop};
 use strobe::ring::{
-    Begin, End, Engine, Geometry, Header, Memory, MemoryMut, Missed, Reader, StartTimes, Writer,
+    Begin, End, Engine, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes,
+    Writer,
 };
 
 const PERIOD: u64 = 1_000_000;
@@ -101,7 +102,7 @@ impl Lines {
             channel("adc.volt", Type::S64, "V", 0.001),
             channel("adc.real", Type::F64, "mm", 1.0),
         ];
-        let geometry = Geometry::new(3, CAPACITY, u64::MAX).ok()?;
+        let geometry = Geometry::new(RowShape::of_channels(3), CAPACITY, u64::MAX).ok()?;
         let header = Header {
             geometry,
             clock: 1,
@@ -123,6 +124,7 @@ impl Lines {
                 limit: None,
                 start: StartTimes::default(),
                 channels,
+                outputs: Vec::new(),
                 set_up: Vec::new(),
                 doctor: Vec::new(),
             },

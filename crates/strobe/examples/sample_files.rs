@@ -16,7 +16,7 @@ use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::output::arrow::ArrowFile;
 use strobe::output::csv::Csv;
 use strobe::output::{self, Output};
-use strobe::ring::{Engine, Rows, StartTimes};
+use strobe::ring::{Engine, RowShape, Rows, StartTimes};
 
 const ROWS: u64 = 10_000;
 const MISSED: u64 = 3;
@@ -94,6 +94,7 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
             channel("adc.real", Type::F64, "mm", 1.0, 0.0),
             channel("sim.counter", Type::U64, "", 1.0, 0.0),
         ],
+        outputs: Vec::new(),
         set_up: Vec::new(),
         doctor: Vec::new(),
     })?;
@@ -110,12 +111,12 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
         let top = u64::MAX - row;
         words.extend([row, trigger, time, 0, top, volt as u64, real.to_bits(), row]);
         if words.len() == FLUSH * 8 {
-            output.write(Rows::new(&words, 4))?;
+            output.write(Rows::new(&words, RowShape::of_channels(4)))?;
             output.flush()?;
             words.clear();
         }
     }
-    output.write(Rows::new(&words, 4))?;
+    output.write(Rows::new(&words, RowShape::of_channels(4)))?;
     output.flush()?;
     if !finish {
         return Ok(());
@@ -123,6 +124,7 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
     output.finish(Some(&Totals {
         rows: ROWS,
         triggers: ROWS + MISSED,
+        skipped: 0,
         missed_by: [MISSED, 0, 0, 0, 0, 0, 0, 0],
         lost: LOST.end - LOST.start,
         errors: 0,

@@ -62,8 +62,12 @@ pub struct RunStatus {
     pub rows: u64,
     /// Triggers known.
     pub triggers: u64,
-    /// Triggers that made no row.
+    /// Triggers that should have made a row and did not.
     pub missed: u64,
+    /// Triggers that were left out on purpose.
+    pub skipped: u64,
+    /// Rows in which a channel or an output failed.
+    pub errors: u64,
     /// Of its timer; 0 for other events.
     pub period_ns: u64,
     /// Since its start.

@@ -99,14 +99,20 @@ impl Channel {
 /// Names for the columns of a table: those of the channels, but a channel that
 /// is read several times in a row becomes `name`, `name#2`, `name#3`.
 pub fn column_names(channels: &[Channel]) -> Vec<String> {
-    channels
+    let names: Vec<_> = channels.iter().map(|c| c.name.as_str()).collect();
+    numbered(&names)
+}
+
+/// The names, but one that is there before is followed by its number.
+pub(crate) fn numbered(names: &[&str]) -> Vec<String> {
+    names
         .iter()
         .enumerate()
-        .map(|(i, channel)| {
-            let before = channels.iter().take(i);
-            match before.filter(|c| c.name == channel.name).count() {
-                0 => channel.name.clone(),
-                n => format!("{}#{}", channel.name, n + 1),
+        .map(|(i, name)| {
+            let before = names.iter().take(i);
+            match before.filter(|other| *other == name).count() {
+                0 => (*name).to_owned(),
+                n => format!("{name}#{}", n + 1),
             }
         })
         .collect()

@@ -12,6 +12,7 @@ use crate::quantity::show_ns;
 use crate::reader::RunReader;
 use crate::rt::Usage;
 use crate::uapi;
+use strobe_ring::layout::{RING_MAJOR, RING_MINOR};
 
 pub mod kernel;
 pub mod user;
@@ -93,14 +94,17 @@ pub enum Error {
     },
     /// The control device is not that of this program's module.
     #[error(
-        "{path}: {call} was refused ({source}); the loaded module and this program are of \
-         different versions: install both from one release, then modprobe -r strobe"
+        "{path}: {call} was refused ({source}); the loaded module and this program are of different versions \
+         (its contract is {module}, ours {RING_MAJOR}.{RING_MINOR}): install both from one release, then \
+         modprobe -r strobe"
     )]
     Version {
         /// The control device.
         path: String,
         /// What was called.
         call: &'static str,
+        /// Version of the module's contract, if it says so.
+        module: String,
         /// The errno.
         source: io::Error,
     },
@@ -141,14 +145,6 @@ pub enum Error {
     /// Too many steps.
     #[error("{0} channels and outputs: a row has at most {max}; split them into several runs", max = uapi::STEPS_MAX)]
     Steps(usize),
-    /// A channel that cannot be read on this event.
-    #[error("channel {channel}: cannot be read on event {event}; read it in a run of its own, on another event")]
-    Class {
-        /// The channel.
-        channel: String,
-        /// The event.
-        event: String,
-    },
     /// Another run excludes this one.
     #[error(
         "{object}: used by another run, which excludes this one; `strobe status` shows the runs"
@@ -197,10 +193,30 @@ pub enum Error {
     },
     /// A priority that there is not, or that the user may not have.
     #[error(
-        "priority {0}: a run's thread may have 1 to {max}, and more than {default} needs CAP_SYS_NICE or \
-         RLIMIT_RTPRIO; leave --priority out, or be root", max = uapi::PRIORITY_MAX, default = uapi::PRIORITY_DEFAULT
+        "priority {0}: a run's thread may have 1 to {max}, and more than {default} needs RLIMIT_RTPRIO (ulimit -r) or \
+         CAP_SYS_NICE; leave --priority out, or be root", max = uapi::PRIORITY_MAX, default = uapi::PRIORITY_DEFAULT
     )]
     Priority(u8),
+    /// Steps that take too long in an interrupt.
+    #[error(
+        "run on event {event}: its steps take about {} in an interrupt, and may take {}; leave channels or outputs \
+         out, or be root", show_ns(*.cost_ns as f64), show_ns(uapi::COST_MAX as f64)
+    )]
+    Cost {
+        /// The event.
+        event: String,
+        /// What the steps of a row take.
+        cost_ns: u64,
+    },
+    /// A user with too many runs.
+    #[error("run on event {0}: this user has as many runs as one may have; `strobe status` shows them; end one")]
+    Runs(String),
+    /// Too many async channels, of all runs.
+    #[error(
+        "run on event {0}: all runs together would have more than 1024 async channels; leave async channels out, or \
+         end another run"
+    )]
+    Async(String),
     /// A call on a run failed.
     #[error("run on event {event}: {doing} failed: {source}")]
     Run {

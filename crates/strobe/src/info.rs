@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use strobe_ring::layout::MISSED_CAUSES;
 use strobe_ring::{Engine, Missed, StartTimes};
 
-use crate::channel::Channel;
+use crate::channel::{column_names, numbered, Channel};
 use crate::doctor::Noted;
 use crate::rt::Step;
 
@@ -51,6 +51,8 @@ pub struct RunInfo {
     pub start: StartTimes,
     /// The values of a row, in their order.
     pub channels: Vec<Channel>,
+    /// Names of the outputs that a row writes, in the order of their steps.
+    pub outputs: Vec<String>,
     /// Real-time set-up: what was got, and what was refused.
     pub set_up: Vec<Step>,
     /// How the machine was when it was recorded; nothing of a run that is not.
@@ -63,6 +65,18 @@ impl RunInfo {
     pub fn first_due_ns(&self) -> Option<u64> {
         let due = self.start.first_due;
         self.period_ns.and((due != 0).then_some(due))
+    }
+
+    /// Names of all that can fail in a row, in the order of [`strobe_ring::Faults`]. An output is told from a channel
+    /// of the same name.
+    pub fn fault_names(&self) -> Vec<String> {
+        let outputs: Vec<_> = self.outputs.iter().map(String::as_str).collect();
+        let outputs = numbered(&outputs).into_iter();
+        let outputs = outputs.map(|name| format!("output {name}"));
+        column_names(&self.channels)
+            .into_iter()
+            .chain(outputs)
+            .collect()
     }
 }
 
@@ -104,11 +118,13 @@ pub struct Totals {
     pub rows: u64,
     /// Triggers there were.
     pub triggers: u64,
-    /// Triggers that made no row, by cause.
+    /// Triggers that were left out on purpose: no loss.
+    pub skipped: u64,
+    /// Triggers that should have made a row and did not, by cause.
     pub missed_by: [u64; MISSED_CAUSES],
     /// Rows that were overwritten before this reader came.
     pub lost: u64,
-    /// Rows in which a channel failed.
+    /// Rows in which a channel or an output failed.
     pub errors: u64,
     /// When the run ended, on its clock.
     pub end_time_ns: u64,
@@ -117,22 +133,24 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Triggers that made no row.
+    /// Triggers that should have made a row and did not.
     pub fn missed(&self) -> u64 {
-        self.triggers - self.rows.min(self.triggers)
+        (self.triggers)
+            .saturating_sub(self.rows)
+            .saturating_sub(self.skipped)
     }
 
     /// Causes by name. Those that this version knows are always there, others
     /// if they occurred.
     pub fn missed_by_name(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        let known = Missed::Source as usize;
+        let known = Missed::Suspended as usize;
         let causes = Missed::NAMES.into_iter().zip(self.missed_by).enumerate();
         causes
             .filter(move |(cause, (_, count))| *cause <= known || *count > 0)
             .map(|(_, named)| named)
     }
 
-    /// Whether each trigger made a row, each row arrived and each channel of
+    /// Whether each trigger that was not skipped made a row, each row arrived and each channel of
     /// it was read.
     pub fn is_whole(&self) -> bool {
         self.missed() == 0 && self.lost == 0 && self.errors == 0
@@ -161,6 +179,7 @@ pub(crate) mod tests {
                 first_due: 1_500,
             },
             channels,
+            outputs: Vec::new(),
             set_up: Vec::new(),
             doctor: Vec::new(),
         }
@@ -179,6 +198,7 @@ pub(crate) mod tests {
         Totals {
             rows,
             triggers: rows + 3,
+            skipped: 0,
             missed_by: [1, 0, 2, 0, 0, 0, 0, 0],
             lost: 4,
             errors: 0,
@@ -192,7 +212,10 @@ pub(crate) mod tests {
         let mut totals = totals(10);
         assert_eq!(totals.missed(), 3);
         let names = |t: &Totals| t.missed_by_name().map(|(n, _)| n).collect::<Vec<_>>();
-        assert_eq!(names(&totals), ["overrun", "busy", "throttled", "source"]);
+        assert_eq!(
+            names(&totals),
+            ["overrun", "busy", "throttled", "source", "suspended"]
+        );
         totals.missed_by[6] = 1;
         assert_eq!(names(&totals).last(), Some(&"cause6"));
     }
@@ -207,6 +230,15 @@ pub(crate) mod tests {
         };
         assert!(whole.is_whole());
         assert!(!totals(10).is_whole());
+        let skipped = Totals {
+            triggers: 15,
+            skipped: 5,
+            ..whole.clone()
+        };
+        assert!(
+            skipped.is_whole(),
+            "what was left out on purpose is no loss"
+        );
         assert!(!Totals {
             lost: 1,
             ..whole.clone()

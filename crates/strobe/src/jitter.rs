@@ -41,7 +41,8 @@ pub struct Jitter {
 #[derive(Debug, Clone, Copy)]
 struct Last {
     row: u64,
-    trigger: u64,
+    /// Its trigger, of those that were not skipped.
+    made_or_missed: u64,
 }
 
 /// The same in figures.
@@ -85,7 +86,7 @@ impl Jitter {
     pub fn add(&mut self, row: Row<'_>) {
         let this = Last {
             row: row.row,
-            trigger: row.trigger,
+            made_or_missed: row.trigger.saturating_sub(row.skipped),
         };
         if row.status.resumed() {
             self.drift.pause();
@@ -95,7 +96,7 @@ impl Jitter {
         let before = before.filter(|_| !row.status.resumed());
         let mut missed = 0;
         if let Some(before) = before {
-            let triggers = this.trigger.saturating_sub(before.trigger);
+            let triggers = this.made_or_missed.saturating_sub(before.made_or_missed);
             missed = triggers.saturating_sub(this.row.saturating_sub(before.row));
         }
         let mut off_ns = 0;
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
     use crate::info::tests::info;
     use strobe_ring::layout::ROW_RESUMED as RESUMED;
-    use strobe_ring::Rows;
+    use strobe_ring::{RowShape, Rows};
 
     const TARGET: Target = Target {
         period_ns: 1000,
@@ -172,7 +173,7 @@ mod tests {
         info.start.first_due = 1000;
         let mut jitter = Jitter::new(&info, TARGET);
         for words in rows {
-            Rows::new(words, 0).for_each(|row| jitter.add(row));
+            Rows::new(words, RowShape::of_channels(0)).for_each(|row| jitter.add(row));
         }
         jitter
     }

@@ -15,7 +15,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use strobe_ring::layout::{MISSED_CAUSES, ROW_HEADER_WORDS};
-use strobe_ring::{Engine, Missed, Rows, StartTimes};
+use strobe_ring::{Engine, Missed, RowShape, Rows, StartTimes};
 
 use crate::channel::{Channel, Class, Type};
 use crate::info::{Clock, End, RunInfo, Totals};
@@ -123,7 +123,10 @@ impl Journal {
             });
         }
         let channels = u32::try_from(self.info.channels.len()).unwrap_or(u32::MAX);
-        Ok(Some(Rows::new(&self.words, channels)))
+        Ok(Some(Rows::new(
+            &self.words,
+            RowShape::of_channels(channels),
+        )))
     }
 }
 
@@ -209,6 +212,7 @@ fn run(schema: &Schema) -> Result<RunInfo, String> {
             .iter()
             .map(|f| channel(f))
             .collect::<Result<_, _>>()?,
+        outputs: Vec::new(),
         set_up: match text(about, "strobe.set_up") {
             Some(json) => {
                 serde_json::from_str(json).map_err(|e| format!("its strobe.set_up: {e}"))?
@@ -260,6 +264,7 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
     Ok(Some(Totals {
         rows: number(about, "strobe.rows")?,
         triggers: number(about, "strobe.triggers")?,
+        skipped: optional(about, "strobe.skipped")?.unwrap_or(0),
         missed_by,
         lost: number(about, "strobe.lost")?,
         errors: number(about, "strobe.errors")?,
@@ -313,7 +318,9 @@ mod tests {
         let mut output = ArrowFile::new(file.reopen().expect("a file"));
         output.begin(&run()).expect("begin");
         for row in ROWS.chunks(6) {
-            output.write(Rows::new(row, 2)).expect("write");
+            output
+                .write(Rows::new(row, RowShape::of_channels(2)))
+                .expect("write");
             output.flush().expect("flush");
         }
         if totals.is_some() {

@@ -146,7 +146,7 @@ struct Suspects {
     which: Which,
     timing: Timing,
     period_ns: u64,
-    /// Row, trigger and stamp of the last one.
+    /// Row, trigger of those that were not skipped, and stamp of the last one.
     last: Option<(u64, u64, u64)>,
     /// Those that were not looked at yet.
     waiting: Vec<Suspect>,
@@ -184,7 +184,8 @@ impl Suspects {
     /// The next row.
     fn row(&mut self, row: &Row<'_>) {
         self.timing.add(*row);
-        let last = self.last.replace((row.row, row.trigger, row.time));
+        let triggers = row.trigger.saturating_sub(row.skipped);
+        let last = self.last.replace((row.row, triggers, row.time));
         let Some(late) = self.timing.last_late() else {
             return;
         };
@@ -201,8 +202,8 @@ impl Suspects {
         };
         // Triggers that the row before was too late for are its affair.
         let before = last.filter(|(last, ..)| last + 1 == row.row && !row.status.resumed());
-        if let Some((_, trigger, time)) = before {
-            let missed = row.trigger.saturating_sub(trigger + 1);
+        if let Some((_, before, time)) = before {
+            let missed = triggers.saturating_sub(before + 1);
             let from = due.saturating_sub(missed.saturating_mul(self.period_ns));
             if missed > 0 && from > time {
                 suspect.missed = missed;

@@ -29,6 +29,7 @@ pub mod channel;
 pub mod doctor;
 pub mod engine;
 pub mod event;
+pub mod faults;
 pub mod info;
 pub mod jitter;
 pub mod journal;

@@ -230,7 +230,7 @@ impl Observer for Between {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strobe_ring::Rows;
+    use strobe_ring::{RowShape, Rows};
 
     fn read(name: &str) -> Step {
         Step::Read(name.to_owned())
@@ -246,7 +246,7 @@ mod tests {
         let mut between = Between::new(&[read("a.x"), write(), read("a.y")]);
         // Header; clock, clock, x, clock, (write,) clock, y, clock.
         let words = [0, 0, 0, 0, 1000, 1010, 7, 1120, 1150, 8, 1165];
-        Rows::new(&words, 7).for_each(|row| between.row(&row));
+        Rows::new(&words, RowShape::of_channels(7)).for_each(|row| between.row(&row));
         let costs = between.costs.iter().map(|cost| cost.max());
         assert_eq!(costs.collect::<Vec<_>>(), [Some(100), Some(20), Some(5)]);
     }

@@ -16,6 +16,7 @@ use strobe_ring::{Row, Snapshot, State};
 
 use crate::doctor;
 use crate::engine::{self, Source};
+use crate::faults::FaultCount;
 use crate::info::{End, RunInfo, Totals};
 use crate::output;
 use crate::quantity::show_ns;
@@ -127,6 +128,7 @@ pub fn record(
     let mut recording = Recording {
         source,
         timing: Timing::new(&info),
+        faults: FaultCount::new(&info),
         info: &info,
         reader,
         views: &views,
@@ -234,6 +236,7 @@ struct Recording<'a> {
     reader: RunReader,
     views: &'a [View],
     timing: Timing,
+    faults: FaultCount,
     /// The run will not come to its end.
     abandoned: &'a AtomicBool,
     /// The run was asked to end, with this result.
@@ -250,6 +253,7 @@ impl Recording<'_> {
             let batch = self.reader.read(&mut buffer);
             for row in batch.rows() {
                 observer.row(&row);
+                self.faults.add(&row);
                 self.timing.add(row);
             }
             let is_drained = batch.len() < room;
@@ -332,6 +336,7 @@ impl Recording<'_> {
         let mut totals = Totals {
             rows: last.head,
             triggers: last.triggers,
+            skipped: last.skipped,
             missed_by: last.missed_by,
             lost: self.reader.ring().lost(),
             errors: last.errors,
@@ -341,7 +346,7 @@ impl Recording<'_> {
         let outputs = threads.end(&totals, || observer.progress(self.progress()));
         // A row that any reader was too slow for is not hidden.
         totals.lost = outputs.iter().map(|o| o.lost).fold(totals.lost, u64::max);
-        let mut summary = Summary::new(self.info, totals, self.timing, outputs);
+        let mut summary = Summary::new(self.info, totals, self.timing, self.faults, outputs);
         summary.usage = self.source.usage();
         summary
     }
@@ -349,13 +354,15 @@ impl Recording<'_> {
     fn end(&mut self, last: &Snapshot) -> End {
         let ring = self.reader.ring();
         let known = last.head.checked_add(last.missed());
+        let known = known.and_then(|known| known.checked_add(last.skipped));
         let read = ring.delivered() + ring.lost() + ring.begun_at();
         if known != Some(last.triggers) || read != last.head {
             return End::Failed(format!(
-                "the account does not add up: {} triggers, {} rows, {} missed, {read} read or lost",
+                "the account does not add up: {} triggers, {} rows, {} missed, {} skipped, {read} read or lost",
                 last.triggers,
                 last.head,
                 last.missed(),
+                last.skipped,
             ));
         }
         match (last.state, self.asked.take()) {

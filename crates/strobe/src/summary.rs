@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use strobe_ring::Engine;
 
 use crate::channel::column_names;
+use crate::faults::FaultCount;
 use crate::info::{End, RunInfo, Totals};
 use crate::rt::{Step, Usage};
 use crate::stats::{Figures, Stats};
@@ -38,16 +39,21 @@ pub struct Summary {
     pub channels: Vec<String>,
     /// Rows the run made.
     pub rows: u64,
-    /// Triggers that made no row.
+    /// Triggers that should have made a row and did not.
     pub missed: u64,
     /// The same by cause.
     #[serde(serialize_with = "in_order")]
     pub missed_by: Vec<(&'static str, u64)>,
+    /// Triggers that were left out on purpose: no loss.
+    pub skipped: u64,
     /// Rows made, but overwritten before they were read: those of the slowest
     /// reader, be it an output's or that of the statistics.
     pub lost: u64,
-    /// Rows in which a channel failed.
+    /// Rows in which a channel or an output failed.
     pub errors: u64,
+    /// What failed, by name, and in how many of the rows that were read.
+    #[serde(serialize_with = "in_order")]
+    pub faults: Vec<(String, u64)>,
     /// When the run was started, on its clock.
     pub start_time_ns: u64,
     /// From its start to its end.
@@ -80,6 +86,7 @@ impl Summary {
         info: &RunInfo,
         totals: Totals,
         timing: Timing,
+        faults: FaultCount,
         outputs: Vec<OutputSummary>,
     ) -> Self {
         let elapsed_ns = totals.end_time_ns.saturating_sub(info.start.time);
@@ -90,8 +97,10 @@ impl Summary {
             rows: totals.rows,
             missed: totals.missed(),
             missed_by: totals.missed_by_name().collect(),
+            skipped: totals.skipped,
             lost: totals.lost,
             errors: totals.errors,
+            faults: faults.by_name(info),
             start_time_ns: info.start.time,
             elapsed_s: elapsed_ns as f64 / 1e9,
             period_ns: timing.period.figures(),
@@ -120,7 +129,7 @@ fn engine_name<S: Serializer>(engine: &Engine, to: S) -> Result<S::Ok, S::Error>
     to.serialize_str(engine.name())
 }
 
-fn in_order<S: Serializer>(pairs: &[(&'static str, u64)], to: S) -> Result<S::Ok, S::Error> {
+fn in_order<K: Serialize, S: Serializer>(pairs: &[(K, u64)], to: S) -> Result<S::Ok, S::Error> {
     let mut map = to.serialize_map(Some(pairs.len()))?;
     for (key, value) in pairs {
         map.serialize_entry(key, value)?;
@@ -133,10 +142,12 @@ mod tests {
     use super::*;
     use crate::channel::{tests::channel, Type};
     use crate::info::tests::{info, totals};
+    use strobe_ring::{RowShape, Rows};
 
     #[test]
     fn the_account_has_exactly_the_documented_keys() {
-        let info = info(vec![channel("sim.counter", Type::U64)]);
+        let mut info = info(vec![channel("sim.counter", Type::U64)]);
+        info.outputs = vec!["sim.latch".into(), "sim.latch".into()];
         let mut timing = Timing::new(&info);
         (0..5).for_each(|late| timing.late.add(late));
         let output = OutputSummary {
@@ -149,14 +160,19 @@ mod tests {
         let mut totals = totals(10);
         totals.end = End::Failed("a device went away".into());
         totals.end_time_ns = 1_500_001_000;
-        let summary = Summary::new(&info, totals, timing, vec![output]);
+        (totals.skipped, totals.triggers) = (90, 10 + 3 + 90);
+        let mut faults = FaultCount::new(&info);
+        let row = [0, 0, 0, 7 << 32, 0];
+        Rows::new(&row, RowShape::of_channels(1)).for_each(|row| faults.add(&row));
+        let summary = Summary::new(&info, totals, timing, faults, vec![output]);
         let json = serde_json::to_string(&summary).expect("JSON");
         assert_eq!(
             json,
             "{\"engine\":\"kernel\",\"event\":\"timer:10kHz\",\"channels\":[\"sim.counter\"],\
              \"rows\":10,\"missed\":3,\
-             \"missed_by\":{\"overrun\":1,\"busy\":0,\"throttled\":2,\"source\":0},\
-             \"lost\":4,\"errors\":0,\"start_time_ns\":1000,\"elapsed_s\":1.5,\
+             \"missed_by\":{\"overrun\":1,\"busy\":0,\"throttled\":2,\"source\":0,\"suspended\":0},\
+             \"skipped\":90,\"lost\":4,\"errors\":0,\
+             \"faults\":{\"sim.counter\":1,\"output sim.latch\":1,\"output sim.latch#2\":1},\"start_time_ns\":1000,\"elapsed_s\":1.5,\
              \"period_ns\":null,\
              \"late_ns\":{\"min\":0,\"mean\":2.0,\"max\":4,\"sd\":1.4142135623730951,\
              \"p50\":2,\"p99\":null,\"p999\":null,\"p9999\":null},\

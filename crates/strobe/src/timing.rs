@@ -133,12 +133,12 @@ mod tests {
     use crate::channel::{tests::channel, Type};
     use crate::info::tests::info;
     use strobe_ring::layout::ROW_RESUMED as RESUMED;
-    use strobe_ring::Rows;
+    use strobe_ring::{RowShape, Rows};
 
     fn timing(info: &RunInfo, rows: &[[u64; 5]]) -> Timing {
         let mut timing = Timing::new(info);
         for words in rows {
-            Rows::new(words, 1).for_each(|row| {
+            Rows::new(words, RowShape::of_channels(1)).for_each(|row| {
                 timing.add(row);
             });
         }
@@ -196,14 +196,14 @@ mod tests {
         let rows = [[50, 50, 99_507, 0, 0], [51, 51, 99_603, 0, 0]];
         let mut timing = Timing::joining(&timer());
         for words in rows {
-            Rows::new(&words, 1).for_each(|row| {
+            Rows::new(&words, RowShape::of_channels(1)).for_each(|row| {
                 timing.add(row);
             });
         }
         assert_eq!(min_max(&timing.late), Some((3, 7)));
         let mut timing = Timing::joining(&timer());
         let late = [5, 5, 1599, 0, 0];
-        Rows::new(&late, 1).for_each(|row| {
+        Rows::new(&late, RowShape::of_channels(1)).for_each(|row| {
             timing.add(row);
         });
         assert_eq!(min_max(&timing.late), Some((99, 99)), "there was no pause");

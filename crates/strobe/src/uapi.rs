@@ -24,6 +24,8 @@ pub const STEPS_MAX: usize = 1024;
 /// SCHED_FIFO priority of a run's thread: the highest, and if none is given.
 pub const PRIORITY_MAX: u8 = 99;
 pub const PRIORITY_DEFAULT: u8 = 45;
+/// What the steps of a row may cost in hard interrupt context, in nanoseconds.
+pub const COST_MAX: u64 = 1_000_000;
 /// Triggers of one `STROBE_TRIGGER`, at most.
 pub const TRIGGER_MAX: u32 = 1_000_000;
 /// Rows of one ring, at most.
@@ -65,15 +67,17 @@ pub mod why {
     pub const STEPS: u32 = 3;
     pub const STEP: u32 = 4;
     pub const NAME: u32 = 5;
-    pub const CLASS: u32 = 6;
-    pub const BUSY: u32 = 7;
-    pub const VALUE: u32 = 8;
-    pub const DUE: u32 = 9;
-    pub const CAPACITY: u32 = 10;
-    pub const CLOCK: u32 = 11;
-    pub const MEMORY: u32 = 12;
-    pub const PROVIDER: u32 = 13;
-    pub const PRIORITY: u32 = 14;
+    pub const BUSY: u32 = 6;
+    pub const VALUE: u32 = 7;
+    pub const DUE: u32 = 8;
+    pub const CAPACITY: u32 = 9;
+    pub const CLOCK: u32 = 10;
+    pub const MEMORY: u32 = 11;
+    pub const PROVIDER: u32 = 12;
+    pub const PRIORITY: u32 = 13;
+    pub const COST: u32 = 14;
+    pub const RUNS: u32 = 15;
+    pub const ASYNC: u32 = 16;
 }
 
 /// What `STROBE_CONTROL` does.
@@ -115,6 +119,10 @@ pub struct RunInfo {
     pub triggers: u64,
     pub period_ns: u64,
     pub elapsed_ns: u64,
+    pub skipped: u64,
+    pub errors: u64,
+    pub outputs: u32,
+    pub reserved: u32,
 }
 
 /// The union inside `struct strobe_entry`.
@@ -123,7 +131,7 @@ pub struct RunInfo {
 pub union Detail {
     value: Value,
     run: RunInfo,
-    reserved: [u64; 12],
+    reserved: [u64; 16],
 }
 
 /// `struct strobe_entry`.
@@ -148,12 +156,12 @@ impl Entry {
         flags: 0,
         name: [0; NAME_SIZE],
         text: [0; TEXT_SIZE],
-        detail: Detail { reserved: [0; 12] },
+        detail: Detail { reserved: [0; 16] },
     };
 
     /// The detail of a channel or an output.
     pub fn value(&self) -> Value {
-        // SAFETY: all 96 bytes of the union are always initialised, and each
+        // SAFETY: all 128 bytes of the union are always initialised, and each
         // member is made of integers, for which every bit pattern is valid.
         unsafe { self.detail.value }
     }
@@ -203,15 +211,10 @@ pub struct Create {
     pub step_count: u32,
     pub step_size: u32,
     pub clock: u32,
-    pub fd: i32,
-    pub run: u32,
-    pub fault_step: u32,
-    pub why: u32,
-    pub channels: u32,
-    pub row_stride: u32,
     pub priority: u32,
-    pub ring_bytes: u64,
-    pub cost_ns: u64,
+    pub answer: u64,
+    pub answer_size: u32,
+    pub reserved: u32,
 }
 
 impl Create {
@@ -227,16 +230,61 @@ impl Create {
         step_count: 0,
         step_size: 0,
         clock: 0,
-        fd: 0,
+        priority: 0,
+        answer: 0,
+        answer_size: 0,
+        reserved: 0,
+    };
+}
+
+/// `struct strobe_created`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Created {
+    pub fd: i32,
+    pub run: u32,
+    pub fault_step: u32,
+    pub why: u32,
+    pub channels: u32,
+    pub outputs: u32,
+    pub row_size: u32,
+    pub row_stride: u32,
+    pub capacity: u64,
+    pub ring_bytes: u64,
+    pub cost_ns: u64,
+}
+
+impl Created {
+    /// What is known should the kernel not come to answer: nothing.
+    pub const NOTHING: Created = Created {
+        fd: -1,
         run: 0,
-        fault_step: 0,
+        fault_step: u32::MAX,
         why: 0,
         channels: 0,
+        outputs: 0,
+        row_size: 0,
         row_stride: 0,
-        priority: 0,
+        capacity: 0,
         ring_bytes: 0,
         cost_ns: 0,
     };
+}
+
+/// `struct strobe_features`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    pub size: u32,
+    pub flags: u32,
+    pub major: u16,
+    pub minor: u16,
+    pub create_flags: u32,
+    pub reader_flags: u32,
+    pub incompat: u32,
+    pub causes: u32,
+    pub steps_max: u32,
+    pub features: u64,
 }
 
 /// `struct strobe_control`.
@@ -251,6 +299,9 @@ pub struct Control {
     pub error: i32,
     pub head: u64,
     pub triggers: u64,
+    pub skipped: u64,
+    pub cause: i32,
+    pub reserved: u32,
 }
 
 /// `struct strobe_reader`.
@@ -260,8 +311,12 @@ pub struct Reader {
     pub size: u32,
     pub flags: u32,
     pub run: u32,
-    pub fd: i32,
+    pub reserved: u32,
     pub first: u64,
+    pub fd: i32,
+    pub channels: u32,
+    pub outputs: u32,
+    pub row_size: u32,
     pub ring_bytes: u64,
 }
 
@@ -271,7 +326,7 @@ pub struct Reader {
 pub struct Arm {
     pub size: u32,
     pub flags: u32,
-    pub row: u64,
+    pub rows: u64,
 }
 
 const MAGIC: u8 = 0xDA;
@@ -280,6 +335,7 @@ const CREATE: Opcode = opcode::none(MAGIC, 0x01);
 const CONTROL: Opcode = opcode::none(MAGIC, 0x02);
 const READER: Opcode = opcode::none(MAGIC, 0x03);
 const ARM: Opcode = opcode::none(MAGIC, 0x04);
+const FEATURES: Opcode = opcode::none(MAGIC, 0x05);
 
 fn size_of_u32<T>() -> u32 {
     // Every structure here is far below 4 GiB.
@@ -302,29 +358,47 @@ pub fn list(fd: BorrowedFd<'_>, run: u32, room: &mut [Entry]) -> io::Result<List
     Ok(list)
 }
 
-/// `STROBE_CREATE`: the owner fd, if one was made. `create` holds the answer,
-/// also after an error.
-pub fn create(
-    fd: BorrowedFd<'_>,
-    create: &mut Create,
-    steps: &[Step],
-) -> io::Result<Option<OwnedFd>> {
-    create.size = size_of_u32::<Create>();
-    create.steps = steps.as_ptr() as u64;
-    create.step_count = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-    create.step_size = size_of_u32::<Step>();
-    // Should the kernel not come to answer, these say "nothing known".
-    create.fd = -1;
-    create.fault_step = u32::MAX;
-    // SAFETY: CREATE takes a `struct strobe_create`, which `Create` is, and
-    // only reads `step_count` steps of `step_size` bytes at `steps`.
-    unsafe { ioctl(fd, Updater::<CREATE, Create>::new(create))? };
-    Ok(adopt(create.fd))
+/// `STROBE_FEATURES`.
+pub fn features(fd: BorrowedFd<'_>) -> io::Result<Features> {
+    let mut features = Features {
+        size: size_of_u32::<Features>(),
+        ..Features::default()
+    };
+    // SAFETY: FEATURES takes a `struct strobe_features`, which `Features` is,
+    // and touches no other memory of ours.
+    unsafe { ioctl(fd, Updater::<FEATURES, Features>::new(&mut features))? };
+    Ok(features)
 }
 
-/// `STROBE_CONTROL`.
-pub fn control(fd: BorrowedFd<'_>, op: u32, count: u32) -> io::Result<Control> {
-    let mut control = Control {
+/// `STROBE_CREATE`: the owner fd, if one was made. `answer` is filled in after
+/// an error, too.
+pub fn create(
+    fd: BorrowedFd<'_>,
+    create: &Create,
+    steps: &[Step],
+    answer: &mut Created,
+) -> io::Result<Option<OwnedFd>> {
+    *answer = Created::NOTHING;
+    let mut create = Create {
+        size: size_of_u32::<Create>(),
+        steps: steps.as_ptr() as u64,
+        step_count: u32::try_from(steps.len()).unwrap_or(u32::MAX),
+        step_size: size_of_u32::<Step>(),
+        answer: std::ptr::from_mut(answer) as u64,
+        answer_size: size_of_u32::<Created>(),
+        ..*create
+    };
+    // SAFETY: CREATE takes a `struct strobe_create`, which `Create` is; it only
+    // reads `step_count` steps of `step_size` bytes at `steps`, and writes at
+    // most `answer_size` bytes at `answer`, which is a `struct strobe_created`
+    // that nobody else uses meanwhile.
+    unsafe { ioctl(fd, Updater::<CREATE, Create>::new(&mut create))? };
+    Ok(adopt(answer.fd))
+}
+
+/// `STROBE_CONTROL`. `answer` is filled in after an error, too.
+pub fn control(fd: BorrowedFd<'_>, op: u32, count: u32, answer: &mut Control) -> io::Result<()> {
+    *answer = Control {
         size: size_of_u32::<Control>(),
         op,
         count,
@@ -332,8 +406,7 @@ pub fn control(fd: BorrowedFd<'_>, op: u32, count: u32) -> io::Result<Control> {
     };
     // SAFETY: CONTROL takes a `struct strobe_control`, which `Control` is, and
     // touches no other memory of ours.
-    unsafe { ioctl(fd, Updater::<CONTROL, Control>::new(&mut control))? };
-    Ok(control)
+    unsafe { ioctl(fd, Updater::<CONTROL, Control>::new(answer)) }
 }
 
 /// `STROBE_READER`: a ring fd, and how many bytes to map.
@@ -352,11 +425,11 @@ pub fn reader(fd: BorrowedFd<'_>, run: u32) -> io::Result<(OwnedFd, u64)> {
 }
 
 /// `STROBE_ARM`.
-pub fn arm(fd: BorrowedFd<'_>, row: u64) -> io::Result<()> {
+pub fn arm(fd: BorrowedFd<'_>, rows: u64) -> io::Result<()> {
     let mut arm = Arm {
         size: size_of_u32::<Arm>(),
         flags: 0,
-        row,
+        rows,
     };
     // SAFETY: ARM takes a `struct strobe_arm`, which `Arm` is, and touches no
     // other memory of ours.

@@ -56,7 +56,7 @@ pub struct Counts {
     read: u64,
     /// Those that were made, up to the last one.
     rows: u64,
-    /// Triggers that made none, up to it.
+    /// Triggers that should have made one and did not, up to it.
     missed: u64,
     /// Its time.
     time: u64,
@@ -66,7 +66,9 @@ impl Counts {
     pub fn add(&mut self, row: &Row<'_>) {
         self.read += 1;
         self.rows = row.row + 1;
-        self.missed = row.trigger.saturating_sub(row.row);
+        self.missed = (row.trigger)
+            .saturating_sub(row.row)
+            .saturating_sub(row.skipped);
         self.time = row.time;
     }
 }

@@ -176,7 +176,7 @@ impl Delays {
 
     /// One more row. One with a fault says nothing.
     pub fn add(&mut self, row: &Row<'_>) {
-        if row.status.fault().is_some() {
+        if !row.faults.is_empty() {
             return;
         }
         let value = |place: usize| row.values.get(place).copied();
@@ -225,7 +225,7 @@ impl Delays {
 mod tests {
     use super::*;
     use strobe::channel::Class;
-    use strobe::ring::Rows;
+    use strobe::ring::{RowShape, Rows};
 
     fn channel(name: &str, unit: &str, scale: f64, bits: u32) -> Channel {
         Channel {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     fn add(delays: &mut Delays, row: [u64; 10]) {
-        Rows::new(&row, 6).for_each(|row| delays.add(&row));
+        Rows::new(&row, RowShape::of_channels(6)).for_each(|row| delays.add(&row));
     }
 
     #[test]

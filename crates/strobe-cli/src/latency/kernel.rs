@@ -173,7 +173,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         duration: Duration::from_nanos(args.duration),
     };
     let account = follow(&run, &reading, &stop, |row, visible| {
-        if row.status.fault().is_some() {
+        if !row.faults.is_empty() {
             return;
         }
         let stored = row.values.last().copied();
@@ -227,7 +227,7 @@ fn create(args: &Args) -> Result<(StartedOn<kernel::Run>, Raised), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strobe::ring::Rows;
+    use strobe::ring::{RowShape, Rows};
 
     #[test]
     fn an_event_was_raised_as_long_before_the_reading_as_the_counter_has_counted_since() {
@@ -235,7 +235,7 @@ mod tests {
         let raised = |values: [u64; 5]| {
             let [a, b, c, d, e] = values;
             let words = [0, 0, 5000, 0, a, b, c, d, e];
-            let rows: Vec<Option<u64>> = Rows::new(&words, 5)
+            let rows: Vec<Option<u64>> = Rows::new(&words, RowShape::of_channels(5))
                 .map(|row| Raised::Counter(counter).of(&row))
                 .collect();
             rows[0]
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_timer_was_due_as_long_before_the_stamp_as_the_row_was_late() {
         let words = [0, 0, 5000, 0, 30, 5100];
-        let raised: Vec<_> = Rows::new(&words, 2)
+        let raised: Vec<_> = Rows::new(&words, RowShape::of_channels(2))
             .map(|row| Raised::Due.of(&row))
             .collect();
         assert_eq!(raised, [Some(4970)]);

@@ -114,6 +114,8 @@ mod tests {
             rows: 10,
             triggers: 10,
             missed: 0,
+            skipped: 0,
+            errors: 0,
             period_ns: 1_000_000,
             elapsed_ns: 10_000_000,
         }

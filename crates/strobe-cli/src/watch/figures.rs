@@ -142,7 +142,7 @@ impl Figures {
                 self.last = Some(LastRow {
                     row: row.row,
                     words: row.values.to_vec(),
-                    fault: row.status.fault(),
+                    fault: row.faults.iter().next(),
                 });
             }
             if batch.len() < room || begun.elapsed() > READ_FOR {

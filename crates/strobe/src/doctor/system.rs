@@ -87,7 +87,7 @@ impl Trial for Here {
     }
 
     fn control(&self) -> Result<usize, engine::Error> {
-        Ok(Control::open()?.catalogue()?.channels.len())
+        Ok(Control::look()?.catalogue()?.channels.len())
     }
 }
 

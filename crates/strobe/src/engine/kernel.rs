@@ -13,15 +13,18 @@ use strobe_ring::{Begin, Engine, Reader, StartTimes, State};
 
 use super::{DryRun, Error, Source};
 use crate::awake::Awake;
-use crate::catalogue::{Catalogue, Device, Event as ListedEvent, RunStatus};
-use crate::channel::{Channel, Class, Type};
+use crate::catalogue::Catalogue;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::mmap;
 use crate::plan::{Plan, Step};
 use crate::quantity::show_ns;
 use crate::reader::{RunReader, Wake};
-use crate::uapi::{self, control_op, create_flag, entry_flag, kind, op, why};
+use crate::uapi::{self, control_op, create_flag, kind, op, why};
+
+mod entries;
+
+use entries::{catalogue, channels, outputs, text};
 
 /// Whether this engine has events like the one of this plan; a device's own
 /// events are only known to the module.
@@ -33,29 +36,40 @@ pub fn check(plan: &Plan) -> Result<(), Error> {
 }
 
 /// The control device, open.
+///
+/// To make runs it must be open for writing, since a run can write outputs.
 pub struct Control {
     path: String,
     fd: OwnedFd,
 }
 
 impl Control {
-    /// Opens `/dev/strobe`.
+    /// Opens `/dev/strobe` to make runs, and for all else.
     ///
     /// # Errors
     /// The module is not loaded, or there is no permission.
     pub fn open() -> Result<Self, Error> {
-        Self::open_at(uapi::DEVICE_PATH)
+        Self::open_at(uapi::DEVICE_PATH, OFlags::RDWR)
     }
 
-    fn open_at(path: &str) -> Result<Self, Error> {
+    /// Opens `/dev/strobe` to look: what is here, what a run would be, and runs of others.
+    ///
+    /// # Errors
+    /// The module is not loaded, or there is no permission.
+    pub fn look() -> Result<Self, Error> {
+        Self::open_at(uapi::DEVICE_PATH, OFlags::RDONLY)
+    }
+
+    fn open_at(path: &str, access: OFlags) -> Result<Self, Error> {
         let path = path.to_owned();
-        match open(path.as_str(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        match open(path.as_str(), access | OFlags::CLOEXEC, Mode::empty()) {
             Ok(fd) => Ok(Control { path, fd }),
             Err(Errno::ACCESS | Errno::PERM) => Err(Error::NoPermission { path }),
             Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Err(Error::NoModule { path }),
             Err(errno) => Err(Error::Version {
                 path,
                 call: "open",
+                module: "unknown".to_owned(),
                 source: errno.into(),
             }),
         }
@@ -83,7 +97,7 @@ impl Control {
             engine: "kernel",
             channels: reads.filter_map(|s| named(s.name())).collect(),
             row_bytes: answer.row_stride,
-            ring_rows: plan.capacity().unwrap_or_else(|| rows_in(&answer)),
+            ring_rows: answer.capacity,
             ring_bytes: answer.ring_bytes,
             cost_ns: answer.cost_ns,
         })
@@ -98,7 +112,6 @@ impl Control {
         let (answer, owner) = self.call_create(plan, 0)?;
         let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
         let (entries, _) = self.entries(answer.run)?;
-        let channels = entries.iter().filter(|e| e.kind == kind::CHANNEL);
         let awake = Awake::hold(plan.wake_within);
         let mut run = Run {
             owner,
@@ -112,7 +125,8 @@ impl Control {
                 capacity: 0,
                 limit: plan.limit,
                 start: StartTimes::default(),
-                channels: channels.map(channel).collect(),
+                channels: channels(&entries),
+                outputs: outputs(&entries),
                 set_up: vec![awake.step.clone()],
                 doctor: Vec::new(),
             },
@@ -144,7 +158,6 @@ impl Control {
         let (entries, _) = self.entries(run)?;
         let status = entries.iter().find(|e| e.kind == kind::RUN);
         let name = status.map_or(String::new(), |entry| text(&entry.name));
-        let channels = entries.iter().filter(|e| e.kind == kind::CHANNEL);
         let header = reader.ring().header();
         let period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
         let info = RunInfo {
@@ -160,7 +173,8 @@ impl Control {
             capacity: header.geometry.capacity(),
             limit: Some(header.geometry.limit()).filter(|limit| *limit != uapi::NO_LIMIT),
             start: reader.snapshot().start,
-            channels: channels.map(channel).collect(),
+            channels: channels(&entries),
+            outputs: outputs(&entries),
             set_up: Vec::new(),
             doctor: Vec::new(),
         };
@@ -171,10 +185,10 @@ impl Control {
         &self,
         plan: &Plan,
         flags: u32,
-    ) -> Result<(uapi::Create, Option<OwnedFd>), Error> {
+    ) -> Result<(uapi::Created, Option<OwnedFd>), Error> {
         let (event, period_ns) = kernel_event(plan)?;
         let not_here = |what, name: &str| self.not_here(what, name);
-        let mut create = uapi::Create {
+        let create = uapi::Create {
             flags: flags | if plan.shared { create_flag::SHARED } else { 0 },
             event: fixed(event).ok_or_else(|| not_here("event", event))?,
             period_ns,
@@ -205,14 +219,15 @@ impl Control {
                 })
             })
             .collect::<Result<_, Error>>()?;
-        match uapi::create(self.fd.as_fd(), &mut create, &steps) {
-            Ok(owner) => Ok((create, owner)),
-            Err(errno) => Err(self.refusal(plan, &create, errno)),
+        let mut answer = uapi::Created::NOTHING;
+        match uapi::create(self.fd.as_fd(), &create, &steps, &mut answer) {
+            Ok(owner) => Ok((answer, owner)),
+            Err(errno) => Err(self.refusal(plan, &answer, errno)),
         }
     }
 
     /// The words for a `STROBE_CREATE` that failed.
-    fn refusal(&self, plan: &Plan, answer: &uapi::Create, errno: Errno) -> Error {
+    fn refusal(&self, plan: &Plan, answer: &uapi::Created, errno: Errno) -> Error {
         let event = plan.event.to_string();
         let source = io::Error::from(errno);
         let fault = usize::try_from(answer.fault_step).ok();
@@ -230,10 +245,6 @@ impl Control {
             },
             why::STEPS => Error::Steps(plan.steps.len()),
             why::NAME => self.not_here(step.map_or("channel", what), &name),
-            why::CLASS => Error::Class {
-                channel: name,
-                event,
-            },
             why::BUSY => Error::Busy { object },
             why::VALUE => Error::Value {
                 bits: self.output_bits(&name),
@@ -244,13 +255,22 @@ impl Control {
                 channel: name,
                 event,
             },
-            why::CAPACITY => Error::Capacity(answer.capacity),
+            why::CAPACITY => Error::Capacity(plan.capacity().unwrap_or(answer.capacity)),
             why::MEMORY => Error::Memory(answer.ring_bytes),
             why::PROVIDER => Error::Provider { object, source },
             why::PRIORITY => Error::Priority(plan.priority.unwrap_or(0)),
+            why::COST => Error::Cost {
+                event,
+                cost_ns: answer.cost_ns,
+            },
+            why::RUNS => Error::Runs(event),
+            why::ASYNC => Error::Async(event),
             why::STEP | why::CLOCK => self.other_version("STROBE_CREATE", errno),
             _ => match errno {
                 Errno::NOMEM => Error::NoMemory(answer.ring_bytes),
+                Errno::BADF => Error::NoPermission {
+                    path: self.path.clone(),
+                },
                 Errno::NOTTY | Errno::INVAL | Errno::TOOBIG => {
                     self.other_version("STROBE_CREATE", errno)
                 }
@@ -285,9 +305,11 @@ impl Control {
     }
 
     fn other_version(&self, call: &'static str, errno: Errno) -> Error {
+        let module = uapi::features(self.fd.as_fd());
         Error::Version {
             path: self.path.clone(),
             call,
+            module: module.map_or("unknown".to_owned(), |f| format!("{}.{}", f.major, f.minor)),
             source: errno.into(),
         }
     }
@@ -348,11 +370,27 @@ impl Run {
     }
 
     fn call(&self, doing: &'static str, op: u32, count: u32) -> Result<uapi::Control, Error> {
-        uapi::control(self.owner.as_fd(), op, count).map_err(|errno| Error::Run {
-            event: self.info.event.clone(),
+        let mut answer = uapi::Control::default();
+        match uapi::control(self.owner.as_fd(), op, count, &mut answer) {
+            Ok(()) => Ok(answer),
+            Err(errno) => Err(failure(&self.info.event, doing, &answer, errno)),
+        }
+    }
+}
+
+/// The words for a `STROBE_CONTROL` that failed.
+fn failure(event: &str, doing: &'static str, answer: &uapi::Control, errno: Errno) -> Error {
+    match (errno, answer.cause) {
+        // The driver of the device that raises the event says why.
+        (Errno::NODEV, cause) if cause != 0 => Error::Provider {
+            object: format!("event {event}"),
+            source: io::Error::from_raw_os_error(cause.saturating_abs()),
+        },
+        _ => Error::Run {
+            event: event.to_owned(),
             doing,
             source: errno.into(),
-        })
+        },
     }
 }
 
@@ -448,102 +486,12 @@ fn answer_value(step: Option<&Step>) -> u64 {
     }
 }
 
-/// Rows of a ring whose size the module chose: header and padding are smaller
-/// than the rows, and their number is a power of two.
-fn rows_in(answer: &uapi::Create) -> u64 {
-    let rows = answer.ring_bytes.checked_div(u64::from(answer.row_stride));
-    rows.unwrap_or(0).checked_ilog2().map_or(0, |log| 1 << log)
-}
-
 /// A name as the contract wants it, if it fits and has no NUL.
 fn fixed<const N: usize>(name: &str) -> Option<[u8; N]> {
     let mut array = [0; N];
     let (to, end) = array.split_at_mut_checked(name.len())?;
     to.copy_from_slice(name.as_bytes());
     (!end.is_empty() && !name.contains('\0')).then_some(array)
-}
-
-/// The text before the NUL.
-fn text(array: &[u8]) -> String {
-    let text = array.split(|byte| *byte == 0).next().unwrap_or(array);
-    String::from_utf8_lossy(text).into_owned()
-}
-
-fn catalogue(entries: &[uapi::Entry], generation: u64) -> Catalogue {
-    let mut catalogue = Catalogue {
-        generation,
-        ..Catalogue::default()
-    };
-    for entry in entries {
-        let in_use = entry.flags & entry_flag::IN_USE != 0;
-        let (name, description) = (text(&entry.name), text(&entry.text));
-        match entry.kind {
-            kind::DEVICE => catalogue.devices.push(Device {
-                name,
-                description,
-                in_use,
-            }),
-            kind::CHANNEL => catalogue.channels.push(channel(entry)),
-            kind::OUTPUT => catalogue.outputs.push(channel(entry)),
-            kind::EVENT => catalogue.events.push(ListedEvent {
-                name,
-                description,
-                periodic: entry.flags & entry_flag::PERIODIC != 0,
-                in_use,
-            }),
-            kind::RUN => catalogue.runs.push(run_status(entry)),
-            // A kind of a later module; nothing to show for it.
-            _ => {}
-        }
-    }
-    catalogue
-}
-
-fn channel(entry: &uapi::Entry) -> Channel {
-    let value = entry.value();
-    Channel {
-        name: text(&entry.name),
-        description: text(&entry.text),
-        unit: text(&value.unit),
-        kind: match value.kind {
-            1 => Type::S64,
-            2 => Type::F64,
-            _ => Type::U64,
-        },
-        class: match value.cost_class {
-            1 => Class::Sleep,
-            2 => Class::Async,
-            _ => Class::Hard,
-        },
-        scale: f64::from_bits(value.scale),
-        offset: f64::from_bits(value.offset),
-        bits: value.bits,
-        cost_ns: value.cost_ns,
-        in_use: entry.flags & entry_flag::IN_USE != 0,
-    }
-}
-
-fn run_status(entry: &uapi::Entry) -> RunStatus {
-    let run = entry.run();
-    RunStatus {
-        run: entry.id,
-        engine: Engine::Kernel.name(),
-        event: text(&entry.name),
-        program: text(&entry.text),
-        state: State::from_raw(run.state),
-        error: run.error,
-        channels: run.channels,
-        readers: run.readers,
-        uid: run.uid,
-        pid: run.pid,
-        capacity: run.capacity,
-        limit: Some(run.limit).filter(|limit| *limit != uapi::NO_LIMIT),
-        rows: run.head,
-        triggers: run.triggers,
-        missed: run.triggers.saturating_sub(run.head),
-        period_ns: run.period_ns,
-        elapsed_ns: run.elapsed_ns,
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI, NO_LIMIT};
-use strobe_ring::{Geometry, Header, StartTimes, Writer};
+use strobe_ring::{Geometry, Header, RowShape, StartTimes, Writer};
 
 use super::{DryRun, Error};
 use crate::awake::Awake;
@@ -111,6 +111,7 @@ struct Prepared {
     source: Box<dyn EventSource>,
     actions: Vec<Action>,
     channels: Vec<Channel>,
+    outputs: Vec<String>,
     geometry: Geometry,
     cost_ns: u64,
 }
@@ -238,6 +239,7 @@ impl User {
             limit: plan.limit,
             start: StartTimes::default(),
             channels: prepared.channels,
+            outputs: prepared.outputs,
             set_up: Vec::new(),
             doctor: Vec::new(),
         };
@@ -302,7 +304,8 @@ impl User {
                 instead,
             }
         };
-        let (mut actions, mut channels, mut cost_ns) = (Vec::new(), Vec::new(), 0);
+        let (mut actions, mut channels, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut cost_ns = 0;
         for step in &plan.steps {
             match step {
                 Step::Read(name) => {
@@ -330,6 +333,7 @@ impl User {
                         });
                     }
                     cost_ns += u64::from(found.about.cost_ns);
+                    outputs.push(output.clone());
                     actions.push(Action::Write(found.writer, *value));
                 }
             }
@@ -342,13 +346,19 @@ impl User {
             None => ROWS_UNKNOWN,
         });
         let limit = plan.limit.unwrap_or(NO_LIMIT);
-        let count = u32::try_from(channels.len()).unwrap_or(u32::MAX);
+        // Their sum is at most STEPS_MAX.
+        let shape = RowShape {
+            channels: channels.len() as u32,
+            outputs: outputs.len() as u32,
+            skipped: source.skips(),
+        };
         let geometry =
-            Geometry::new(count, capacity, limit).map_err(|_| Error::Capacity(capacity))?;
+            Geometry::new(shape, capacity, limit).map_err(|_| Error::Capacity(capacity))?;
         Ok(Prepared {
             source,
             actions,
             channels,
+            outputs,
             geometry,
             cost_ns,
         })

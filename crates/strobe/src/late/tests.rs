@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use strobe_ring::Rows;
+use strobe_ring::{RowShape, Rows};
 
 use super::*;
 use crate::info::tests::info;
@@ -12,7 +12,8 @@ fn suspects(which: Which, rows: &[[u64; 3]]) -> Suspects {
     info.start.first_due = 1000;
     let mut suspects = Suspects::new(&info, which);
     for [row, trigger, time] in rows {
-        Rows::new(&[*row, *trigger, *time, 0], 0).for_each(|row| suspects.row(&row));
+        Rows::new(&[*row, *trigger, *time, 0], RowShape::of_channels(0))
+            .for_each(|row| suspects.row(&row));
     }
     suspects
 }
@@ -47,7 +48,7 @@ fn what_is_not_among_the_worst_so_far_is_of_no_interest() {
     let mut late = suspects(Which::Worst(2), &[[0, 0, 1100]]);
     late.bar_ns = 150;
     for words in [[1, 1, 2150, 0], [2, 2, 3151, 0]] {
-        Rows::new(&words, 0).for_each(|row| late.row(&row));
+        Rows::new(&words, RowShape::of_channels(0)).for_each(|row| late.row(&row));
     }
     assert_eq!(delays(&mut late), [(2, 151), (0, 100)]);
 }
@@ -134,7 +135,7 @@ fn a_row_that_came_while_others_were_looked_at_is_not_among_the_worst() {
     for (which, wanted) in [(Which::Worst(2), 0), (Which::LaterThan(100), 1)] {
         let mut late = suspects(which, &[]);
         late.since = 2500;
-        Rows::new(&[0, 1, 2900, 0], 0).for_each(|row| late.row(&row));
+        Rows::new(&[0, 1, 2900, 0], RowShape::of_channels(0)).for_each(|row| late.row(&row));
         assert_eq!(late.take().len(), wanted, "{which:?}");
         let overlooked = if wanted == 0 { (1, 900) } else { (0, 0) };
         assert_eq!(late.overlooked, overlooked);

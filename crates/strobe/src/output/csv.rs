@@ -104,6 +104,7 @@ mod tests {
     use crate::channel::tests::channel;
     use crate::info::tests::{info, totals};
     use std::io::{Read, Seek};
+    use strobe_ring::RowShape;
 
     #[test]
     fn rows_become_lines_of_numbers() {
@@ -132,9 +133,11 @@ mod tests {
         let mut file = tempfile::tempfile().expect("a file");
         let mut csv = Csv::new(file.try_clone().expect("a file"));
         csv.begin(&info(channels)).expect("begin");
-        csv.write(Rows::new(&first, 5)).expect("write");
+        csv.write(Rows::new(&first, RowShape::of_channels(5)))
+            .expect("write");
         csv.flush().expect("flush");
-        csv.write(Rows::new(&second, 5)).expect("write");
+        csv.write(Rows::new(&second, RowShape::of_channels(5)))
+            .expect("write");
         csv.finish(Some(&totals(2))).expect("finish");
 
         let mut text = String::new();

@@ -173,6 +173,7 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use strobe_ring::RowShape;
 
     #[test]
     fn rows_metadata_and_account_come_back() {
@@ -188,9 +189,13 @@ mod tests {
         let mut run = info(channels);
         run.doctor.push(noted());
         output.begin(&run).expect("begin");
-        output.write(Rows::new(&first, 3)).expect("write");
+        output
+            .write(Rows::new(&first, RowShape::of_channels(3)))
+            .expect("write");
         output.flush().expect("flush");
-        output.write(Rows::new(&second, 3)).expect("write");
+        output
+            .write(Rows::new(&second, RowShape::of_channels(3)))
+            .expect("write");
         assert_eq!(output.written(), Written::default());
         output.finish(Some(&totals(7))).expect("finish");
         let bytes = file.as_file().metadata().expect("its size").len();

@@ -8,7 +8,9 @@ use std::sync::{Condvar, Mutex};
 
 use arrow_array::{Array, ArrayRef};
 use arrow_ipc::reader::StreamReader;
-use strobe_ring::{Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, StartTimes, Writer};
+use strobe_ring::{
+    Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes, Writer,
+};
 
 use super::*;
 use std::fs::File;
@@ -75,7 +77,7 @@ fn run(capacity: u64, limit: u64, acts: Vec<Act>) -> TestRun {
     info.capacity = capacity;
     info.limit = Some(limit);
     info.period_ns = Some(100);
-    let geometry = Geometry::new(1, capacity, limit).expect("a shape");
+    let geometry = Geometry::new(RowShape::of_channels(1), capacity, limit).expect("a shape");
     let header = Header {
         geometry,
         clock: 1,
@@ -235,7 +237,13 @@ fn missed_triggers_and_lost_rows_are_told_apart() {
     assert_eq!(summary.missed, 4);
     assert_eq!(
         summary.missed_by,
-        [("overrun", 3), ("busy", 0), ("throttled", 1), ("source", 0)]
+        [
+            ("overrun", 3),
+            ("busy", 0),
+            ("throttled", 1),
+            ("source", 0),
+            ("suspended", 0)
+        ]
     );
     assert_eq!(summary.lost, 25);
     assert_eq!(summary.end, End::Complete);

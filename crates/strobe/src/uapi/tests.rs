@@ -56,6 +56,12 @@ fn facts() -> Facts {
         state = "state", error = "error", channels = "channels", readers = "readers",
         uid = "uid", pid = "pid", capacity = "capacity", limit = "limit", head = "head",
         triggers = "triggers", period_ns = "period_ns", elapsed_ns = "elapsed_ns",
+        skipped = "skipped", errors = "errors", outputs = "outputs", reserved = "reserved",
+    });
+    structure!(f, Features, "strobe_features", {
+        size = "size", flags = "flags", major = "major", minor = "minor",
+        create_flags = "create_flags", reader_flags = "reader_flags", incompat = "incompat",
+        causes = "causes", steps_max = "steps_max", features = "features",
     });
     structure!(f, Entry, "strobe_entry", {
         kind = "kind", id = "id", parent = "parent", flags = "flags", name = "name",
@@ -71,20 +77,25 @@ fn facts() -> Facts {
     structure!(f, Create, "strobe_create", {
         size = "size", flags = "flags", event = "event", period_ns = "period_ns",
         capacity = "capacity", limit = "limit", steps = "steps", step_count = "step_count",
-        step_size = "step_size", clock = "clock", fd = "fd", run = "run",
-        fault_step = "fault_step", why = "why", channels = "channels",
-        row_stride = "row_stride", priority = "priority", ring_bytes = "ring_bytes",
-        cost_ns = "cost_ns",
+        step_size = "step_size", clock = "clock", priority = "priority", answer = "answer",
+        answer_size = "answer_size", reserved = "reserved",
+    });
+    structure!(f, Created, "strobe_created", {
+        fd = "fd", run = "run", fault_step = "fault_step", why = "why", channels = "channels",
+        outputs = "outputs", row_size = "row_size", row_stride = "row_stride",
+        capacity = "capacity", ring_bytes = "ring_bytes", cost_ns = "cost_ns",
     });
     structure!(f, Control, "strobe_control", {
         size = "size", op = "op", flags = "flags", count = "count", state = "state",
-        error = "error", head = "head", triggers = "triggers",
+        error = "error", head = "head", triggers = "triggers", skipped = "skipped",
+        cause = "cause", reserved = "reserved",
     });
     structure!(f, Reader, "strobe_reader", {
-        size = "size", flags = "flags", run = "run", fd = "fd", first = "first",
+        size = "size", flags = "flags", run = "run", reserved = "reserved", first = "first",
+        fd = "fd", channels = "channels", outputs = "outputs", row_size = "row_size",
         ring_bytes = "ring_bytes",
     });
-    structure!(f, Arm, "strobe_arm", { size = "size", flags = "flags", row = "row" });
+    structure!(f, Arm, "strobe_arm", { size = "size", flags = "flags", rows = "rows" });
     constants!(
         f,
         "STROBE_LIST" = LIST,
@@ -92,12 +103,14 @@ fn facts() -> Facts {
         "STROBE_CONTROL" = CONTROL,
         "STROBE_READER" = READER,
         "STROBE_ARM" = ARM,
+        "STROBE_FEATURES" = FEATURES,
         "STROBE_NAME_SIZE" = NAME_SIZE as u32,
         "STROBE_UNIT_SIZE" = UNIT_SIZE as u32,
         "STROBE_TEXT_SIZE" = TEXT_SIZE as u32,
         "STROBE_STEPS_MAX" = STEPS_MAX as u32,
         "STROBE_PRIORITY_MAX" = u32::from(PRIORITY_MAX),
         "STROBE_PRIORITY_DEFAULT" = u32::from(PRIORITY_DEFAULT),
+        "STROBE_COST_MAX" = COST_MAX,
         "STROBE_TRIGGER_MAX" = TRIGGER_MAX,
         "STROBE_CAPACITY_MAX" = CAPACITY_MAX,
         "STROBE_NO_LIMIT" = NO_LIMIT,
@@ -117,7 +130,6 @@ fn facts() -> Facts {
         "STROBE_WHY_STEPS" = why::STEPS,
         "STROBE_WHY_STEP" = why::STEP,
         "STROBE_WHY_NAME" = why::NAME,
-        "STROBE_WHY_CLASS" = why::CLASS,
         "STROBE_WHY_BUSY" = why::BUSY,
         "STROBE_WHY_VALUE" = why::VALUE,
         "STROBE_WHY_DUE" = why::DUE,
@@ -126,6 +138,9 @@ fn facts() -> Facts {
         "STROBE_WHY_MEMORY" = why::MEMORY,
         "STROBE_WHY_PROVIDER" = why::PROVIDER,
         "STROBE_WHY_PRIORITY" = why::PRIORITY,
+        "STROBE_WHY_COST" = why::COST,
+        "STROBE_WHY_RUNS" = why::RUNS,
+        "STROBE_WHY_ASYNC" = why::ASYNC,
         "STROBE_STATUS" = control_op::STATUS,
         "STROBE_START" = control_op::START,
         "STROBE_PAUSE" = control_op::PAUSE,

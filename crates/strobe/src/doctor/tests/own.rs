@@ -165,6 +165,7 @@ pub fn cases() -> Vec<Case> {
             Err(engine::Error::Version {
                 path: PATH.into(),
                 call: "STROBE_LIST",
+                module: "0.9".into(),
                 source: error(libc::EINVAL),
             })
         })

@@ -16,23 +16,24 @@ fn plan(event: &str) -> Plan {
 
 /// A control device that answers nothing, so that messages have no catalogue.
 fn deaf() -> Control {
-    Control::open_at("/dev/null").expect("/dev/null")
+    Control::open_at("/dev/null", OFlags::RDONLY).expect("/dev/null")
 }
 
 fn refusal(event: &str, why: u32, fault_step: u32, errno: Errno) -> String {
-    let answer = uapi::Create {
+    let answer = uapi::Created {
         why,
         fault_step,
         capacity: 3,
         ring_bytes: 5 << 20,
-        ..uapi::Create::EMPTY
+        cost_ns: 2_500_000,
+        ..uapi::Created::NOTHING
     };
     deaf().refusal(&plan(event), &answer, errno).to_string()
 }
 
 #[test]
 fn without_a_module_the_remedy_is_to_load_it() {
-    let error = Control::open_at("/dev/nonexistent")
+    let error = Control::open_at("/dev/nonexistent", OFlags::RDWR)
         .err()
         .map(|e| e.to_string());
     assert_eq!(
@@ -47,8 +48,8 @@ fn a_device_that_is_not_strobe_is_named_with_the_remedy() {
     assert_eq!(
         error,
         Err("/dev/null: STROBE_LIST was refused (Inappropriate ioctl for device (os error 25)); the loaded \
-             module and this program are of different versions: install both from one release, then \
-             modprobe -r strobe"
+             module and this program are of different versions (its contract is unknown, ours 1.0): install both \
+             from one release, then modprobe -r strobe"
             .to_owned())
     );
 }
@@ -75,12 +76,6 @@ fn every_refusal_names_the_object() {
             0,
             Errno::NOENT,
             "output sim.latch: no such output",
-        ),
-        (
-            why::CLASS,
-            1,
-            Errno::OPNOTSUPP,
-            "channel sim.foo: cannot be read on event sim.bar",
         ),
         (
             why::BUSY,
@@ -120,6 +115,25 @@ fn every_refusal_names_the_object() {
             Errno::INVAL,
             "/dev/null: STROBE_CREATE was refused",
         ),
+        (
+            why::COST,
+            none,
+            Errno::PERM,
+            "run on event sim.bar: its steps take about 2.5 ms in an interrupt, and may take 1 ms",
+        ),
+        (
+            why::RUNS,
+            none,
+            Errno::USERS,
+            "run on event sim.bar: this user has as many runs as one may have",
+        ),
+        (
+            why::ASYNC,
+            none,
+            Errno::USERS,
+            "run on event sim.bar: all runs together would have more than 1024 async channels",
+        ),
+        (0, none, Errno::BADF, "/dev/null: no permission"),
         (0, none, Errno::NOMEM, "a ring of 5 MiB: not enough memory"),
         (
             0,
@@ -174,13 +188,18 @@ fn a_name_that_does_not_fit_is_not_cut() {
 }
 
 #[test]
-fn the_size_of_a_ring_tells_its_rows() {
-    let answer = |ring_bytes, row_stride| uapi::Create {
-        ring_bytes,
-        row_stride,
-        ..uapi::Create::EMPTY
+fn a_start_that_the_driver_of_the_event_refused_says_why() {
+    let answer = uapi::Control {
+        cause: -Errno::BUSY.raw_os_error(),
+        ..uapi::Control::default()
     };
-    assert_eq!(rows_in(&answer(4096 + 1024 * 64, 64)), 1024);
-    assert_eq!(rows_in(&answer(8192 + 16384 * 128, 128)), 16384);
-    assert_eq!(rows_in(&answer(0, 0)), 0);
+    let said = |answer| failure("sim.bar", "the start", &answer, Errno::NODEV).to_string();
+    assert_eq!(
+        said(answer),
+        "event sim.bar: its driver refused: Device or resource busy (os error 16); see the kernel's log (dmesg)"
+    );
+    assert_eq!(
+        said(uapi::Control::default()),
+        "run on event sim.bar: the start failed: No such device (os error 19)"
+    );
 }

@@ -31,7 +31,7 @@ pub trait ReadChannel: Send {
         Ok(())
     }
 
-    /// The word of this row. An error makes it 0, and the row's status names the channel; ENODEV ends the
+    /// The word of this row. An error makes it 0, and the row says that the channel failed; ENODEV ends the
     /// run, for the device went away.
     ///
     /// # Errors

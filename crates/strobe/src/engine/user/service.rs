@@ -108,12 +108,15 @@ impl Service {
         if trigger.missed > 0 {
             self.ring.miss(trigger.cause, trigger.missed);
         }
+        if trigger.skipped > 0 {
+            self.ring.skip(trigger.skipped);
+        }
         let about = Row {
             time: now,
             start: self.start,
             trigger: *trigger,
         };
-        let mut gone = None;
+        let (mut gone, mut output_number) = (None, 0);
         let Some(mut row) = self.ring.begin(now) else {
             return Ok(());
         };
@@ -129,7 +132,14 @@ impl Service {
                         Err(error)
                     }
                 },
-                Action::Write(output, word) => output.write(*word),
+                Action::Write(output, word) => {
+                    let written = output.write(*word);
+                    if written.is_err() {
+                        row.output_failed(output_number);
+                    }
+                    output_number += 1;
+                    written
+                }
             };
             if let Err(error) = result {
                 if errno(&error) == Errno::NODEV.raw_os_error() {
@@ -226,11 +236,15 @@ impl Service {
         begun
     }
 
-    /// The source of a running run comes to rest; what it knows to have passed by then is missed.
+    /// The source of a running run comes to rest; what it knows to have passed by then is missed or skipped.
     fn silence(&mut self) {
         let (cause, missed) = self.source.unserved();
         if missed > 0 {
             self.ring.miss(cause, missed);
+        }
+        let skipped = self.source.unserved_skipped();
+        if skipped > 0 {
+            self.ring.skip(skipped);
         }
         self.source.end();
     }

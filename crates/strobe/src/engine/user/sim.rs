@@ -22,8 +22,10 @@ use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
 
-/// Period of `sim.pulse`.
+/// Period of `sim.pulse` and `sim.decimated`.
 const PULSE_NS: u64 = 1_000_000;
+/// One of so many pulses of `sim.decimated` makes a row.
+const KEEP: u64 = 10;
 const RAMP_LENGTH: u64 = 1000;
 const SINE_LENGTH: u64 = 64;
 const SINE_SCALE: f64 = 1.0 / 32767.0;
@@ -120,12 +122,18 @@ impl Provider for Sim {
         });
         catalogue.channels.extend(NAMES.map(about));
         catalogue.outputs.push(latch_output());
-        catalogue.events.push(ListedEvent {
-            name: "sim.pulse".to_owned(),
-            description: "every millisecond".to_owned(),
-            periodic: false,
-            in_use: false,
-        });
+        let events = [
+            ("sim.pulse", "every millisecond"),
+            ("sim.decimated", "every millisecond, each tenth makes a row"),
+        ];
+        catalogue
+            .events
+            .extend(events.map(|(name, description)| ListedEvent {
+                name: name.to_owned(),
+                description: description.to_owned(),
+                periodic: false,
+                in_use: false,
+            }));
     }
 
     fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
@@ -174,8 +182,12 @@ impl Provider for Sim {
         let Event::Device(name) = event.event() else {
             return None;
         };
-        (name == "sim.pulse")
-            .then(|| Ok(Box::new(Pulse::new(settings.wait)) as Box<dyn EventSource>))
+        let pulse = Pulse::new(settings.wait);
+        match name.as_str() {
+            "sim.pulse" => Some(Ok(Box::new(pulse))),
+            "sim.decimated" => Some(Ok(Box::new(Decimated::new(pulse)))),
+            _ => None,
+        }
     }
 }
 
@@ -262,5 +274,100 @@ impl EventSource for Pulse {
 
     fn has_due(&self) -> bool {
         true
+    }
+}
+
+/// Pulses of which each tenth makes a row; the others are left out on purpose. A source behind a gate does the same.
+/// Pulses that did not come are missed, and are not among the ten.
+struct Decimated {
+    pulse: Pulse,
+    /// Since the last row: pulses that were left out, and those that did not come.
+    skipped: u64,
+    missed: u64,
+}
+
+impl Decimated {
+    fn new(pulse: Pulse) -> Self {
+        Decimated {
+            pulse,
+            skipped: 0,
+            missed: 0,
+        }
+    }
+}
+
+impl EventSource for Decimated {
+    fn begin(&mut self, clock: &RunClock, now: u64) -> io::Result<Option<u64>> {
+        (self.skipped, self.missed) = (0, 0);
+        self.pulse.begin(clock, now)
+    }
+
+    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        loop {
+            let Woken::Trigger(trigger) = self.pulse.wait(clock, bell)? else {
+                return Ok(Woken::Bell);
+            };
+            self.missed += trigger.missed;
+            if self.skipped + 1 == KEEP {
+                return Ok(Woken::Trigger(Trigger {
+                    missed: std::mem::take(&mut self.missed),
+                    skipped: std::mem::take(&mut self.skipped),
+                    ..trigger
+                }));
+            }
+            self.skipped += 1;
+        }
+    }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        let (cause, passed) = self.pulse.unserved();
+        (cause, std::mem::take(&mut self.missed) + passed)
+    }
+
+    fn unserved_skipped(&mut self) -> u64 {
+        std::mem::take(&mut self.skipped)
+    }
+
+    fn end(&mut self) {
+        self.pulse.end();
+    }
+
+    fn skips(&self) -> bool {
+        true
+    }
+
+    fn has_due(&self) -> bool {
+        self.pulse.has_due()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::user::bell::bell;
+    use crate::info::Clock;
+
+    #[test]
+    fn each_tenth_pulse_makes_a_row_and_the_others_are_skipped_whatever_is_missed() {
+        let clock = RunClock::new(Clock::Monotonic);
+        let (_rope, mut bell) = bell().expect("a bell");
+        let mut source = Decimated::new(Pulse::new(WaitMode::Block));
+        source.begin(&clock, clock.now()).expect("to begin");
+        let mut missed = 0;
+        for row in 0..6 {
+            let woken = source.wait(&clock, &mut bell).expect("to wait");
+            let Woken::Trigger(trigger) = woken else {
+                panic!("nobody rang");
+            };
+            assert_eq!(trigger.skipped, 9, "row {row}");
+            missed += trigger.missed;
+            if row == 3 {
+                // The thread is held up for longer than a row takes.
+                std::thread::sleep(Duration::from_millis(25));
+            }
+        }
+        assert!(missed >= 23, "{missed}");
+        assert_eq!(source.unserved(), (Missed::Source, 0));
+        assert_eq!(source.unserved_skipped(), 0);
     }
 }

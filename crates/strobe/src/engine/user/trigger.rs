@@ -15,6 +15,8 @@ pub struct Trigger {
     pub missed: u64,
     /// Why they made none.
     pub cause: Missed,
+    /// Triggers before this one that were left out on purpose; only of a source that [skips](EventSource::skips).
+    pub skipped: u64,
     /// When it was due, on the run's clock; only timers know that.
     pub due: Option<u64>,
     /// When the source says that it happened, on the run's clock; 0 if it does not say.
@@ -28,6 +30,7 @@ impl Trigger {
     pub const PLAIN: Trigger = Trigger {
         missed: 0,
         cause: Missed::Source,
+        skipped: 0,
         due: None,
         time: 0,
         count: 0,
@@ -83,12 +86,23 @@ pub trait EventSource: Send {
         (Missed::Source, 0)
     }
 
+    /// Triggers that were left out on purpose since the last row. Asked once before [`EventSource::end`], as
+    /// [`EventSource::unserved`] and after it.
+    fn unserved_skipped(&mut self) -> u64 {
+        0
+    }
+
     /// Triggers do not count any more. Called once for each [`EventSource::begin`], also for one that failed.
     fn end(&mut self) {}
 
     /// Distance of the triggers, if they have one.
     fn period_ns(&self) -> Option<u64> {
         None
+    }
+
+    /// Whether it leaves out triggers on purpose. Rows tell how many, then.
+    fn skips(&self) -> bool {
+        false
     }
 
     /// Whether its triggers say when they were due.

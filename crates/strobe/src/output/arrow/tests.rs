@@ -10,6 +10,7 @@ use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use std::io::{Cursor, Read};
+use strobe_ring::RowShape;
 
 fn run() -> RunInfo {
     let mut scaled = channel("adc.u", Type::S64);
@@ -48,10 +49,14 @@ fn write() -> (Vec<u8>, Vec<u8>) {
     let path = dir.path().join("a.arrows");
     let mut arrow = ArrowFile::new(File::create(&path).expect("a file"));
     arrow.begin(&run()).expect("begin");
-    arrow.write(Rows::new(&FIRST, 4)).expect("write");
+    arrow
+        .write(Rows::new(&FIRST, RowShape::of_channels(4)))
+        .expect("write");
     arrow.flush().expect("flush");
     arrow.flush().expect("a flush without rows");
-    arrow.write(Rows::new(&SECOND, 4)).expect("write");
+    arrow
+        .write(Rows::new(&SECOND, RowShape::of_channels(4)))
+        .expect("write");
     arrow.flush().expect("flush");
     let killed = std::fs::read(&path).expect("bytes");
     arrow.finish(Some(&totals(7))).expect("finish");
@@ -211,7 +216,9 @@ fn a_pipe_gets_the_stream_without_the_account() {
     let (mut reader, writer) = io::pipe().expect("a pipe");
     let mut arrow = ArrowFile::new(File::from(std::os::fd::OwnedFd::from(writer)));
     arrow.begin(&run()).expect("begin");
-    arrow.write(Rows::new(&FIRST, 4)).expect("write");
+    arrow
+        .write(Rows::new(&FIRST, RowShape::of_channels(4)))
+        .expect("write");
     arrow.finish(Some(&totals(2))).expect("finish");
     drop(arrow);
     let mut bytes = Vec::new();

@@ -3,6 +3,7 @@
 use super::*;
 use crate::channel::tests::channel;
 use crate::info::tests::{info, noted, totals};
+use strobe_ring::RowShape;
 
 /// Rows of the channels u64, s64, f64: the second one after a gap of one
 /// trigger missed, the third after another two rows lost and one missed.
@@ -48,10 +49,14 @@ fn write() -> (tempfile::TempDir, Hdf5File) {
     let mut output = Hdf5File::create(&dir.path().join("a.h5")).expect("a file");
     output = output.eager();
     output.begin(&run()).expect("begin");
-    output.write(Rows::new(&ROWS[..7], 3)).expect("write");
+    output
+        .write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
+        .expect("write");
     output.flush().expect("flush");
     output.flush().expect("a flush without rows");
-    output.write(Rows::new(&ROWS[7..], 3)).expect("write");
+    output
+        .write(Rows::new(&ROWS[7..], RowShape::of_channels(3)))
+        .expect("write");
     output.flush().expect("flush");
     (dir, output)
 }
@@ -116,11 +121,15 @@ fn the_account_up_to_the_last_flush_is_in_a_file_that_is_being_written() {
 fn rows_wait_for_the_time_of_a_flush_but_not_for_ever() {
     let (_dir, mut output) = write();
     output.flush_every = Duration::from_secs(3600);
-    output.write(Rows::new(&ROWS[..7], 3)).expect("write");
+    output
+        .write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
+        .expect("write");
     output.flush().expect("flush");
     assert_eq!(output.written().rows, 3);
     for _ in 1..ROWS_KEPT {
-        output.write(Rows::new(&ROWS[..7], 3)).expect("write");
+        output
+            .write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
+            .expect("write");
     }
     assert_eq!(output.written().rows, 3 + ROWS_KEPT as u64);
 }

@@ -129,6 +129,8 @@ impl Attached {
             rows: now.head,
             triggers: now.triggers,
             missed: now.missed(),
+            skipped: now.skipped,
+            errors: now.errors,
             period_ns: info.period_ns.unwrap_or(0),
             elapsed_ns: end.saturating_sub(now.start.time),
         }

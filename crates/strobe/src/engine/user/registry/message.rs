@@ -9,9 +9,15 @@ use crate::info::{Clock, RunInfo};
 use crate::rt::Step;
 
 /// Version of this message; another one is not understood.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes of a message, at most: a row has at most 1024 channels, and none has that long a description.
 pub const BYTES_MAX: usize = 4 << 20;
+
+/// An output that a row writes.
+#[derive(Debug, Serialize, Deserialize)]
+struct Output {
+    name: String,
+}
 
 /// The line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,6 +31,7 @@ pub struct Message {
     capacity: u64,
     limit: Option<u64>,
     channels: Vec<Channel>,
+    outputs: Vec<Output>,
     set_up: Vec<Step>,
     /// Name of the owner's program.
     pub program: String,
@@ -45,6 +52,9 @@ impl Message {
             capacity: info.capacity,
             limit: info.limit,
             channels: info.channels.clone(),
+            outputs: (info.outputs.iter().cloned())
+                .map(|name| Output { name })
+                .collect(),
             set_up: info.set_up.clone(),
             program: program.to_owned(),
             readers,
@@ -90,6 +100,7 @@ impl Message {
             limit: self.limit,
             start: StartTimes::default(),
             channels: self.channels,
+            outputs: self.outputs.into_iter().map(|output| output.name).collect(),
             set_up: self.set_up,
             doctor: Vec::new(),
         }
@@ -107,6 +118,7 @@ mod tests {
         let mut info = info(vec![channel("sim.counter", Type::S64)]);
         info.engine = Engine::User;
         info.clock = Clock::Tai;
+        info.outputs = vec!["sim.latch".into(), "sim.latch".into()];
         info.set_up.push(Step {
             what: "wait".into(),
             ok: true,
@@ -122,10 +134,10 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_refused() {
-        for text in ["", "{}", "[1]", "{\"version\":1}", "\u{0}\u{1}"] {
+        for text in ["", "{}", "[1]", "{\"version\":2}", "\u{0}\u{1}"] {
             assert!(Message::parse(text.as_bytes()).is_err(), "{text}");
         }
-        let other = Message::parse(b"{\"version\":2}").expect_err("another version");
+        let other = Message::parse(b"{\"version\":1}").expect_err("another version");
         assert!(other.contains("another version"), "{other}");
     }
 }

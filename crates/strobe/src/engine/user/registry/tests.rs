@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use strobe_ring::layout::CLOCK_MONOTONIC;
-use strobe_ring::{End, Engine, Geometry, Header, StartTimes, State, Writer};
+use strobe_ring::{End, Engine, Geometry, Header, RowShape, StartTimes, State, Writer};
 
 use super::*;
 use crate::channel::{tests::channel, Type};
@@ -26,7 +26,7 @@ fn owner(path: &Path) -> Owner {
 
 fn owner_of(path: &Path, channels: u32) -> Owner {
     let claim = Registry::at(path).claim(false).expect("a number");
-    let geometry = Geometry::new(channels, 64, u64::MAX).expect("a ring");
+    let geometry = Geometry::new(RowShape::of_channels(channels), 64, u64::MAX).expect("a ring");
     let (memory, _, ring) = memfd::ring_memory(geometry.bytes()).expect("memory");
     let header = Header {
         geometry,

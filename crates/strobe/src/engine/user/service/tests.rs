@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{channel, sync_channel, Sender};
 
 use strobe_ring::layout::{CLOCK_MONOTONIC, NO_LIMIT};
-use strobe_ring::{Begin, Engine, Geometry, Header, MemoryMut, Missed, Reader, Snapshot};
+use strobe_ring::{Begin, Engine, Geometry, Header, MemoryMut, Missed, Reader, RowShape, Snapshot};
 
 use super::super::bell::{bell, Rope};
 use super::*;
@@ -21,6 +21,8 @@ struct Script {
     begin: Option<Errno>,
     done: Option<Errno>,
     unserved: u64,
+    /// What was skipped after the last trigger, if the source skips at all.
+    skipped: Option<u64>,
     calls: Calls,
 }
 
@@ -53,6 +55,14 @@ impl EventSource for Script {
 
     fn unserved(&mut self) -> (Missed, u64) {
         (Missed::Overrun, self.unserved)
+    }
+
+    fn unserved_skipped(&mut self) -> u64 {
+        self.skipped.unwrap_or(0)
+    }
+
+    fn skips(&self) -> bool {
+        self.skipped.is_some()
     }
 
     fn end(&mut self) {
@@ -113,6 +123,7 @@ fn script(waits: Vec<io::Result<Trigger>>) -> Script {
         begin: None,
         done: None,
         unserved: 0,
+        skipped: None,
         calls: Calls::default(),
     }
 }
@@ -126,8 +137,13 @@ fn missed(missed: u64) -> io::Result<Trigger> {
 
 fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
     let reads = actions.iter().filter(|a| matches!(a, Action::Read(_)));
-    let channels = u32::try_from(reads.count()).expect("few");
-    let geometry = Geometry::new(channels, 16, limit).expect("a geometry");
+    let channels = reads.count();
+    let shape = RowShape {
+        channels: channels as u32,
+        outputs: (actions.len() - channels) as u32,
+        skipped: source.skips(),
+    };
+    let geometry = Geometry::new(shape, 16, limit).expect("a geometry");
     let header = Header {
         geometry,
         clock: CLOCK_MONOTONIC,
@@ -178,7 +194,8 @@ impl Bench {
 
     fn settle(&self) -> Snapshot {
         let now = self.reader.snapshot();
-        assert_eq!(now.triggers, now.head + now.missed(), "{now:?}");
+        let known = now.head + now.missed() + now.skipped;
+        assert_eq!(now.triggers, known, "{now:?}");
         now
     }
 }
@@ -336,8 +353,53 @@ fn a_device_that_goes_in_a_row_ends_the_run_after_that_row() {
         };
         assert_eq!(served, wanted, "{what}");
         assert_eq!(*seen.lock().expect("a list"), [77], "the row is finished");
-        assert_eq!(rows(&mut bench.reader), [(0, 1 << 32, vec![0, 9])]);
+        // The first channel, and the first output behind two channels.
+        assert_eq!(rows(&mut bench.reader), [(0, 0b101 << 32, vec![0, 9])]);
         assert_eq!(bench.settle().errors, 1);
+    }
+}
+
+#[test]
+fn all_channels_and_outputs_that_fail_are_named() {
+    let seen = Arc::default();
+    let read = |result| Action::Read(Box::new(Words([result].into())));
+    let write = |result| Action::Write(Box::new(Out(result, Arc::clone(&seen))), 1);
+    let mut actions = vec![write(Ok(())), write(Err(Errno::IO))];
+    actions.extend((0..40).map(|n| read(if n % 13 == 5 { Err(Errno::IO) } else { Ok(n) })));
+    actions.push(write(Err(Errno::IO)));
+    let mut bench = bench(script(vec![missed(0)]), NO_LIMIT, actions);
+    bench.serve().expect("to serve");
+    let mut buffer = vec![0; 2 * bench.reader.row_words()];
+    let row = bench.reader.read(&mut buffer).rows().next();
+    let faults: Vec<_> = row.expect("a row").faults.iter().collect();
+    assert_eq!(faults, [5, 18, 31, 41, 42]);
+    assert_eq!(bench.settle().errors, 1);
+}
+
+#[test]
+fn what_the_source_leaves_out_on_purpose_is_skipped_and_not_missed() {
+    let left_out = |missed, skipped| {
+        Ok(Trigger {
+            missed,
+            skipped,
+            ..Trigger::PLAIN
+        })
+    };
+    for order in [Order::Pause, Order::Stop] {
+        let source = Script {
+            unserved: 1,
+            skipped: Some(5),
+            ..script(vec![left_out(0, 9), left_out(2, 27)])
+        };
+        let mut bench = bench(source, NO_LIMIT, Vec::new());
+        bench.serve().expect("to serve");
+        let mut buffer = [0; 64];
+        let rows = bench.reader.read(&mut buffer).rows();
+        let rows: Vec<_> = rows.map(|row| (row.trigger, row.skipped)).collect();
+        assert_eq!(rows, [(9, 9), (39, 36)]);
+        assert_eq!(bench.service.obey(order), Ok(()));
+        let now = bench.settle();
+        assert_eq!((now.head, now.missed(), now.skipped), (2, 3, 41));
     }
 }
 

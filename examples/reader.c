@@ -30,10 +30,7 @@ static void fail(const char *what)
 /* The one rule of the ring: row i is readable if oldest <= i < head. */
 static uint64_t oldest(const struct strobe_ring_header *h, uint64_t head)
 {
-	uint64_t overwritten = head >= h->capacity ? head - (h->capacity - 1) : 0;
-	uint64_t final = h->limit >= h->capacity ? h->limit - h->capacity : 0;
-
-	return overwritten < final ? overwritten : final;
+	return strobe_ring_oldest(head, h->capacity, h->limit);
 }
 
 /* Copy row i; 0 if it was overwritten meanwhile. */
@@ -42,7 +39,7 @@ static int copy_row(const struct strobe_ring_header *h, uint64_t i, uint64_t *to
 	const uint64_t *from = (const void *)((const char *)h + h->data_offset +
 					      i % h->capacity * h->row_stride);
 
-	for (uint32_t w = 0; w < 4 + h->channels; w++)
+	for (uint32_t w = 0; w < h->row_size / 8; w++)
 		to[w] = LOAD(from[w]);
 	FENCE();					/* D */
 	return i >= oldest(h, LOAD(h->head));
@@ -53,21 +50,27 @@ static void print_row(const struct strobe_ring_header *h, const struct strobe_ro
 	printf("%llu,%llu,%llu,%#llx", (unsigned long long)row->row,
 	       (unsigned long long)row->trigger, (unsigned long long)row->time,
 	       (unsigned long long)row->status);
-	for (uint32_t c = 0; c < h->channels; c++)
-		printf(",%llu", (unsigned long long)row->value[c]);
+	for (uint32_t c = 0; c < h->channels; c++) {
+		if (strobe_row_failed(row, h->channels, c))
+			printf(",failed");
+		else
+			printf(",%llu", (unsigned long long)row->value[c]);
+	}
 	putchar('\n');
 }
 
 int main(int argc, char **argv)
 {
 	struct strobe_step steps[16] = { 0 };
+	struct strobe_created run = { 0 };
 	struct strobe_create create = {
 		.size = sizeof(create), .event = "timer", .period_ns = 1000000, .limit = 10,
 		.steps = (uintptr_t)steps, .step_size = sizeof(steps[0]),
+		.answer = (uintptr_t)&run, .answer_size = sizeof(run),
 	};
 	struct strobe_control start = { .size = sizeof(start), .op = STROBE_START };
 	struct strobe_reader reader = { .size = sizeof(reader) };
-	uint64_t next = 0, lost = 0, missed = 0, buffer[4 + 16] = { 0 };
+	uint64_t next = 0, lost = 0, *buffer;
 	const struct strobe_ring_header *h;
 	int control;
 
@@ -91,19 +94,23 @@ int main(int argc, char **argv)
 	if (control < 0)
 		fail(STROBE_DEVICE_PATH);
 	if (ioctl(control, STROBE_CREATE, &create)) {
-		fprintf(stderr, "step %d, reason %u: ", (int)create.fault_step, create.why);
+		fprintf(stderr, "step %d, reason %u: ", (int)run.fault_step, run.why);
 		fail("STROBE_CREATE");
 	}
-	if (ioctl(create.fd, STROBE_READER, &reader))
+	if (ioctl(run.fd, STROBE_READER, &reader))
 		fail("STROBE_READER");
 	h = mmap(NULL, reader.ring_bytes, PROT_READ, MAP_SHARED, reader.fd, 0);
 	if (h == MAP_FAILED)
 		fail("mmap");
-	if (h->magic != STROBE_RING_MAGIC || h->major != STROBE_RING_MAJOR || h->incompat) {
+	if (h->magic != STROBE_RING_MAGIC || h->major != STROBE_RING_MAJOR ||
+	    h->incompat & ~(STROBE_INCOMPAT_FAULTS | STROBE_INCOMPAT_SKIPPED)) {
 		fprintf(stderr, "this ring is of another version\n");
 		return 1;
 	}
-	if (ioctl(create.fd, STROBE_CONTROL, &start))
+	buffer = calloc(1, h->row_size);
+	if (!buffer)
+		fail("calloc");
+	if (ioctl(run.fd, STROBE_CONTROL, &start))
 		fail("STROBE_START");
 
 	for (;;) {
@@ -123,22 +130,21 @@ int main(int argc, char **argv)
 				continue;
 			}
 			print_row(h, (const struct strobe_row *)buffer);
-			missed = buffer[1] - buffer[0];
 			next++;
 		}
 		if (state >= STROBE_DONE)
 			break;
 
-		struct strobe_arm arm = { .size = sizeof(arm), .row = next + 1 };
+		struct strobe_arm arm = { .size = sizeof(arm), .rows = next + 1 };
 		struct pollfd pollfd = { .fd = reader.fd, .events = POLLIN };
 
 		if (ioctl(reader.fd, STROBE_ARM, &arm))
 			fail("STROBE_ARM");
 		poll(&pollfd, 1, 100);
 	}
-	missed = h->triggers - h->head;
-	fprintf(stderr, "rows %llu, missed %llu, lost %llu, state %u\n",
-		(unsigned long long)h->head, (unsigned long long)missed,
-		(unsigned long long)lost, h->state);
+	fprintf(stderr, "rows %llu, missed %llu, skipped %llu, lost %llu, state %u\n",
+		(unsigned long long)h->head,
+		(unsigned long long)(h->triggers - h->head - h->skipped),
+		(unsigned long long)h->skipped, (unsigned long long)lost, h->state);
 	return 0;
 }

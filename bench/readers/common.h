@@ -35,11 +35,11 @@ static inline void fail(const char *what)
 static inline int create_run(const char *event, uint64_t period, char **names)
 {
 	static struct strobe_step steps[STEPS_MAX];
-	struct strobe_created answer = { .fd = -1 };
+	struct strobe_created made = { .fd = -1 };
 	struct strobe_create c = {
 		.size = sizeof(c), .period_ns = period, .capacity = RING_ROWS,
 		.steps = (uintptr_t)steps, .step_size = sizeof(steps[0]),
-		.answer = (uintptr_t)&answer, .answer_size = sizeof(answer),
+		.answer = (uintptr_t)&made, .answer_size = sizeof(made),
 	};
 	int device = open(STROBE_DEVICE_PATH, O_RDWR | O_CLOEXEC);
 
@@ -53,11 +53,11 @@ static inline int create_run(const char *event, uint64_t period, char **names)
 		snprintf(step->name, sizeof(step->name), "%s", *names);
 	}
 	if (ioctl(device, STROBE_CREATE, &c)) {
-		fprintf(stderr, "step %d, reason %u: ", (int)answer.fault_step, answer.why);
+		fprintf(stderr, "step %d, reason %u: ", (int)made.fault_step, made.why);
 		fail("STROBE_CREATE");
 	}
 	close(device);
-	return answer.fd;
+	return made.fd;
 }
 
 static inline struct strobe_control control(int owner, uint32_t op)

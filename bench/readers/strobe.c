@@ -150,6 +150,7 @@ int main(int argc, char **argv)
 		sleep_through(owner, period, rows);
 	end = control(owner, STROBE_STOP);
 	printf("rows %llu missed %llu lost %llu\n", (unsigned long long)end.head,
-	       (unsigned long long)(end.triggers - end.head - end.skipped), (unsigned long long)tally.lost);
+	       (unsigned long long)(end.triggers - end.head - end.skipped),
+	       (unsigned long long)tally.lost);
 	return 0;
 }

@@ -19,12 +19,14 @@
 
 _Static_assert(sizeof(void *) == 4, "build with -m32");
 _Static_assert(sizeof(struct strobe_ring_header) == 256, "header");
-_Static_assert(sizeof(struct strobe_entry) == 256, "entry");
+_Static_assert(sizeof(struct strobe_entry) == 288, "entry");
 _Static_assert(sizeof(struct strobe_list) == 40, "list");
 _Static_assert(sizeof(struct strobe_step) == 80, "step");
-_Static_assert(sizeof(struct strobe_create) == 160, "create");
-_Static_assert(sizeof(struct strobe_control) == 40, "control");
-_Static_assert(sizeof(struct strobe_reader) == 32, "reader");
+_Static_assert(sizeof(struct strobe_create) == 136, "create");
+_Static_assert(sizeof(struct strobe_created) == 56, "created");
+_Static_assert(sizeof(struct strobe_features) == 40, "features");
+_Static_assert(sizeof(struct strobe_control) == 56, "control");
+_Static_assert(sizeof(struct strobe_reader) == 48, "reader");
 _Static_assert(sizeof(struct strobe_arm) == 16, "arm");
 
 static int wrong;
@@ -63,13 +65,14 @@ static void read_rows(int ring)
 static void use_ring(int owner, __u64 ring_bytes)
 {
 	struct strobe_reader reader = { .size = sizeof(reader), .flags = STROBE_NONBLOCK };
-	struct strobe_arm arm = { .size = sizeof(arm), .row = 5 };
+	struct strobe_arm arm = { .size = sizeof(arm), .rows = 5 };
 	const struct strobe_ring_header *header;
 	struct strobe_control state;
 	struct pollfd poll_in;
 
 	check(!ioctl(owner, STROBE_READER, &reader) && reader.fd >= 0, "READER on the owner");
 	check(reader.ring_bytes == ring_bytes, "both answers agree on ring_bytes");
+	check(reader.channels == 2 && reader.outputs == 0 && reader.row_size == 48, "a row");
 	header = mmap(NULL, reader.ring_bytes, PROT_READ, MAP_SHARED, reader.fd, 0);
 	if (header == MAP_FAILED) {
 		check(0, "a small ring can be mapped");
@@ -95,9 +98,12 @@ int main(void)
 		{ .op = STROBE_OP_READ, .name = "sim.counter" },
 		{ .op = STROBE_OP_READ, .name = "clock.time" },
 	};
+	struct strobe_features features = { .size = sizeof(features) };
+	struct strobe_created made = { };
 	struct strobe_create create = {
 		.size = sizeof(create), .event = "soft", .capacity = 8,
 		.steps = address_of(steps), .step_count = 2, .step_size = sizeof(steps[0]),
+		.answer = address_of(&made), .answer_size = sizeof(made),
 	};
 	struct strobe_entry entries[3] = { };
 	struct strobe_list list = {
@@ -107,16 +113,22 @@ int main(void)
 	int fd = open(STROBE_DEVICE_PATH, O_RDWR | O_CLOEXEC);
 
 	check(fd >= 0, "the control device opens");
-	check(!ioctl(fd, STROBE_CREATE, &create) && create.fd >= 0, "CREATE");
-	check(create.channels == 2 && create.ring_bytes == 8192, "what CREATE answers");
-	list.run = create.run;
+	check(!ioctl(fd, STROBE_FEATURES, &features) && features.major == STROBE_RING_MAJOR &&
+	      features.steps_max == STROBE_STEPS_MAX, "FEATURES");
+	check(!ioctl(fd, STROBE_CREATE, &create) && made.fd >= 0, "CREATE");
+	check(made.channels == 2 && made.row_size == 48 && made.ring_bytes == 8192,
+	      "what CREATE answers");
+	list.run = made.run;
 	check(!ioctl(fd, STROBE_LIST, &list) && list.count == 3, "LIST");
 	check(!strcmp(entries[0].name, "soft") && !strcmp(entries[2].name, "clock.time"), "names");
 	check(entries[0].run.capacity == 8, "numbers");
-	use_ring(create.fd, create.ring_bytes);
+	use_ring(made.fd, made.ring_bytes);
 	/* An address with something in its upper half is not one of ours. */
 	create.steps |= 1ULL << 32;
 	check(ioctl(fd, STROBE_CREATE, &create) < 0 && errno == EFAULT, "no address is cut");
-	check(ioctl(create.fd, 0xDA05, &list) < 0, "no such call");
+	create.steps = address_of(steps);
+	create.answer |= 1ULL << 32;
+	check(ioctl(fd, STROBE_CREATE, &create) < 0 && errno == EFAULT, "nor that of the answer");
+	check(ioctl(made.fd, 0xDA06, &list) < 0, "no such call");
 	return wrong;
 }

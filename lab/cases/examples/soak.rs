@@ -161,12 +161,13 @@ impl Account {
     /// Takes the next row: its numbers, its time and its values have to be what they must be.
     fn add(&mut self, row: &Row<'_>) -> Result<(), Anything> {
         let (name, value) = self.channel;
-        let missed = row.trigger.wrapping_sub(row.row);
+        let missed = row.trigger.wrapping_sub(row.row).wrapping_sub(row.skipped);
         let due = self.first_due + row.trigger * self.period_ns;
         let late = row.time.wrapping_sub(due);
         let is_right = row.row == self.next()
             && missed >= self.missed
-            && (row.status.fault(), row.status.resumed()) == (None, false)
+            && row.faults.is_empty()
+            && !row.status.resumed()
             && row.status.late() == (late >= self.period_ns)
             && row.values == [value(row.row), late];
         if !is_right {

@@ -19,8 +19,12 @@ pub struct Kept {
     pub trigger: u64,
     /// Its stamp.
     pub time: u64,
-    /// Its flags and fault.
+    /// Its flags.
     pub status: Status,
+    /// The channels and outputs that failed: channels first.
+    pub faults: Vec<usize>,
+    /// Triggers that were skipped before it, since the start of the run.
+    pub skipped: u64,
     /// Its channels.
     pub values: Vec<u64>,
 }
@@ -80,10 +84,16 @@ impl Account {
     pub fn add(&mut self, row: Row<'_>, lost: u64) {
         assert_eq!(row.row, self.next() + lost, "{lost} lost before {row:?}");
         assert_eq!(row.values.len(), self.channels, "{row:?}");
-        assert!(row.trigger >= row.row, "more rows than triggers: {row:?}");
+        let known = row.row.checked_add(row.skipped);
+        assert!(
+            known.is_some_and(|known| row.trigger >= known),
+            "more than triggers: {row:?}"
+        );
         self.lost += lost;
         if let Some(last) = self.rows.last() {
-            let missed = (row.trigger - row.row).checked_sub(last.trigger - last.row);
+            assert!(row.skipped >= last.skipped, "{row:?} after {last:?}");
+            let missed = (row.trigger - row.row - row.skipped)
+                .checked_sub(last.trigger - last.row - last.skipped);
             assert!(
                 missed.is_some(),
                 "{row:?} takes back what was missed before {last:?}"
@@ -95,6 +105,8 @@ impl Account {
             trigger: row.trigger,
             time: row.time,
             status: row.status,
+            faults: row.faults.iter().collect(),
+            skipped: row.skipped,
             values: row.values.to_vec(),
         });
     }
@@ -104,10 +116,10 @@ impl Account {
         self.rows.iter().map(move |row| row.values[channel])
     }
 
-    /// Triggers that the trigger column shows to have made no row, up to the
-    /// last row: every step between two rows less one, of triggers as of rows.
+    /// Triggers that the rows show to have been missed, up to the last one: every
+    /// step of the trigger between two rows, less that of the row and of what was skipped.
     pub fn missed_shown(&self) -> u64 {
-        let before = |row: &Kept| row.trigger - row.row;
+        let before = |row: &Kept| row.trigger - row.row - row.skipped;
         let first = self.rows.first().map_or(0, before);
         let steps = self.rows.windows(2).map(|w| before(&w[1]) - before(&w[0]));
         first + steps.sum::<u64>()
@@ -116,7 +128,11 @@ impl Account {
     /// The whole account, which must add up, against the ring's counters.
     pub fn settle(&self, end: &Snapshot) {
         assert!(end.state.is_final(), "{end:?}");
-        assert_eq!(end.triggers, end.head + end.missed(), "{end:?}");
+        assert_eq!(
+            end.triggers,
+            end.head + end.missed() + end.skipped,
+            "{end:?}"
+        );
         let got = self.rows.len() as u64;
         assert_eq!(
             got + self.lost,
@@ -133,10 +149,15 @@ impl Account {
         assert!(shown <= end.missed(), "{shown} missed, {end:?}");
         if end.state == State::Done {
             assert_eq!(shown, end.missed(), "the last row ends the run: {end:?}");
+            assert_eq!(
+                last.skipped, end.skipped,
+                "the last row ends the run: {end:?}"
+            );
         }
+        assert!(last.skipped <= end.skipped, "{last:?}, {end:?}");
         assert!(end.start.time <= self.rows[0].time, "{end:?}");
         assert!(last.time <= end.end_time, "{last:?}, {end:?}");
-        let faults = self.rows.iter().filter(|r| r.status.fault().is_some());
+        let faults = self.rows.iter().filter(|r| !r.faults.is_empty());
         let faults = faults.count() as u64;
         if got == end.head {
             assert_eq!(faults, end.errors, "rows with a fault");

@@ -108,7 +108,7 @@ pub fn plan(event: &str, channels: &[&str]) -> Plan {
 pub fn errno(result: Result<(), Error>) -> Option<Errno> {
     match result {
         Ok(()) => None,
-        Err(Error::Run { source, .. }) => {
+        Err(Error::Run { source, .. } | Error::Provider { source, .. }) => {
             Some(Errno::from_io_error(&source).expect("an errno of the system"))
         }
         Err(other) => panic!("not a refusal of a call on a run: {other}"),

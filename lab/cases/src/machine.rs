@@ -32,7 +32,7 @@ pub fn timer(period_ns: u64) -> String {
 }
 
 /// What the simulator is loaded with.
-const WELL: [(&str, u64); 13] = [
+const WELL: [(&str, u64); 14] = [
     ("sim_pulse_ns", 1_000_000),
     ("sim_seed", 1),
     ("sim_every", 100),
@@ -43,6 +43,7 @@ const WELL: [(&str, u64); 13] = [
     ("sim_drop", 0),
     ("sim_vanish", 0),
     ("sim_refuse", 0),
+    ("sim_keep", 10),
     ("sim_sleep_us", 50),
     ("sim_async_ns", 20_000),
     ("sim_async_fault", 0),

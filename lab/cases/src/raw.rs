@@ -41,28 +41,40 @@ structures! {
         generation: u64
     }
     /// `struct strobe_entry`; `detail` is its union.
-    Entry = 256 {
+    Entry = 288 {
         kind: u32, id: u32, parent: u32, flags: u32, name: [u8; 64], text: [u8; 80],
-        detail: [u64; 12]
+        detail: [u64; 16]
     }
     /// `struct strobe_step`.
     Step = 80 { op: u32, flags: u32, value: u64, name: [u8; 64] }
     /// `struct strobe_create`.
-    Create = 160 {
+    Create = 136 {
         size: u32, flags: u32, event: [u8; 64], period_ns: u64, capacity: u64, limit: u64,
-        steps: u64, step_count: u32, step_size: u32, clock: u32, fd: i32, run: u32,
-        fault_step: u32, why: u32, channels: u32, row_stride: u32, priority: u32,
-        ring_bytes: u64, cost_ns: u64
+        steps: u64, step_count: u32, step_size: u32, clock: u32, priority: u32, answer: u64,
+        answer_size: u32, reserved: u32
+    }
+    /// `struct strobe_created`.
+    Created = 56 {
+        fd: i32, run: u32, fault_step: u32, why: u32, channels: u32, outputs: u32, row_size: u32,
+        row_stride: u32, capacity: u64, ring_bytes: u64, cost_ns: u64
     }
     /// `struct strobe_control`.
-    Control = 40 {
+    Control = 56 {
         size: u32, op: u32, flags: u32, count: u32, state: u32, error: i32, head: u64,
-        triggers: u64
+        triggers: u64, skipped: u64, cause: i32, reserved: u32
     }
     /// `struct strobe_reader`.
-    Reader = 32 { size: u32, flags: u32, run: u32, fd: i32, first: u64, ring_bytes: u64 }
+    Reader = 48 {
+        size: u32, flags: u32, run: u32, reserved: u32, first: u64, fd: i32, channels: u32,
+        outputs: u32, row_size: u32, ring_bytes: u64
+    }
     /// `struct strobe_arm`.
-    Arm = 16 { size: u32, flags: u32, row: u64 }
+    Arm = 16 { size: u32, flags: u32, rows: u64 }
+    /// `struct strobe_features`.
+    Features = 40 {
+        size: u32, flags: u32, major: u16, minor: u16, create_flags: u32, reader_flags: u32,
+        incompat: u32, causes: u32, steps_max: u32, features: u64
+    }
 }
 
 macro_rules! numbers {
@@ -73,15 +85,16 @@ macro_rules! numbers {
 
 numbers! {
     LIST: u32 = 0xDA00, CREATE: u32 = 0xDA01, CONTROL: u32 = 0xDA02, READER: u32 = 0xDA03,
-    ARM: u32 = 0xDA04,
+    ARM: u32 = 0xDA04, FEATURES: u32 = 0xDA05,
     READ: u32 = 1, WRITE: u32 = 2,
     STATUS: u32 = 0, START: u32 = 1, PAUSE: u32 = 2, RESUME: u32 = 3, STOP: u32 = 4,
     TRIGGER: u32 = 5,
     READY: u32 = 0, RUNNING: u32 = 1, PAUSED: u32 = 2, DONE: u32 = 3, STOPPED: u32 = 4,
     FAILED: u32 = 5,
     DRY_RUN: u32 = 1, SHARED: u32 = 2, NONBLOCK: u32 = 1, FROM_NOW: u64 = u64::MAX,
-    NO_STEP: u32 = u32::MAX, RUN: u32 = 5,
+    NO_STEP: u32 = u32::MAX, RUN: u32 = 5, ENTRY_SHARED: u32 = 4,
     // Offsets in the ring's header.
+    INCOMPAT: usize = 52, OUTPUTS: usize = 72, ROW_SIZE: usize = 76, SKIPPED: usize = 240,
     LIMIT: usize = 32, DATA_OFFSET: usize = 40, CLOCK: usize = 48, HEAD: usize = 128,
     STATE: usize = 144, ERROR: usize = 148,
 }
@@ -118,6 +131,11 @@ pub fn ioctl_at(fd: RawFd, number: u32, address: usize) -> Answer {
 /// Any ioctl, with a structure.
 pub fn ioctl<T: Plain>(fd: &impl AsRawFd, number: u32, arg: &mut T) -> Answer {
     ioctl_at(fd.as_raw_fd(), number, std::ptr::from_mut(arg) as usize)
+}
+
+/// The control device, open for looking alone.
+pub fn looking() -> OwnedFd {
+    File::open("/dev/strobe").expect("/dev/strobe opens").into()
 }
 
 /// The control device.
@@ -161,30 +179,71 @@ pub fn request(event: &str, period_ns: u64, capacity: u64, steps: &[Step]) -> Cr
     }
 }
 
-/// STROBE_CREATE; the answer stays in `request`.
-pub fn create(control: &impl AsRawFd, request: &mut Create) -> Result<OwnedFd, i32> {
-    ioctl(control, CREATE, request).map(|_| adopt(request.fd))
+/// STROBE_CREATE, and its answer, which is there on failure, too. What is in the answer's place
+/// before is not looked at.
+pub fn ask(control: &impl AsRawFd, request: &Create) -> (Answer, Created) {
+    let mut answer = Created {
+        fd: 77,
+        run: 77,
+        fault_step: 77,
+        why: 77,
+        channels: 77,
+        outputs: 77,
+        ..Created::zero()
+    };
+    let mut request = Create {
+        answer: std::ptr::from_mut(&mut answer) as u64,
+        answer_size: size_of::<Created>() as u32,
+        ..*request
+    };
+    let asked = request;
+    let result = ioctl(control, CREATE, &mut request);
+    assert_eq!(request, asked, "the question is not written");
+    (result, answer)
+}
+
+/// STROBE_CREATE of a run that is to be: its owner fd, and the answer.
+pub fn create(control: &impl AsRawFd, request: &Create) -> Result<(OwnedFd, Created), i32> {
+    let (result, answer) = ask(control, request);
+    result.map(|_| (adopt(answer.fd), answer))
 }
 
 /// A run of the event "soft" that reads sim.counter, and its id.
 pub fn soft(control: &impl AsRawFd, capacity: u64, limit: u64) -> (OwnedFd, u32) {
     let steps = [step(READ, "sim.counter", 0)];
-    let mut request = Create {
+    let request = Create {
         limit,
         ..request("soft", 0, capacity, &steps)
     };
-    (create(control, &mut request).expect("a run"), request.run)
+    let (owner, answer) = create(control, &request).expect("a run");
+    (owner, answer.run)
+}
+
+/// STROBE_FEATURES.
+pub fn features(control: &impl AsRawFd) -> Result<Features, i32> {
+    let mut arg = Features {
+        size: size_of::<Features>() as u32,
+        ..Features::zero()
+    };
+    ioctl(control, FEATURES, &mut arg).map(|_| arg)
 }
 
 /// STROBE_CONTROL.
 pub fn order(owner: &impl AsRawFd, op: u32, count: u32) -> Result<Control, i32> {
+    let (result, answer) = order_answered(owner, op, count);
+    result.map(|_| answer)
+}
+
+/// The same with its answer, which is there on failure, too.
+pub fn order_answered(owner: &impl AsRawFd, op: u32, count: u32) -> (Answer, Control) {
     let mut arg = Control {
         size: size_of::<Control>() as u32,
         op,
         count,
         ..Control::zero()
     };
-    ioctl(owner, CONTROL, &mut arg).map(|_| arg)
+    let result = ioctl(owner, CONTROL, &mut arg);
+    (result, arg)
 }
 
 /// STROBE_READER, from an owner fd (`run` 0) or the control device.
@@ -201,14 +260,14 @@ pub fn reader(fd: &impl AsRawFd, run: u32, first: u64, flags: u32) -> Result<Own
 }
 
 /// STROBE_ARM.
-pub fn arm(ring: &impl AsRawFd, row: u64) -> Answer {
+pub fn arm(ring: &impl AsRawFd, rows: u64) -> Answer {
     ioctl(
         ring,
         ARM,
         &mut Arm {
             size: size_of::<Arm>() as u32,
             flags: 0,
-            row,
+            rows,
         },
     )
 }

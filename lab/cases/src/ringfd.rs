@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::{read, Errno};
-use strobe_ring::Rows;
+use strobe_ring::{RowShape, Rows};
 
 use crate::machine::patience;
 use crate::{raw, Account, Pace};
@@ -19,18 +19,18 @@ const NONBLOCK: u32 = 1;
 /// A ring fd without a mapping.
 pub struct RingFd {
     fd: OwnedFd,
-    channels: u32,
+    shape: RowShape,
     first: u64,
     is_blocking: bool,
 }
 
 impl RingFd {
-    /// A reader of somebody's run, from row `first` on.
+    /// A reader of somebody's run, from row `first` on, whose rows have nothing but channels.
     pub fn open(run: u32, channels: usize, first: u64, is_blocking: bool) -> RingFd {
         let flags = if is_blocking { 0 } else { NONBLOCK };
         RingFd {
             fd: raw::reader(&raw::control(), run, first, flags).expect("a ring fd"),
-            channels: channels as u32,
+            shape: RowShape::of_channels(channels as u32),
             first,
             is_blocking,
         }
@@ -38,7 +38,7 @@ impl RingFd {
 
     /// An account that begins where this reader does.
     pub fn account(&self) -> Account {
-        Account::new(self.first, self.channels as usize)
+        Account::new(self.first, self.shape.channels as usize)
     }
 
     /// One read(): how many rows; `None` at the end of the run.
@@ -46,7 +46,7 @@ impl RingFd {
     /// # Errors
     /// That of the call; `AGAIN` if there is no row yet.
     pub fn read(&self, rows: usize, account: &mut Account) -> Result<Option<usize>, Errno> {
-        let row_bytes = 8 * (4 + self.channels as usize);
+        let row_bytes = self.shape.bytes() as usize;
         let mut bytes = vec![0; rows * row_bytes];
         let got = match read(&self.fd, &mut bytes)? {
             0 => return Ok(None),
@@ -57,7 +57,7 @@ impl RingFd {
         let words: Vec<u64> = words
             .map(|b| u64::from_ne_bytes(b.try_into().expect("8 bytes")))
             .collect();
-        for row in Rows::new(&words, self.channels) {
+        for row in Rows::new(&words, self.shape) {
             let lost = row.row - account.next();
             account.add(row, lost);
         }

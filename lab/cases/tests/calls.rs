@@ -143,7 +143,7 @@ fn triggers_beyond_the_limit_are_none() {
 fn only_the_event_soft_can_be_triggered() {
     let control = control();
     for (event, period) in [("timer", 3_600_000_000_000), ("sim.pulse", 0)] {
-        let owner = create(&control, &mut request(event, period, 4, &[])).expect("a run");
+        let (owner, _) = create(&control, &request(event, period, 4, &[])).expect("a run");
         let slow = Parameter::set("sim_pulse_ns", 3_600_000_000_000u64);
         for op in [START, PAUSE, RESUME, STOP] {
             assert_eq!(
@@ -235,7 +235,7 @@ fn a_reader_is_read_only_and_blocks_as_it_was_asked_to() {
     let (owner, _) = soft(&control, 8, 0);
     for (flags, nonblock) in [(0, 0), (NONBLOCK, O_NONBLOCK)] {
         let mut arg = Reader {
-            size: 32,
+            size: 48,
             flags,
             ..Reader::zero()
         };
@@ -248,6 +248,7 @@ fn a_reader_is_read_only_and_blocks_as_it_was_asked_to() {
             (O_RDONLY, nonblock)
         );
         assert_eq!((arg.ring_bytes, arg.run), (8192, 0));
+        assert_eq!((arg.channels, arg.outputs, arg.row_size), (1, 0, 40));
         drop(ring);
     }
 }
@@ -302,11 +303,11 @@ fn a_reader_of_another_users_run_needs_leave() {
         }))
     };
     let (owner, id) = soft(&control, 8, 0);
-    let mut c = Create {
+    let c = Create {
         flags: SHARED,
         ..request("soft", 0, 8, &[])
     };
-    let shared = create(&control, &mut c).expect("a run");
+    let (shared, c) = create(&control, &c).expect("a run");
     let before = census(&control);
     let errno = |run: u32| reader(&control, run, 0, 0).err().unwrap_or(0);
     assert_eq!(user(&|| errno(id)), EACCES, "root's run");

@@ -190,10 +190,7 @@ fn a_card_that_is_pulled_ends_the_run_and_what_was_read_stays() {
             "{event}"
         );
         let account = read_to_end(&mut reader, Pace::FAST);
-        let good = account
-            .rows
-            .iter()
-            .filter(|row| row.status.fault().is_none());
+        let good = account.rows.iter().filter(|row| row.faults.is_empty());
         assert!(good.clone().count() as u64 + end.errors == end.head);
         assert!(
             good.clone().all(|row| row.values[0] & 0xff == 0xed),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use libc::{EFAULT, EINVAL, ENOENT, PROT_READ, PROT_WRITE};
 use strobe_cases::raw::*;
 
-const ENTRY: usize = 256;
+const ENTRY: usize = 288;
 
 /// STROBE_LIST into pages that are full of 0xFF before.
 fn list_into(control: &OwnedFd, room: u32, entry_size: usize) -> (Result<List, i32>, Map) {
@@ -99,7 +99,7 @@ fn a_list_stores_what_has_room_and_counts_what_there_is() {
     let (entries, generation) = list(&control, 0).expect("a catalogue");
     let all = entries.len();
     let mut findings = Findings::default();
-    for entry_size in [256, 264, 512, 4096] {
+    for entry_size in [ENTRY, ENTRY + 8, 512, 4096] {
         for room in [0, 1, all - 1, all, all + 1, u32::MAX as usize] {
             if room.min(all) * entry_size > 64 * 4096 {
                 continue;
@@ -116,12 +116,21 @@ fn a_list_stores_what_has_room_and_counts_what_there_is() {
             );
         }
     }
-    for entry_size in [0, 8, 255, 257, 4097, 4104, u32::MAX as usize] {
+    for entry_size in [
+        0,
+        8,
+        256,
+        ENTRY - 1,
+        ENTRY + 1,
+        4097,
+        4104,
+        u32::MAX as usize,
+    ] {
         let (arg, pages) = list_into(&control, all as u32, entry_size);
         findings.equal(format!("entry_size {entry_size}"), arg, Err(EINVAL));
         findings.equal(
             format!("entry_size {entry_size}: stored"),
-            is_listed(&pages, &[], 256),
+            is_listed(&pages, &[], ENTRY),
             true,
         );
     }
@@ -157,7 +166,7 @@ fn a_list_into_bad_memory_is_efault() {
         let buffer = buffer as u64;
         let mut arg = List {
             size: 40,
-            entry_size: 256,
+            entry_size: ENTRY as u32,
             buffer,
             room,
             count: 77,
@@ -188,8 +197,7 @@ fn a_list_of_a_run_has_its_steps_in_their_order_also_without_the_devices() {
         "cpu.id",
     ];
     let kinds = [5, 2, 3, 2, 2, 2];
-    let mut c = request("sim.pulse", 0, 4, &steps);
-    let owner = create(&control, &mut c).expect("a run");
+    let (owner, c) = create(&control, &request("sim.pulse", 0, 4, &steps)).expect("a run");
     let same = |when: &str| {
         let (entries, _) = list(&control, c.run).expect("the run");
         assert_eq!(
@@ -233,11 +241,11 @@ fn the_generation_changes_with_what_is_there_and_with_nothing_else() {
     };
     check("a list", false);
     let steps = [step(READ, "sim.counter", 0)];
-    let mut c = Create {
+    let c = Create {
         flags: DRY_RUN,
         ..request("soft", 0, 4, &steps)
     };
-    ioctl(&control, CREATE, &mut c).expect("a dry run");
+    assert_eq!(ask(&control, &c).0, Ok(0), "a dry run");
     check("a dry run", false);
     let (owner, id) = soft(&control, 4, 0);
     check("a run comes", true);
@@ -276,7 +284,7 @@ fn a_list_stores_all_it_counts_while_runs_come_and_go() {
             let buffer = entries.as_mut_ptr() as u64;
             let mut arg = List {
                 size: 40,
-                entry_size: 256,
+                entry_size: ENTRY as u32,
                 buffer,
                 room: 200,
                 ..List::zero()

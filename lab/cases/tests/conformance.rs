@@ -67,6 +67,8 @@ macro_rules! engine {
                 what_a_timer_has_missed_is_where_the_triggers_step,
                 a_row_is_late_if_it_comes_a_whole_period_after_it_was_due,
                 a_device_event_makes_rows,
+                triggers_that_are_left_out_are_skipped_and_not_missed,
+                what_is_skipped_before_a_pause_and_a_stop_is_counted,
             ;
             channels:
                 a_row_without_channels_is_a_stamp,

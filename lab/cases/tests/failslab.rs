@@ -107,7 +107,7 @@ fn creating_a_run_fails_whole_whichever_allocation_fails() {
         let (count, owner) = each(&allocations, &what, &control, || {
             let mut c = request(event, period, 64, &steps);
             c.priority = priority;
-            create(&control, &mut c)
+            create(&control, &c).map(|(owner, _)| owner)
         });
         // The run, its steps four times, the ring, its pages, its mapping, sysfs, the file.
         assert!(count >= 10, "{what}: only {count} allocations failed");
@@ -127,7 +127,7 @@ fn a_dry_run_fails_whole_whichever_allocation_fails() {
         let (count, ()) = each(&allocations, &what, &control, || {
             let mut c = request(event, period, 64, &steps);
             (c.flags, c.priority) = (DRY_RUN, priority);
-            ioctl(&control, CREATE, &mut c).map(drop)
+            ask(&control, &c).0.map(drop)
         });
         println!("{what}: {count} allocations");
         assert!(count >= 4, "{what}: only {count} allocations failed");
@@ -140,9 +140,9 @@ fn a_request_that_is_wrong_says_so_or_that_memory_is_short() {
     let control = control();
     let wrong = [step(READ, "sim.nothing", 0)];
     for nth in 1..MANY {
-        let mut c = request("soft", 0, 64, &wrong);
+        let c = request("soft", 0, 64, &wrong);
         let before = census(&control);
-        let (answer, has_failed) = allocations.fail(nth, || create(&control, &mut c).map(drop));
+        let (answer, has_failed) = allocations.fail(nth, || create(&control, &c).map(drop));
         assert_eq!(census(&control), before, "allocation {nth}");
         let Err(errno) = answer else {
             panic!("a channel that is not there");
@@ -168,7 +168,7 @@ fn the_catalogue_is_whole_or_refused_whichever_allocation_fails() {
             let mut arg = List {
                 size: 40,
                 run: id,
-                entry_size: 256,
+                entry_size: std::mem::size_of::<Entry>() as u32,
                 buffer: entries.as_mut_ptr() as u64,
                 room: 4096,
                 ..List::zero()
@@ -195,7 +195,7 @@ fn orders_of_the_owner_are_followed_or_refused_whichever_allocation_fails() {
             for nth in 1..MANY {
                 let mut c = request(event, period, 64, &steps);
                 c.priority = priority;
-                let owner = create(&control, &mut c).expect("a run");
+                let (owner, _) = create(&control, &c).expect("a run");
                 let ring = reader(&owner, 0, 0, NONBLOCK).expect("a reader");
                 if op != START {
                     order(&owner, START, 0).expect("started");
@@ -231,7 +231,7 @@ fn readers_come_and_work_or_are_refused_whichever_allocation_fails() {
     let control = control();
     let mut c = request("soft", 0, 64, &[]);
     c.flags = SHARED;
-    let owner = create(&control, &mut c).expect("a run");
+    let (owner, c) = create(&control, &c).expect("a run");
     order(&owner, START, 0).expect("started");
     order(&owner, TRIGGER, 20).expect("triggered");
     let (count, ring) = each(&allocations, "READER of the owner", &control, || {

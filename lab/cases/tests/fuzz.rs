@@ -213,9 +213,9 @@ impl Caller<'_> {
     }
 
     fn create(&mut self) {
-        const MAY: [i32; 14] = [
-            EINVAL, EUSERS, ENOENT, EOPNOTSUPP, ERANGE, EBUSY, ENOSPC, ENOMEM, E2BIG, EFAULT,
-            ENODEV, EMFILE, ENOTTY, EAGAIN,
+        const MAY: [i32; 15] = [
+            EINVAL, EPERM, EUSERS, ENOENT, EOPNOTSUPP, ERANGE, EBUSY, ENOSPC, ENOMEM, E2BIG,
+            EFAULT, ENODEV, EMFILE, ENOTTY, EAGAIN,
         ];
         let steps = self.steps();
         let event = self.dice.name(&["timer", "soft", "sim.pulse"]);
@@ -224,7 +224,8 @@ impl Caller<'_> {
         let flags = self.dice.of(&[0, SHARED, SHARED, SHARED | DRY_RUN]);
         let capacity = self.dice.of(&[0, 2, 16, 64, 1024]);
         let limit = self.dice.of(&[0, 1, 5, 100, 2000]);
-        let priority = self.dice.of(&[0, 0, 1, 60, 99]);
+        let priority = self.dice.of(&[0, 0, 1, 45, 99]);
+        let mut answer = Created::zero();
         let mut c = Create {
             size: self.dice.spoil32(size_of::<Create>() as u32),
             flags: self.dice.spoil32(flags),
@@ -237,14 +238,18 @@ impl Caller<'_> {
             step_size: size_of::<Step>() as u32,
             clock: self.dice.of(&[0, 0, 1, 11, 5]),
             priority: self.dice.spoil32(priority),
-            ..Create::zero()
+            answer: self.dice.address(std::ptr::from_mut(&mut answer) as u64),
+            answer_size: self.dice.spoil32(size_of::<Created>() as u32),
+            reserved: u32::from(self.dice.one_in(100)),
         };
+        // As long as the answer is, and no more: what is behind it is not the kernel's to write.
+        c.answer_size = c.answer_size.min(size_of::<Created>() as u32);
         // As long as the structure is, nothing beyond it is the kernel's to look at.
         c.size = c.size.min(size_of::<Create>() as u32);
         let fd = self.fd(2);
         let address = self.dice.address(std::ptr::from_mut(&mut c) as u64) as usize;
-        let answer = ioctl_at(fd, CREATE, address);
-        if self.note("CREATE", answer, &MAY).is_none() {
+        let done = ioctl_at(fd, CREATE, address);
+        if self.note("CREATE", done, &MAY).is_none() {
             return;
         }
         let is_ring = c.capacity == 0 || c.capacity.is_power_of_two() && c.capacity > 1;
@@ -254,8 +259,8 @@ impl Caller<'_> {
             "{c:?}"
         );
         if c.flags & DRY_RUN == 0 {
-            self.known.store(c.run, Ordering::Relaxed);
-            Self::keep(&mut self.dice, &mut self.owners, adopt(c.fd));
+            self.known.store(answer.run, Ordering::Relaxed);
+            Self::keep(&mut self.dice, &mut self.owners, adopt(answer.fd));
         }
     }
 
@@ -272,7 +277,7 @@ impl Caller<'_> {
             0
         };
         let mut c = Control {
-            size: self.dice.spoil32(40).min(40),
+            size: self.dice.spoil32(56).min(56),
             op: self.dice.spoil32(op),
             flags: u32::from(self.dice.one_in(100)),
             // A million rows would take long, and find no more.
@@ -289,7 +294,7 @@ impl Caller<'_> {
                 is_order && (asked.op == TRIGGER) == (asked.count > 0),
                 "{asked:?}"
             );
-            assert!(c.triggers >= c.head, "{c:?}");
+            assert!(c.triggers >= c.head + c.skipped, "{c:?}");
             assert!(c.state <= FAILED, "{c:?}");
         }
     }
@@ -306,12 +311,12 @@ impl Caller<'_> {
         };
         let first = self.dice.of(&[0, 0, 1, 50, FROM_NOW]);
         let mut arg = Reader {
-            size: self.dice.spoil32(32).min(32),
+            size: self.dice.spoil32(48).min(48),
             flags: self.dice.spoil32(NONBLOCK),
             run: self.dice.spoil32(run),
-            fd: 0,
+            reserved: u32::from(self.dice.one_in(100)),
             first: self.dice.spoil(first),
-            ring_bytes: 0,
+            ..Reader::zero()
         };
         // A blocking one would keep this thread.
         arg.flags |= NONBLOCK;
@@ -331,10 +336,10 @@ impl Caller<'_> {
         let mut arg = Arm {
             size: self.dice.spoil32(16).min(16),
             flags: u32::from(self.dice.one_in(50)),
-            row: 0,
+            rows: 0,
         };
-        let row = self.dice.of(&[0, 1, 10, 100, 2000]);
-        arg.row = self.dice.spoil(row);
+        let rows = self.dice.of(&[0, 1, 10, 100, 2000]);
+        arg.rows = self.dice.spoil(rows);
         let fd = self.fd(1);
         let address = self.dice.address(std::ptr::from_mut(&mut arg) as u64) as usize;
         let answer = ioctl_at(fd, ARM, address);
@@ -429,7 +434,7 @@ impl Caller<'_> {
             size: self.dice.spoil32(40).min(40),
             flags: u32::from(self.dice.one_in(50)),
             run: self.dice.spoil32(run),
-            entry_size: 256,
+            entry_size: size_of::<Entry>() as u32,
             buffer: self.dice.address(entries.as_mut_ptr() as u64),
             room: self.dice.of(&[0, 1, 50, 200]),
             ..List::zero()

@@ -148,13 +148,13 @@ fn a_reader_learns_that_the_owner_was_killed() {
     let before = census(&control);
     let child = fork(|| {
         let steps = [step(READ, "sim.counter", 0)];
-        let mut c = request("timer", 200_000, 4096, &steps);
-        let owner = create(&control, &mut c).expect("a run");
+        let c = request("timer", 200_000, 4096, &steps);
+        let (owner, made) = create(&control, &c).expect("a run");
         let own = reader(&owner, 0, 0, 0).expect("a reader");
         let map = Map::new(own.as_raw_fd(), 8192, PROT_READ, MAP_SHARED, 0).expect("a mapping");
         order(&owner, START, 0).expect("started");
         until("some rows", || map.get::<u64>(HEAD) > 10);
-        (&theirs).write_all(&c.run.to_le_bytes()).expect("told");
+        (&theirs).write_all(&made.run.to_le_bytes()).expect("told");
         loop {
             thread::park(); // with the owner, a ring fd and a mapping
         }
@@ -234,16 +234,15 @@ fn without_room_for_an_fd_nothing_is_left_behind() {
     let (owner, id) = soft(&control, 2, 0);
     let steps = [step(READ, "sample.level", 0)];
     let before = census(&control);
-    let mut c = request("soft", 0, 2, &steps);
-    (c.fd, c.run) = (77, 77);
+    let c = request("soft", 0, 2, &steps);
     let usual = limit_fds(3);
-    let created = ioctl(&control, CREATE, &mut c);
+    let (created, answer) = ask(&control, &c);
     let readers = [(&control, id), (&owner, 0)].map(|(fd, id)| reader(fd, id, 0, 0).err());
-    let mut dry = Create {
+    let dry = Create {
         flags: DRY_RUN,
         ..c
     };
-    let dried = ioctl(&control, CREATE, &mut dry);
+    let (dried, dry) = ask(&control, &dry);
     limit_fds(usual);
     assert_eq!((created, readers), (Err(EMFILE), [Some(EMFILE); 2]));
     let after = census(&control);
@@ -255,7 +254,11 @@ fn without_room_for_an_fd_nothing_is_left_behind() {
         before
     );
     assert_eq!((dried, dry.fd), (Ok(0), -1), "a dry run needs no fd");
-    assert_eq!((c.fd, c.run), (-1, 0), "the answer says that none was made");
+    assert_eq!(
+        (answer.fd, answer.run),
+        (-1, 0),
+        "the answer says that none was made"
+    );
 }
 
 #[test]
@@ -303,11 +306,11 @@ fn an_owner_may_be_closed_by_another_thread_in_the_midst_of_a_call() {
 fn fdinfo_and_sysfs_say_what_the_run_does() {
     let control = control();
     let steps = [step(READ, "sim.counter", 0), step(READ, "cpu.id", 0)];
-    let mut c = Create {
+    let c = Create {
         limit: 100,
         ..request("soft", 0, 16, &steps)
     };
-    let owner = create(&control, &mut c).expect("a run");
+    let (owner, c) = create(&control, &c).expect("a run");
     let ring = reader(&owner, 0, 3, 0).expect("a reader");
     arm(&ring, 40).expect("armed");
     order(&owner, START, 0).expect("started");
@@ -323,7 +326,7 @@ fn fdinfo_and_sysfs_say_what_the_run_does() {
     };
     let run = format!(
         "strobe-run:\t{}\nstrobe-event:\tsoft\nstrobe-state:\trunning\nstrobe-channels:\t2\n\
-         strobe-capacity:\t16\nstrobe-head:\t20\nstrobe-triggers:\t20\nstrobe-missed:\t0",
+         strobe-capacity:\t16\nstrobe-head:\t20\nstrobe-triggers:\t20\nstrobe-missed:\t0\nstrobe-skipped:\t0",
         c.run
     );
     assert_eq!(info(&owner), run);
@@ -340,6 +343,11 @@ fn fdinfo_and_sysfs_say_what_the_run_does() {
         ("head", "20"),
         ("triggers", "20"),
         ("missed", "0"),
+        ("skipped", "0"),
+        ("outputs", "0"),
+        ("columns", "sim.counter\ncpu.id"),
+        ("filling", "circular"),
+        ("readable", "15"),
         ("errors", "0"),
         ("state", "running"),
         ("owner", comm.trim()),
@@ -469,8 +477,7 @@ fn a_provider_stays_while_a_run_uses_it_and_may_go_when_the_run_has_ended() {
     let control = control();
     let steps = [step(READ, "sample.level", 0), step(WRITE, "sample.step", 1)];
     for event in ["sample.tick", "soft"] {
-        let mut c = request(event, 0, 4, &steps);
-        let owner = create(&control, &mut c).expect("a run");
+        let (owner, c) = create(&control, &request(event, 0, 4, &steps)).expect("a run");
         let ring = reader(&owner, 0, 0, NONBLOCK).expect("a reader");
         assert_eq!(unload("strobe_sample"), Err(EWOULDBLOCK), "{event}: ready");
         order(&owner, START, 0).expect("started");
@@ -486,7 +493,7 @@ fn a_provider_stays_while_a_run_uses_it_and_may_go_when_the_run_has_ended() {
         let names: Vec<_> = entries.iter().map(Entry::name).collect();
         assert_eq!(names, [event, "sample.level", "sample.step"]);
         assert_eq!(poll(&ring, 0), Ok(IN_HUP));
-        let gone = create(&control, &mut request("soft", 0, 4, &steps));
+        let gone = create(&control, &request("soft", 0, 4, &steps));
         assert_eq!(gone.map(drop), Err(ENOENT));
     }
 }

@@ -194,10 +194,10 @@ fn the_end_is_an_edge_of_its_own() {
 /// A fast timer, and `rounds` times: arm the next row, wait for it.
 fn arm_and_wait(rounds: u32, wait: impl Fn(&OwnedFd) -> Result<u32, i32>) {
     let steps = [step(READ, "sim.counter", 0)];
-    let mut c = request("timer", 20_000, 1024, &steps);
-    let owner = create(&control(), &mut c).expect("a run");
+    let c = request("timer", 20_000, 1024, &steps);
+    let (owner, made) = create(&control(), &c).expect("a run");
     let ring = reader(&owner, 0, 0, 0).expect("a reader");
-    let map = map(&ring, c.ring_bytes as usize).expect("a mapping");
+    let map = map(&ring, made.ring_bytes as usize).expect("a mapping");
     order(&owner, START, 0).expect("started");
     for round in 0..rounds {
         // One to three rows ahead: the producer is before, within and after the call.

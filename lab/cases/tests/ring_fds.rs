@@ -161,8 +161,7 @@ fn rows_are_seen_through_every_mapping_and_by_a_child() {
 fn mappings_come_and_go_while_rows_are_made_and_fds_are_closed() {
     let control = control();
     let steps = [step(READ, "sim.counter", 0)];
-    let mut c = request("timer", 100_000, 64, &steps);
-    let owner = create(&control, &mut c).expect("a run");
+    let (owner, c) = create(&control, &request("timer", 100_000, 64, &steps)).expect("a run");
     order(&owner, START, 0).expect("started");
     let before = census(&control);
     let shown = AtomicUsize::new(usize::MAX);

@@ -159,15 +159,19 @@ fn a_value_that_fails_or_is_refused_at_once_is_named_in_its_row() {
         let (account, end) = record(&run);
         for row in &account.rows {
             let hit = row.row > 0 && row.row % 10 == 0;
-            assert_eq!(row.status.fault(), hit.then_some(1), "{fault}: {row:?}");
-            assert_eq!(row.values[1], if hit { 0 } else { row.row }, "{row:?}");
+            assert_eq!(
+                row.faults,
+                Vec::from_iter(hit.then_some(1)),
+                "{fault}: {row:?}"
+            );
+            assert!(hit || row.values[1] == row.row, "{row:?}");
         }
         assert_eq!(end.errors, 9);
     }
 }
 
 #[test]
-fn of_several_values_that_fail_the_first_in_the_row_is_named_whichever_came_first() {
+fn of_several_values_that_fail_all_are_named_whichever_came_first() {
     let sim = Sim::well();
     sim.set("sim_every", 10).set("sim_fail", 1);
     sim.set("sim_async_fault", FAILS);
@@ -175,7 +179,7 @@ fn of_several_values_that_fail_the_first_in_the_row_is_named_whichever_came_firs
         let (account, end) = record(&create("timer:1ms", Some(50), &channels));
         for row in &account.rows {
             let hit = row.row > 0 && row.row % 10 == 0;
-            assert_eq!(row.status.fault(), hit.then_some(0), "{row:?}");
+            assert_eq!(row.faults, if hit { vec![0, 1] } else { vec![] }, "{row:?}");
         }
         assert_eq!(end.errors, 4);
     }
@@ -438,7 +442,7 @@ fn all_runs_together_have_1024_asynchronous_channels_and_one_that_has_ended_has_
         let first = Kernel::open().run(&all);
         let mut reader = first.reader().expect("a reader");
         let more = Kernel::open().create(&one).err().expect("one too many");
-        assert!(more.to_string().contains("Too many users"), "{more}");
+        assert!(matches!(more, Error::Async(_)), "{more}");
         first.start().expect("to start");
         first.trigger(1).expect("to trigger");
         first.stop().expect("to stop");

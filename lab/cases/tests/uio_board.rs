@@ -114,7 +114,7 @@ fn each_row_reads_in_the_map_what_its_event_has_written_there() {
     account.settle(&end);
     assert_eq!((end.head, end.missed(), account.lost), (ROWS, 0, 0));
     for (row, count) in account.rows.iter().zip(before + 1..) {
-        assert_eq!(row.status.fault(), None);
+        assert!(row.faults.is_empty());
         assert_eq!(row.values[..3], [2 * count, count, count], "{row:?}");
         assert!(row.values[3] <= row.values[4], "{row:?}");
     }
@@ -233,10 +233,7 @@ fn a_device_that_goes_ends_the_run_and_what_was_read_stays() {
             "{event} {wait}"
         );
         let account = read_to_end(&mut reader, Pace::FAST);
-        let good = account
-            .rows
-            .iter()
-            .filter(|row| row.status.fault().is_none());
+        let good = account.rows.iter().filter(|row| row.faults.is_empty());
         assert!(good.clone().count() as u64 >= 10);
         assert_eq!(good.count() as u64 + end.errors, end.head);
         assert_eq!(end.triggers, end.head + end.missed());

@@ -2,6 +2,7 @@
 //! Events, and what they have missed.
 
 use std::thread;
+use std::time::Duration;
 
 use strobe::engine::Source;
 use strobe::plan::Plan;
@@ -145,4 +146,37 @@ pub fn a_device_event_makes_rows<E: Engine>(engine: &E) {
         let pulses = row.trigger - first.trigger;
         assert_eq!(due(row) - due(first), pulses * PULSE_NS, "{row:?}");
     }
+}
+
+pub fn triggers_that_are_left_out_are_skipped_and_not_missed<E: Engine>(engine: &E) {
+    let run = engine.run(&Plan {
+        limit: Some(30),
+        ..plan("sim.decimated", &["sim.counter"])
+    });
+    // The account, and that of each row, is settled there.
+    let (account, end) = record(&run);
+    assert_eq!((account.rows.len(), end.skipped), (30, 30 * 9));
+    for row in &account.rows {
+        assert_eq!(row.skipped, 9 * (row.row + 1), "{row:?}");
+    }
+    assert_eq!(account.missed_shown(), end.missed());
+}
+
+pub fn what_is_skipped_before_a_pause_and_a_stop_is_counted<E: Engine>(engine: &E) {
+    let run = engine.run(&plan("sim.decimated", &[]));
+    let mut reader = run.reader().expect("a reader");
+    run.start().expect("to start");
+    for rows in [2, 4] {
+        until_rows(&reader, rows);
+        thread::sleep(Duration::from_millis(5));
+        E::pause(&run).expect("to pause");
+        let paused = reader.snapshot();
+        let known = paused.head + paused.missed() + paused.skipped;
+        assert_eq!(paused.triggers, known, "{paused:?}");
+        assert!(paused.skipped >= 9 * paused.head, "{paused:?}");
+        E::resume(&run).expect("to go on");
+    }
+    run.stop().expect("to stop");
+    let account = read_to_end(&mut reader, Pace::FAST);
+    assert!(account.rows.len() >= 4);
 }

@@ -3,7 +3,7 @@
 
 use serde::{Serialize, Serializer};
 use strobe_ring::layout::MISSED_CAUSES;
-use strobe_ring::{Engine, Missed, StartTimes};
+use strobe_ring::{Engine, Missed, RowShape, StartTimes};
 
 use crate::channel::{column_names, numbered, Channel};
 use crate::doctor::Noted;
@@ -53,6 +53,8 @@ pub struct RunInfo {
     pub channels: Vec<Channel>,
     /// Names of the outputs that a row writes, in the order of their steps.
     pub outputs: Vec<String>,
+    /// Whether the event may leave out triggers on purpose.
+    pub skips: bool,
     /// Real-time set-up: what was got, and what was refused.
     pub set_up: Vec<Step>,
     /// How the machine was when it was recorded; nothing of a run that is not.
@@ -60,6 +62,16 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
+    /// What a row consists of.
+    pub fn shape(&self) -> RowShape {
+        // Their sum is at most STEPS_MAX.
+        RowShape {
+            channels: self.channels.len() as u32,
+            outputs: self.outputs.len() as u32,
+            skipped: self.skips,
+        }
+    }
+
     /// When trigger 0 was due, if the event is ever due. An HPET has a period, but no phase that the run's
     /// clock knows.
     pub fn first_due_ns(&self) -> Option<u64> {
@@ -78,6 +90,13 @@ impl RunInfo {
             .chain(outputs)
             .collect()
     }
+}
+
+/// Causes of missed triggers that this version knows, in the order of their counters.
+pub fn known_causes() -> impl Iterator<Item = &'static str> {
+    Missed::NAMES
+        .into_iter()
+        .take(Missed::Suspended as usize + 1)
 }
 
 /// How a recording ended.
@@ -143,10 +162,10 @@ impl Totals {
     /// Causes by name. Those that this version knows are always there, others
     /// if they occurred.
     pub fn missed_by_name(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        let known = Missed::Suspended as usize;
+        let known = known_causes().count();
         let causes = Missed::NAMES.into_iter().zip(self.missed_by).enumerate();
         causes
-            .filter(move |(cause, (_, count))| *cause <= known || *count > 0)
+            .filter(move |(cause, (_, count))| *cause < known || *count > 0)
             .map(|(_, named)| named)
     }
 
@@ -180,6 +199,7 @@ pub(crate) mod tests {
             },
             channels,
             outputs: Vec::new(),
+            skips: false,
             set_up: Vec::new(),
             doctor: Vec::new(),
         }

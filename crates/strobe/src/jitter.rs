@@ -41,8 +41,8 @@ pub struct Jitter {
 #[derive(Debug, Clone, Copy)]
 struct Last {
     row: u64,
-    /// Its trigger, of those that were not skipped.
-    made_or_missed: u64,
+    trigger: u64,
+    skipped: u64,
 }
 
 /// The same in figures.
@@ -54,7 +54,7 @@ pub struct Report {
     pub over: u64,
     /// Shorter ones.
     pub under: u64,
-    /// Triggers between the rows that made none.
+    /// Triggers between the rows that should have made one.
     pub missed: u64,
     /// How much longer the time from trigger to trigger is than the period, in millionths. `None` without two rows.
     pub drift_ppm: Option<f64>,
@@ -86,7 +86,8 @@ impl Jitter {
     pub fn add(&mut self, row: Row<'_>) {
         let this = Last {
             row: row.row,
-            made_or_missed: row.trigger.saturating_sub(row.skipped),
+            trigger: row.trigger,
+            skipped: row.skipped,
         };
         if row.status.resumed() {
             self.drift.pause();
@@ -94,14 +95,18 @@ impl Jitter {
         self.drift.add(row.trigger, row.time, self.target.period_ns);
         let before = self.last.replace(this);
         let before = before.filter(|_| !row.status.resumed());
-        let mut missed = 0;
+        let (mut missed, mut skipped) = (0, 0);
         if let Some(before) = before {
-            let triggers = this.made_or_missed.saturating_sub(before.made_or_missed);
-            missed = triggers.saturating_sub(this.row.saturating_sub(before.row));
+            let triggers = this.trigger.saturating_sub(before.trigger);
+            skipped = this.skipped.saturating_sub(before.skipped);
+            let made = this.row.saturating_sub(before.row);
+            missed = triggers.saturating_sub(made).saturating_sub(skipped);
         }
         let mut off_ns = 0;
         if let Some(period) = self.timing.add(row) {
-            let from_target = i128::from(period) - i128::from(self.target.period_ns);
+            // Triggers that were skipped are periods, too.
+            let periods = i128::from(skipped) + 1;
+            let from_target = i128::from(period) - periods * i128::from(self.target.period_ns);
             let band = i128::from(self.target.band_ns);
             let count = match from_target {
                 far if far > band => &mut self.over,
@@ -173,9 +178,29 @@ mod tests {
         info.start.first_due = 1000;
         let mut jitter = Jitter::new(&info, TARGET);
         for words in rows {
-            Rows::new(words, RowShape::of_channels(0)).for_each(|row| jitter.add(row));
+            Rows::new(words, RowShape::default()).for_each(|row| jitter.add(row));
         }
         jitter
+    }
+
+    #[test]
+    fn triggers_that_were_skipped_are_neither_missed_nor_out_of_range() {
+        let mut info = info(Vec::new());
+        info.skips = true;
+        let mut jitter = Jitter::new(&info, TARGET);
+        let rows = [
+            [0, 1, 2000, 0, 1],
+            [1, 3, 4010, 0, 2],
+            [2, 6, 7000, 0, 3],
+            [3, 8, 9005, 0, 4],
+        ];
+        for words in rows {
+            Rows::new(&words, info.shape()).for_each(|row| jitter.add(row));
+        }
+        let report = jitter.report(1);
+        assert_eq!((report.in_range, report.over, report.under), (2, 1, 0));
+        let missed = jitter.timeline().parts.iter().map(|part| part.missed);
+        assert_eq!(missed.sum::<u64>(), 1);
     }
 
     #[test]

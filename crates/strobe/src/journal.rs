@@ -9,16 +9,18 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::StreamReader;
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
 use strobe_ring::layout::{MISSED_CAUSES, ROW_HEADER_WORDS};
-use strobe_ring::{Engine, Missed, RowShape, Rows, StartTimes};
+use strobe_ring::{Engine, Missed, Rows, StartTimes};
 
 use crate::channel::{Channel, Class, Type};
 use crate::info::{Clock, End, RunInfo, Totals};
+use crate::output::{FORMAT, SKIPPED};
+
+mod rows;
+
+use rows::interleave;
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +41,33 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// It was written by a strobe that had other columns.
+    #[error(
+        "{path}: a recording of another format ({format}; this strobe reads format {FORMAT}), made by strobe {version}: \
+         convert it with the strobe that made it, or read it with pyarrow or polars{}", remark(.format)
+    )]
+    Format {
+        /// The file.
+        path: String,
+        /// Its format.
+        format: String,
+        /// The version that has made it.
+        version: String,
+    },
 }
+
+/// What is to be known of recordings that are not read.
+fn remark(format: &str) -> &'static str {
+    match format {
+        FIRST_FORMAT => {
+            "; in it a channel that failed is 0, and only the first one of a row is named"
+        }
+        _ => "",
+    }
+}
+
+/// The number of the format that has none.
+const FIRST_FORMAT: &str = "1";
 
 /// An `.arrows` file that is read from its start.
 pub struct Journal {
@@ -69,6 +97,15 @@ impl Journal {
         let stream = StreamReader::try_new_buffered(file, None);
         let stream = stream.map_err(|error| foreign(error.to_string()))?;
         let schema = stream.schema();
+        let about = schema.metadata();
+        let format = text(about, "strobe.format").unwrap_or(FIRST_FORMAT);
+        if about.contains_key("strobe.engine") && format != FORMAT {
+            return Err(Error::Format {
+                path: name.clone(),
+                format: format.to_owned(),
+                version: text(about, "strobe.version").unwrap_or("?").to_owned(),
+            });
+        }
         Ok(Journal {
             info: run(&schema).map_err(foreign)?,
             totals: totals(schema.metadata()).map_err(foreign)?,
@@ -116,42 +153,15 @@ impl Journal {
                 return Ok(None);
             }
         };
-        if !interleave(&batch, &mut self.words) {
+        let shape = self.info.shape();
+        if interleave(&batch, shape, &mut self.words).is_none() {
             return Err(Error::Foreign {
                 path: self.path.clone(),
-                why: "a column is not of its type, or has nulls".to_owned(),
+                why: "a column is not of its type, or has nulls where nothing can fail".to_owned(),
             });
         }
-        let channels = u32::try_from(self.info.channels.len()).unwrap_or(u32::MAX);
-        Ok(Some(Rows::new(
-            &self.words,
-            RowShape::of_channels(channels),
-        )))
+        Ok(Some(Rows::new(&self.words, shape)))
     }
-}
-
-/// Columns into rows of words.
-fn interleave(batch: &RecordBatch, words: &mut Vec<u64>) -> bool {
-    let width = batch.num_columns();
-    words.clear();
-    words.resize(width * batch.num_rows(), 0);
-    batch.columns().iter().enumerate().all(|(index, column)| {
-        let places = words.iter_mut().skip(index).step_by(width);
-        match column.data_type() {
-            _ if column.null_count() > 0 => return false,
-            DataType::UInt64 => places
-                .zip(column.as_primitive::<UInt64Type>().values())
-                .for_each(|(to, value)| *to = *value),
-            DataType::Int64 => places
-                .zip(column.as_primitive::<Int64Type>().values())
-                .for_each(|(to, value)| *to = *value as u64),
-            DataType::Float64 => places
-                .zip(column.as_primitive::<Float64Type>().values())
-                .for_each(|(to, value)| *to = value.to_bits()),
-            _ => return false,
-        }
-        true
-    })
 }
 
 type Metadata = HashMap<String, String>;
@@ -177,13 +187,19 @@ fn optional<T: std::str::FromStr>(metadata: &Metadata, key: &str) -> Result<Opti
 
 fn run(schema: &Schema) -> Result<RunInfo, String> {
     let about = schema.metadata();
-    let fields = schema.fields();
-    let (header, channels) = fields
+    let (header, steps) = schema
+        .fields()
         .split_at_checked(ROW_HEADER_WORDS)
         .ok_or("it has too few columns")?;
     if !header.iter().all(|f| f.data_type() == &DataType::UInt64) {
         return Err("its first columns are not row, trigger, time, status".to_owned());
     }
+    let (skips, steps) = match steps {
+        [first, steps @ ..] if first.name() == SKIPPED => (true, steps),
+        steps => (false, steps),
+    };
+    let is_output = |f: &&FieldRef| f.metadata().contains_key("output");
+    let (outputs, channels): (Vec<_>, Vec<_>) = steps.iter().partition(is_output);
     let engine = match text(about, "strobe.engine") {
         Some("kernel") => Engine::Kernel,
         Some("user") => Engine::User,
@@ -208,11 +224,13 @@ fn run(schema: &Schema) -> Result<RunInfo, String> {
             tai: number(about, "strobe.start_tai_ns")?,
             first_due: optional(about, "strobe.first_due_ns")?.unwrap_or(0),
         },
-        channels: channels
-            .iter()
+        channels: (channels.into_iter())
             .map(|f| channel(f))
             .collect::<Result<_, _>>()?,
-        outputs: Vec::new(),
+        outputs: (outputs.into_iter())
+            .filter_map(|f| f.metadata().get("output").cloned())
+            .collect(),
+        skips,
         set_up: match text(about, "strobe.set_up") {
             Some(json) => {
                 serde_json::from_str(json).map_err(|e| format!("its strobe.set_up: {e}"))?
@@ -264,8 +282,8 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
     Ok(Some(Totals {
         rows: number(about, "strobe.rows")?,
         triggers: number(about, "strobe.triggers")?,
-        skipped: optional(about, "strobe.skipped")?.unwrap_or(0),
         missed_by,
+        skipped: number(about, "strobe.skipped")?,
         lost: number(about, "strobe.lost")?,
         errors: number(about, "strobe.errors")?,
         end_time_ns: number(about, "strobe.end_time_ns")?,
@@ -283,6 +301,7 @@ mod tests {
     use crate::channel::tests::channel;
     use crate::info::tests::{info, noted, totals};
     use crate::output::{arrow::ArrowFile, Output};
+    use strobe_ring::RowShape;
 
     const ROWS: [u64; 12] = [
         0,

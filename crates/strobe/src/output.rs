@@ -20,11 +20,15 @@ use crate::info::{RunInfo, Totals};
 
 pub mod arrow;
 pub mod csv;
+#[cfg(test)]
+mod faults;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod table;
+
+pub(crate) use table::{FORMAT, SKIPPED};
 
 /// Something that takes the rows of one run.
 ///

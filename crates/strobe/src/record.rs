@@ -58,8 +58,10 @@ pub struct Stop {
 pub struct Progress {
     /// Rows made.
     pub rows: u64,
-    /// Triggers that made no row.
+    /// Triggers that should have made a row and did not.
     pub missed: u64,
+    /// Triggers that were left out on purpose.
+    pub skipped: u64,
     /// Rows overwritten before they were read, by the slowest reader.
     pub lost: u64,
     /// Rows in the ring that the slowest reader did not read yet.
@@ -324,6 +326,7 @@ impl Recording<'_> {
         Progress {
             rows: snapshot.head,
             missed: snapshot.missed(),
+            skipped: snapshot.skipped,
             lost: views().map(View::lost).fold(ring.lost(), u64::max),
             waiting: waiting.min(self.info.capacity),
             capacity: self.info.capacity,

@@ -3,12 +3,14 @@
 //!
 //! A *period* is the difference between the times of two rows that were made
 //! one after the other. If triggers were missed between them it is long, and
-//! stays so: a stall of the machine must show. Where this reader lost rows, or
+//! stays so: a stall of the machine must show. Where triggers were skipped it is
+//! long on purpose. Where this reader lost rows, or
 //! the run was paused, there is no period: that would be about something else.
 //!
 //! *Late* is the time of a row minus the time at which its trigger was due. It
 //! comes from `clock.late` if that channel is in the row, else from the grid
-//! of the timer; an event that is never due has none.
+//! of the timer; an event that is never due has none, and no row in which that
+//! channel failed.
 
 use strobe_ring::Row;
 
@@ -91,7 +93,11 @@ impl Timing {
         }
         let first = self.last.replace((row.row, time)).is_none();
         self.last_late = match &mut self.source {
-            LateSource::Value(index) => row.values.get(*index).map(|word| *word as i64),
+            LateSource::Value(index) => {
+                let value = row.values.get(*index);
+                let value = value.filter(|_| !row.faults.failed(*index));
+                value.map(|word| *word as i64)
+            }
             LateSource::Grid {
                 first_due,
                 period_ns,
@@ -215,6 +221,14 @@ mod tests {
         info.channels = vec![channel("clock.late", Type::S64)];
         let t = timing(&info, &[[0, 0, 1003, 0, 42]]);
         assert_eq!(min_max(&t.late), Some((42, 42)));
+    }
+
+    #[test]
+    fn a_row_whose_clock_late_failed_has_no_lateness() {
+        let mut info = timer();
+        info.channels = vec![channel("clock.late", Type::S64)];
+        let t = timing(&info, &[[0, 0, 1003, 0, 42], [1, 1, 1103, 1 << 32, 0]]);
+        assert_eq!((t.late.count(), min_max(&t.late)), (1, Some((42, 42))));
     }
 
     #[test]

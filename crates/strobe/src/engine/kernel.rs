@@ -127,6 +127,7 @@ impl Control {
                 start: StartTimes::default(),
                 channels: channels(&entries),
                 outputs: outputs(&entries),
+                skips: false,
                 set_up: vec![awake.step.clone()],
                 doctor: Vec::new(),
             },
@@ -136,6 +137,7 @@ impl Control {
         let reader = run.reader()?;
         let header = reader.ring().header();
         run.info.capacity = header.geometry.capacity();
+        run.info.skips = header.geometry.shape().skipped;
         run.info.period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
         run.info.clock = clock(header.clock);
         Ok(run)
@@ -175,6 +177,7 @@ impl Control {
             start: reader.snapshot().start,
             channels: channels(&entries),
             outputs: outputs(&entries),
+            skips: header.geometry.shape().skipped,
             set_up: Vec::new(),
             doctor: Vec::new(),
         };

@@ -240,6 +240,7 @@ impl User {
             start: StartTimes::default(),
             channels: prepared.channels,
             outputs: prepared.outputs,
+            skips: geometry.shape().skipped,
             set_up: Vec::new(),
             doctor: Vec::new(),
         };

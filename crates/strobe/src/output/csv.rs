@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! CSV: one line of names, then one line a row.
 //!
-//! Columns are `row,trigger,time,status` and one a channel. A channel without
-//! scale and offset is written as its type says, exactly; another one as its
-//! scaled value, in its unit. A step of more than one in `row` is rows lost;
-//! where `trigger` steps more than `row`, triggers were missed.
+//! Columns are `row,trigger,time,status`, `skipped` if the run can skip
+//! triggers, one a channel, and `output NAME` for each output, which is 1. A
+//! channel without scale and offset is written as its type says, exactly;
+//! another one as its scaled value, in its unit. Where a channel or an output
+//! failed, its field is empty. A step of more than one in `row` is rows lost;
+//! where `trigger` steps more than `row` and `skipped`, triggers were missed.
 
 use std::fs::File;
 use std::io::{self, Write};
 
-use strobe_ring::Rows;
+use strobe_ring::layout::ROW_FAULTS;
+use strobe_ring::{Row, Rows};
 
+use super::table::SKIPPED;
 use super::{Appender, Output, Written};
-use crate::channel::{column_names, Channel, Type};
+use crate::channel::{Channel, Type};
 use crate::info::{RunInfo, Totals};
 
 /// Lines are written when so many bytes of them are there, or at a flush.
@@ -22,6 +26,8 @@ const BUFFER_BYTES: usize = 256 * 1024;
 pub struct Csv {
     file: Appender,
     channels: Vec<Channel>,
+    outputs: usize,
+    skips: bool,
     lines: Vec<u8>,
     rows_in_lines: u64,
 }
@@ -32,6 +38,8 @@ impl Csv {
         Csv {
             file: Appender::new(file),
             channels: Vec::new(),
+            outputs: 0,
+            skips: false,
             lines: Vec::new(),
             rows_in_lines: 0,
         }
@@ -41,8 +49,12 @@ impl Csv {
 impl Output for Csv {
     fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
         self.channels.clone_from(&info.channels);
+        (self.outputs, self.skips) = (info.outputs.len(), info.skips);
         self.lines.extend_from_slice(b"row,trigger,time,status");
-        for name in column_names(&self.channels) {
+        if self.skips {
+            write!(self.lines, ",{SKIPPED}")?;
+        }
+        for name in info.fault_names() {
             write!(self.lines, ",{name}")?;
         }
         self.lines.push(b'\n');
@@ -51,18 +63,9 @@ impl Output for Csv {
 
     fn write(&mut self, rows: Rows<'_>) -> io::Result<()> {
         for row in rows {
-            let lines = &mut self.lines;
-            write!(
-                lines,
-                "{},{},{},{}",
-                row.row, row.trigger, row.time, row.status.0
-            )?;
-            for (channel, word) in self.channels.iter().zip(row.values) {
-                write_value(lines, channel, *word)?;
-            }
-            lines.push(b'\n');
+            self.write_row(row)?;
             self.rows_in_lines += 1;
-            if lines.len() >= BUFFER_BYTES {
+            if self.lines.len() >= BUFFER_BYTES {
                 self.flush()?;
             }
         }
@@ -84,6 +87,31 @@ impl Output for Csv {
 
     fn written(&self) -> Written {
         self.file.written
+    }
+}
+
+impl Csv {
+    fn write_row(&mut self, row: Row<'_>) -> io::Result<()> {
+        let lines = &mut self.lines;
+        let flags = row.status.0 & !ROW_FAULTS;
+        write!(lines, "{},{},{},{flags}", row.row, row.trigger, row.time)?;
+        if self.skips {
+            write!(lines, ",{}", row.skipped)?;
+        }
+        let is_faulty = !row.faults.is_empty();
+        let failed = |index| is_faulty && row.faults.failed(index);
+        for (index, (channel, word)) in self.channels.iter().zip(row.values).enumerate() {
+            match failed(index) {
+                true => lines.push(b','),
+                false => write_value(lines, channel, *word)?,
+            }
+        }
+        for output in 0..self.outputs {
+            let is_written = !failed(self.channels.len() + output);
+            lines.extend_from_slice(if is_written { b",1" } else { b"," });
+        }
+        lines.push(b'\n');
+        Ok(())
     }
 }
 

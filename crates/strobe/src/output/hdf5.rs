@@ -5,17 +5,24 @@
 //! /entry                 NXentry; title, start_time, program_name
 //! /entry/data            NXdata, the default plot: channels over time
 //!     time row trigger status          u64; `row` is the last one to grow
+//!     skipped                          u64; of a run that can skip triggers
 //!     one dataset a channel            u64, i64 or f64: raw words; attributes
 //!                                      units, scale, offset, description, ...
+//!     failed                           u8, a row each, a column for each
+//!                                      channel and then each output: 1 where
+//!                                      it failed; attribute columns: names
 //! /entry/gaps            one element a gap: before `row` with `trigger`,
 //!     row trigger missed lost          so many triggers and rows are not there
 //! /entry/run             attributes: engine, kernel, event, period_ns, ...
-//!     rows triggers missed lost errors end_time_ns complete end missed_by/...
+//!     rows triggers missed skipped lost errors end_time_ns complete end missed_by/...
 //! ```
+//!
+//! Where a channel failed, a f64 is NaN; an integer cannot be, and is the
+//! greatest u64 or the least i64, which may be a value too: `failed` knows.
 //!
 //! SWMR forbids new objects and attributes, so all that is known later is a
 //! dataset from the start. Until the end, `complete` is 0, and `rows`,
-//! `triggers`, `missed` and `lost` are those up to the last row; the other
+//! `triggers`, `missed`, `skipped` and `lost` are those up to the last row; the other
 //! counters are 0.
 //!
 //! The file is flushed five times a second. If the recorder is killed, what
@@ -28,8 +35,9 @@ use std::time::{Duration, Instant};
 
 use ::hdf5::types::FixedAscii;
 use ::hdf5::{Dataset, Error, File, Group};
-use strobe_ring::layout::ROW_HEADER_WORDS;
-use strobe_ring::{Row, Rows};
+use ndarray::ArrayView2;
+use strobe_ring::layout::ROW_FAULTS;
+use strobe_ring::{Faults, Row, Rows};
 
 use super::{Output, Written};
 use crate::channel::Type;
@@ -57,11 +65,18 @@ pub struct Hdf5File {
 
 /// What there is between `begin` and `finish`.
 struct Writing {
-    columns: Vec<Column>,
+    /// What every row has, `row` first.
+    header: Vec<Column>,
+    /// Of a run that can skip triggers.
+    skipped: Option<Column>,
+    channels: Vec<Column>,
+    failed: Option<Failed>,
     gaps: Gaps,
     account: Account,
-    /// The row and trigger that come next if none is lost or missed.
+    /// The row and trigger that come next if none is lost, missed or skipped.
     next: (u64, u64),
+    /// Triggers that were skipped so far.
+    skips: u64,
     rows: u64,
     lost: u64,
     flushed: Instant,
@@ -75,6 +90,19 @@ struct Column {
     length: usize,
     /// Those that are not.
     words: Vec<u64>,
+}
+
+/// What failed, row by row. While nothing does, nothing is written: what is not there reads as 0.
+struct Failed {
+    dataset: Dataset,
+    /// Channels and outputs.
+    steps: usize,
+    /// Rows of it that are in the file.
+    length: usize,
+    /// Those that are not.
+    rows: usize,
+    /// Of these; empty as long as nothing failed in them.
+    marks: Vec<u8>,
 }
 
 /// Where triggers or rows are missing.
@@ -91,6 +119,7 @@ struct Account {
     triggers: Dataset,
     missed: Dataset,
     missed_by: Vec<(&'static str, Dataset)>,
+    skipped: Dataset,
     lost: Dataset,
     errors: Dataset,
     end_time_ns: Dataset,
@@ -153,7 +182,7 @@ impl Output for Hdf5File {
             return Ok(());
         };
         rows.for_each(|row| writing.add(row));
-        if writing.columns.iter().any(|c| c.words.len() >= ROWS_KEPT) {
+        if writing.rows_kept() >= ROWS_KEPT {
             self.write_out()?;
         }
         Ok(())
@@ -195,32 +224,62 @@ impl Writing {
     fn add(&mut self, row: Row<'_>) {
         let (next_row, next_trigger) = self.next;
         let lost = row.row.saturating_sub(next_row);
-        // Each row has its trigger; what goes beyond was missed.
+        let skipped = row.skipped.saturating_sub(self.skips);
+        // Each row has its trigger; what goes beyond was missed, or skipped.
         let missed = row
             .trigger
             .saturating_sub(next_trigger)
-            .saturating_sub(lost);
+            .saturating_sub(lost)
+            .saturating_sub(skipped);
         if (lost, missed) != (0, 0) {
             self.gaps.add(row, missed, lost);
         }
         self.lost = self.lost.saturating_add(lost);
         self.next = (row.row.saturating_add(1), row.trigger.saturating_add(1));
-        let header = [row.row, row.trigger, row.time, row.status.0];
-        let words = header.iter().chain(row.values);
-        for (column, word) in self.columns.iter_mut().zip(words) {
+        self.skips = row.skipped;
+        let header = [row.row, row.trigger, row.time, row.status.0 & !ROW_FAULTS];
+        for (column, word) in self.header.iter_mut().zip(header) {
+            column.words.push(word);
+        }
+        if let Some(column) = &mut self.skipped {
+            column.words.push(row.skipped);
+        }
+        for (column, word) in self.channels.iter_mut().zip(row.values) {
             column.words.push(*word);
         }
+        let is_faulty = !row.faults.is_empty();
+        if is_faulty {
+            for (index, column) in self.channels.iter_mut().enumerate() {
+                if let Some(word) = column.words.last_mut() {
+                    if row.faults.failed(index) {
+                        *word = no_value(column.kind);
+                    }
+                }
+            }
+        }
+        if let Some(failed) = &mut self.failed {
+            failed.add(is_faulty.then_some(row.faults));
+        }
+    }
+
+    /// Rows that are not in the file.
+    fn rows_kept(&self) -> usize {
+        self.header.first().map_or(0, |column| column.words.len())
     }
 
     /// `row` is the first column and goes last: where it is, all the others are.
     fn write_out(&mut self) -> Result<(), Error> {
         self.flushed = Instant::now();
-        let rows = self.columns.first().map_or(0, |c| c.words.len());
+        let rows = self.rows_kept();
         if rows == 0 {
             return Ok(());
         }
         self.gaps.write_out()?;
-        for column in self.columns.iter_mut().rev() {
+        if let Some(failed) = &mut self.failed {
+            failed.write_out()?;
+        }
+        let header = self.header.iter_mut().chain(&mut self.skipped);
+        for column in header.chain(&mut self.channels).rev() {
             column.write_out()?;
         }
         self.rows += rows as u64;
@@ -228,7 +287,9 @@ impl Writing {
         let account = &self.account;
         set(&account.rows, next_row)?;
         set(&account.triggers, next_trigger)?;
-        set(&account.missed, next_trigger.saturating_sub(next_row))?;
+        let made = next_row.saturating_add(self.skips);
+        set(&account.missed, next_trigger.saturating_sub(made))?;
+        set(&account.skipped, self.skips)?;
         set(&account.lost, self.lost)
     }
 }
@@ -260,6 +321,49 @@ impl Column {
     }
 }
 
+impl Failed {
+    /// The next row, and what failed in it if something did.
+    fn add(&mut self, faults: Option<Faults<'_>>) {
+        self.rows += 1;
+        let Some(faults) = faults else {
+            return;
+        };
+        // The rows before it, and this one.
+        self.marks.resize(self.rows * self.steps, 0);
+        let row = (self.rows - 1) * self.steps;
+        for step in faults.iter() {
+            if let Some(mark) = self.marks.get_mut(row + step) {
+                *mark = 1;
+            }
+        }
+    }
+
+    fn write_out(&mut self) -> Result<(), Error> {
+        let (length, steps) = (self.length + self.rows, self.steps);
+        self.dataset.resize((length, steps))?;
+        // Up to the last row in which something failed.
+        let rows = self.marks.len() / steps;
+        let marks = ArrayView2::from_shape((rows, steps), &self.marks);
+        if let (1.., Ok(marks)) = (rows, marks) {
+            let place = self.length..self.length + rows;
+            self.dataset.write_slice(marks, (place, ..))?;
+        }
+        self.dataset.flush()?;
+        (self.length, self.rows) = (length, 0);
+        self.marks.clear();
+        Ok(())
+    }
+}
+
+/// What stands where a channel failed.
+fn no_value(kind: Type) -> u64 {
+    match kind {
+        Type::U64 => u64::MAX,
+        Type::S64 => i64::MIN as u64,
+        Type::F64 => f64::NAN.to_bits(),
+    }
+}
+
 impl Gaps {
     fn add(&mut self, row: Row<'_>, missed: u64, lost: u64) {
         self.row.words.push(row.row);
@@ -287,6 +391,7 @@ impl Account {
             let count = known.find(|(name, _)| name == cause);
             set(dataset, count.map_or(0, |(_, count)| count))?;
         }
+        set(&self.skipped, totals.skipped)?;
         set(&self.lost, totals.lost)?;
         set(&self.errors, totals.errors)?;
         set(&self.end_time_ns, totals.end_time_ns)?;

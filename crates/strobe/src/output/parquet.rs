@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io;
 
+use arrow_schema::DataType;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use parquet::arrow::{encode_arrow_schema, ARROW_SCHEMA_META_KEY};
 use parquet::basic::{Compression, Encoding};
@@ -19,7 +20,6 @@ use strobe_ring::Rows;
 
 use super::table::{schema, Columns};
 use super::{Output, Written};
-use crate::channel::Type;
 use crate::info::{RunInfo, Totals};
 
 /// Rows are encoded in steps of so many.
@@ -61,7 +61,7 @@ impl Output for ParquetFile {
         };
         let columns = Columns::new(info);
         let options = ArrowWriterOptions::new()
-            .with_properties(properties(info, &columns))
+            .with_properties(properties(&columns))
             // The schema holds the account, which is not known yet.
             .with_skip_arrow_metadata(true);
         let schema = columns.schema().clone();
@@ -136,17 +136,13 @@ impl Writing {
 }
 
 /// Numbers that count are small as differences; snappy does the rest.
-fn properties(info: &RunInfo, columns: &Columns) -> WriterProperties {
+fn properties(columns: &Columns) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_dictionary_enabled(false)
         .set_max_row_group_row_count(Some(GROUP_ROWS));
-    let header = [Type::U64; strobe_ring::layout::ROW_HEADER_WORDS];
-    let kinds = header
-        .into_iter()
-        .chain(info.channels.iter().map(|c| c.kind));
-    for (field, kind) in columns.schema().fields().iter().zip(kinds) {
-        if kind != Type::F64 {
+    for field in columns.schema().fields() {
+        if matches!(field.data_type(), DataType::UInt64 | DataType::Int64) {
             // One part, whatever dots are in it.
             let path = ColumnPath::new(vec![field.name().clone()]);
             properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
@@ -168,7 +164,7 @@ fn io_error(error: ParquetError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::tests::channel;
+    use crate::channel::{tests::channel, Type};
     use crate::info::tests::{info, noted, totals};
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, Int64Type, UInt64Type};

@@ -3,16 +3,19 @@
 
 use std::collections::HashSet;
 
-use ::hdf5::types::VarLenUnicode;
-use strobe_ring::Missed;
-
 use super::*;
 use crate::channel::{column_names, Channel};
-use crate::output::table::json;
+use crate::info::known_causes;
+use crate::output::table::{json, HEADER, SKIPPED, SKIPPED_COLUMN};
+use ::hdf5::types::VarLenUnicode;
 
 /// Elements of a chunk: 64 KiB. A larger one is written again and again.
 const CHUNK: usize = 8 * 1024;
 const CHUNK_OF_GAPS: usize = 512;
+/// Bytes of a chunk of `failed`, about.
+const CHUNK_OF_FAILED: usize = 64 * 1024;
+/// What failed in each row.
+const FAILED: &str = "failed";
 
 /// All objects, in an empty file.
 pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
@@ -28,7 +31,12 @@ pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
     text_field(&entry, "title", &info.event)?;
     text_field(&entry, "start_time", &iso8601(info.start.realtime))?;
     text_field(&entry, "program_name", "strobe")?;
-    let columns = data(&entry, info)?;
+    let Data {
+        header,
+        skipped,
+        channels,
+        failed,
+    } = data(&entry, info)?;
     let gaps = group(&entry, "gaps", "NXcollection")?;
     let gap = |name: &str, what: &str| {
         let column = column(&gaps, name, Type::U64, CHUNK_OF_GAPS)?;
@@ -36,47 +44,57 @@ pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
         Ok::<_, Error>(column)
     };
     Ok(Writing {
-        columns,
+        header,
+        skipped,
+        channels,
+        failed,
         gaps: Gaps {
             row: gap("row", "number of the row after the gap")?,
             trigger: gap("trigger", "its trigger")?,
-            missed: gap("missed", "triggers before it that made no row")?,
+            missed: gap("missed", "triggers before it that should have made a row")?,
             lost: gap("lost", "rows before it that are not in this file")?,
         },
         account: account(&entry, info)?,
         next: (0, 0),
+        skips: 0,
         rows: 0,
         lost: 0,
         flushed: Instant::now(),
     })
 }
 
-/// The columns, `row` first.
-fn data(entry: &Group, info: &RunInfo) -> Result<Vec<Column>, Error> {
+/// The datasets of the rows.
+struct Data {
+    header: Vec<Column>,
+    skipped: Option<Column>,
+    channels: Vec<Column>,
+    failed: Option<Failed>,
+}
+
+fn data(entry: &Group, info: &RunInfo) -> Result<Data, Error> {
     let data = group(entry, "data", "NXdata")?;
-    let header: [(&str, &str, &str); ROW_HEADER_WORDS] = [
-        ("row", "", "number of the row; a step of more than 1 is rows lost"),
-        ("trigger", "", "number of the trigger; where it steps more than row, triggers were missed"),
-        ("time", "ns", "when the row was made, on the clock of the run"),
-        ("status", "", "bit 0: first after a pause; bit 1: a period late; from bit 32: 1 + index of a failed channel"),
-    ];
-    let mut columns = Vec::new();
-    let mut taken = HashSet::new();
-    for (name, unit, what) in header {
+    let described = |(name, unit, what): (&str, &str, &str)| {
         let column = column(&data, name, Type::U64, CHUNK)?;
         if !unit.is_empty() {
             text(&column.dataset, "units", unit)?;
         }
         text(&column.dataset, "description", what)?;
-        columns.push(column);
-        taken.insert(name.to_owned());
-    }
+        Ok::<_, Error>(column)
+    };
+    let header = HEADER.into_iter().map(described);
+    let header = header.collect::<Result<Vec<_>, _>>()?;
+    let skipped = info.skips.then(|| described(SKIPPED_COLUMN)).transpose()?;
+    let failed = failed(&data, info)?;
+    let names = HEADER.into_iter().map(|(name, ..)| name);
+    let names = names.chain([SKIPPED, FAILED]).map(str::to_owned);
+    let mut taken: HashSet<String> = names.collect();
+    let mut channels = Vec::new();
     let mut signals = Vec::new();
     for (channel, name) in info.channels.iter().zip(column_names(&info.channels)) {
         let object = object_name(&name, &mut taken);
         let column = column(&data, &object, channel.kind, CHUNK)?;
         describe(&column.dataset, channel, &name)?;
-        columns.push(column);
+        channels.push(column);
         signals.push(object);
     }
     let time_axis = "time".to_owned();
@@ -91,7 +109,40 @@ fn data(entry: &Group, info: &RunInfo) -> Result<Vec<Column>, Error> {
             .write_scalar(&0)?;
     }
     text(&data, "title", &info.event)?;
-    Ok(columns)
+    Ok(Data {
+        header,
+        skipped,
+        channels,
+        failed,
+    })
+}
+
+/// Nothing of a run of which nothing can fail.
+fn failed(data: &Group, info: &RunInfo) -> Result<Option<Failed>, Error> {
+    let names = info.fault_names();
+    let steps = names.len();
+    if steps == 0 {
+        return Ok(None);
+    }
+    let rows = (CHUNK_OF_FAILED / steps).max(1);
+    let dataset = data.new_dataset::<u8>().chunk((rows, steps));
+    let dataset = dataset
+        .fill_value(0_u8)
+        .shape((0.., steps))
+        .create(FAILED)?;
+    text(
+        &dataset,
+        "description",
+        "1 where a channel or an output failed",
+    )?;
+    texts(&dataset, "columns", &names)?;
+    Ok(Some(Failed {
+        dataset,
+        steps,
+        length: 0,
+        rows: 0,
+        marks: Vec::new(),
+    }))
 }
 
 fn describe(dataset: &Dataset, channel: &Channel, column: &str) -> Result<(), Error> {
@@ -127,6 +178,9 @@ fn account(entry: &Group, info: &RunInfo) -> Result<Account, Error> {
     text(&run, "clock", info.clock.name())?;
     text(&run, "set_up", &json(&info.set_up))?;
     text(&run, "doctor", &json(&info.doctor))?;
+    if !info.outputs.is_empty() {
+        texts(&run, "outputs", &info.outputs)?;
+    }
     text(&run, "version", env!("CARGO_PKG_VERSION"))?;
     let numbers = [
         ("run", Some(u64::from(info.run))),
@@ -144,8 +198,7 @@ fn account(entry: &Group, info: &RunInfo) -> Result<Account, Error> {
         }
     }
     let missed_by = group(&run, "missed_by", "NXcollection")?;
-    let known = Missed::NAMES.into_iter().take(Missed::Source as usize + 1);
-    let missed_by = known.map(|cause| Ok((cause, scalar(&missed_by, cause)?)));
+    let missed_by = known_causes().map(|cause| Ok((cause, scalar(&missed_by, cause)?)));
     let end = run.new_dataset::<Word>().create("end")?;
     end.write_scalar(&Word::default())?;
     Ok(Account {
@@ -153,6 +206,7 @@ fn account(entry: &Group, info: &RunInfo) -> Result<Account, Error> {
         triggers: scalar(&run, "triggers")?,
         missed: scalar(&run, "missed")?,
         missed_by: missed_by.collect::<Result<_, Error>>()?,
+        skipped: scalar(&run, "skipped")?,
         lost: scalar(&run, "lost")?,
         errors: scalar(&run, "errors")?,
         end_time_ns: scalar(&run, "end_time_ns")?,

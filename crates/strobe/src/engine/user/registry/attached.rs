@@ -51,13 +51,14 @@ impl Attached {
     ) -> Result<Self, String> {
         let ring = RingFile::from_fd(ring).map_err(|error| format!("its ring: {error}"))?;
         let ring = Arc::new(ring);
-        let snapshot = ring
+        let reader = ring
             .reader()
             .map_err(|error| format!("its ring: {error}"))?;
-        let snapshot = snapshot.snapshot();
+        let snapshot = reader.snapshot();
         let (program, readers) = (message.program.clone(), message.readers);
         let mut info = message.info();
         info.start = snapshot.start;
+        info.skips = reader.ring().geometry().shape().skipped;
         Ok(Attached {
             info,
             program,

@@ -83,7 +83,7 @@ impl Message {
         serde_json::from_slice(line).map_err(|error| format!("what it says is damaged: {error}"))
     }
 
-    /// What is known of the run, but for its start.
+    /// What is known of the run, but for its start, and what only the ring says.
     pub fn info(self) -> RunInfo {
         RunInfo {
             engine: Engine::User,
@@ -101,6 +101,7 @@ impl Message {
             start: StartTimes::default(),
             channels: self.channels,
             outputs: self.outputs.into_iter().map(|output| output.name).collect(),
+            skips: false,
             set_up: self.set_up,
             doctor: Vec::new(),
         }

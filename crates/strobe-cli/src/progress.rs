@@ -59,8 +59,12 @@ fn message(now: Progress) -> String {
         let (p50, max) = (show_ns(p50 as f64), show_ns(max as f64));
         format!(" late p50 {p50} max {max}")
     });
+    let skipped = match now.skipped {
+        0 => String::new(),
+        skipped => format!(" skipped {skipped}"),
+    };
     format!(
-        "missed {} lost {} ring {fill:.0}%{late}",
+        "missed {}{skipped} lost {} ring {fill:.0}%{late}",
         now.missed, now.lost
     )
 }
@@ -74,6 +78,7 @@ mod tests {
         let now = Progress {
             rows: 10,
             missed: 2,
+            skipped: 0,
             lost: 3,
             waiting: 256,
             capacity: 1024,
@@ -83,6 +88,11 @@ mod tests {
         assert_eq!(message(now), text);
         let never_due = Progress { late: None, ..now };
         assert_eq!(message(never_due), "missed 2 lost 3 ring 25%");
+        let gated = Progress {
+            skipped: 9,
+            ..never_due
+        };
+        assert_eq!(message(gated), "missed 2 skipped 9 lost 3 ring 25%");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub fn text(summary: &Summary) -> String {
     text
 }
 
-/// The first two lines of it: how many rows, and what is not there.
+/// The first lines of it: how many rows, what is not there, and what failed.
 pub fn account(summary: &Summary) -> String {
     let mut text = String::new();
     let _ = write_account(&mut text, summary);
@@ -54,9 +54,13 @@ fn write_account(to: &mut String, s: &Summary) -> std::fmt::Result {
     };
     writeln!(
         to,
-        "missed {}{causes}, lost {}, errors {}",
-        s.missed, s.lost, s.errors
-    )
+        "missed {}{causes}, skipped {}, lost {}, errors {}",
+        s.missed, s.skipped, s.lost, s.errors
+    )?;
+    for (name, rows) in &s.faults {
+        writeln!(to, "  {name} failed in {rows} rows")?;
+    }
+    Ok(())
 }
 
 fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {

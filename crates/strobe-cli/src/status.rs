@@ -45,8 +45,8 @@ pub fn table_of(runs: &[RunStatus]) -> String {
         return String::new();
     }
     let heading = [
-        "run", "engine", "state", "event", "channels", "rows", "missed", "ring", "limit",
-        "elapsed", "readers", "program",
+        "run", "engine", "state", "event", "channels", "rows", "missed", "skipped", "errors",
+        "ring", "limit", "elapsed", "readers", "program",
     ];
     let rows = runs.iter().map(|run| {
         [
@@ -57,6 +57,8 @@ pub fn table_of(runs: &[RunStatus]) -> String {
             run.channels.to_string(),
             run.rows.to_string(),
             run.missed.to_string(),
+            run.skipped.to_string(),
+            run.errors.to_string(),
             run.capacity.to_string(),
             run.limit
                 .map_or("none".to_owned(), |limit| limit.to_string()),

@@ -29,6 +29,8 @@ pub struct Round {
     pub rows: u64,
     /// Rows of which nothing is known, for they were not read in time.
     pub lost: u64,
+    /// Triggers that were left out on purpose.
+    pub skipped: u64,
     /// How it ended.
     pub end: End,
     /// From its start to its end.
@@ -58,6 +60,8 @@ pub struct Counts {
     rows: u64,
     /// Triggers that should have made one and did not, up to it.
     missed: u64,
+    /// Triggers that were left out on purpose, up to it.
+    skipped: u64,
     /// Its time.
     time: u64,
 }
@@ -69,6 +73,7 @@ impl Counts {
         self.missed = (row.trigger)
             .saturating_sub(row.row)
             .saturating_sub(row.skipped);
+        self.skipped = row.skipped;
         self.time = row.time;
     }
 }
@@ -135,6 +140,7 @@ impl Round {
         let Summary {
             rows,
             missed,
+            skipped,
             lost,
             end,
             elapsed_s,
@@ -146,6 +152,7 @@ impl Round {
             report: view.jitter.report(missed),
             rows,
             lost,
+            skipped,
             end,
             elapsed_s,
             usage,
@@ -168,6 +175,7 @@ impl Round {
             report: jitter.report(totals.map_or(counts.missed, Totals::missed)),
             rows: totals.map_or(counts.rows, |totals| totals.rows),
             lost: totals.map_or(counts.rows - counts.read, |totals| totals.lost),
+            skipped: totals.map_or(counts.skipped, |totals| totals.skipped),
             end: totals.map_or(End::Failed("cut off".into()), |totals| totals.end.clone()),
             elapsed_s: totals
                 .map_or(counts.time, |totals| totals.end_time_ns)

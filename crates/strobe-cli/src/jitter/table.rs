@@ -177,6 +177,9 @@ fn remarks(to: &mut String, way: &Measured) -> std::fmt::Result {
         )?;
     }
     for round in &way.rounds {
+        if round.skipped > 0 {
+            writeln!(to, "  {} triggers were skipped on purpose", round.skipped)?;
+        }
         if round.lost > 0 {
             writeln!(to, "  {} rows were made, and not read in time", round.lost)?;
         }

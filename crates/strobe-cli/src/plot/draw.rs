@@ -100,6 +100,12 @@ fn head<DB: DrawingBackend>(area: &DrawingArea<DB, Shift>, trace: &Trace) -> Out
     if info.channels.len() > CHANNELS {
         words += &format!("; the first {CHANNELS} of {} channels", info.channels.len());
     }
+    if trace.skipped > 0 {
+        words += &format!("; {} triggers skipped", trace.skipped);
+    }
+    if trace.errors > 0 {
+        words += &format!("; something failed in {} rows", trace.errors);
+    }
     area.draw_text(&words, &font(18, &SOFT), (20, 54))?;
     let counts = [("missed", trace.missed, MISSED), ("lost", trace.lost, LOST)];
     for (index, (what, count, color)) in counts.into_iter().enumerate() {

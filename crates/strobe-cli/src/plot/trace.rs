@@ -25,6 +25,10 @@ pub struct Trace {
     pub rows: u64,
     pub missed: u64,
     pub lost: u64,
+    /// Triggers that were left out on purpose.
+    pub skipped: u64,
+    /// Rows in which something failed.
+    pub errors: u64,
     /// Seconds from the start of the run to its first and last row.
     pub span: (f64, f64),
     pub channels: Vec<Curve>,
@@ -43,6 +47,8 @@ pub struct Curve {
     pub greatest: f64,
     channel: Channel,
     bin: Option<Bin>,
+    /// A value has failed since the last point.
+    failed: bool,
 }
 
 /// What lies in one column of pixels.
@@ -78,6 +84,8 @@ impl Trace {
             rows: 0,
             missed: 0,
             lost: 0,
+            skipped: 0,
+            errors: 0,
             span: (first, if last > first { last } else { first + 1e-6 }),
             channels: channels
                 .map(|(channel, name)| Curve::new(channel.clone(), name))
@@ -89,13 +97,14 @@ impl Trace {
         while let Some(rows) = journal.read()? {
             for row in rows {
                 trace.add(row, before);
-                before = Some((row.row, row.trigger, trace.seconds(row.time)));
+                before = Some((row.row, row.trigger, row.skipped, trace.seconds(row.time)));
             }
         }
         trace.channels.iter_mut().for_each(Curve::end_bin);
         trace.totals = journal.totals().filter(|_| !journal.is_torn()).cloned();
         if let Some(totals) = &trace.totals {
             (trace.missed, trace.lost) = (totals.missed(), totals.lost);
+            (trace.skipped, trace.errors) = (totals.skipped, totals.errors);
         }
         Ok(trace)
     }
@@ -110,18 +119,22 @@ impl Trace {
         ((share * COLUMNS as f64) as usize).min(COLUMNS - 1)
     }
 
-    fn add(&mut self, row: Row<'_>, before: Option<(u64, u64, f64)>) {
+    fn add(&mut self, row: Row<'_>, before: Option<(u64, u64, u64, f64)>) {
         let now = self.seconds(row.time);
         let column = self.column(now);
-        let (next_row, next_trigger, from) = match before {
-            Some((row, trigger, from)) => (row + 1, trigger + 1, from),
-            None => (0, 0, now),
+        let (next_row, next_trigger, skipped, from) = match before {
+            Some((row, trigger, skipped, from)) => (row + 1, trigger + 1, skipped, from),
+            None => (0, 0, 0, now),
         };
+        let skipped = row.skipped.saturating_sub(skipped);
         let lost = row.row.saturating_sub(next_row);
         let missed = row
             .trigger
             .saturating_sub(next_trigger)
-            .saturating_sub(lost);
+            .saturating_sub(lost)
+            .saturating_sub(skipped);
+        self.skipped += skipped;
+        self.errors += u64::from(!row.faults.is_empty());
         self.rows += 1;
         self.lost += lost;
         self.missed += missed;
@@ -135,13 +148,14 @@ impl Trace {
         // What no eye can see makes no new piece.
         let is_cut = missed + lost > 0 && column > from + 1;
         self.timing.add(row);
-        for (curve, word) in self.channels.iter_mut().zip(row.values) {
+        for (index, (curve, word)) in self.channels.iter_mut().zip(row.values).enumerate() {
             let value = curve.channel.value(*word);
             if is_cut {
-                curve.end_bin();
-                curve.pieces.push(Vec::new());
+                curve.cut();
             }
-            if value.abs() <= GREATEST {
+            if row.faults.failed(index) {
+                curve.failed = true;
+            } else if value.abs() <= GREATEST {
                 curve.add(column, (now, value));
             }
         }
@@ -158,10 +172,22 @@ impl Curve {
             greatest: f64::NEG_INFINITY,
             channel,
             bin: None,
+            failed: false,
         }
     }
 
+    /// What comes next is not joined to what was before.
+    fn cut(&mut self) {
+        self.end_bin();
+        self.pieces.push(Vec::new());
+    }
+
     fn add(&mut self, column: usize, point: (f64, f64)) {
+        let failed = std::mem::take(&mut self.failed);
+        // What no eye can see makes no new piece.
+        if failed && self.bin.is_some_and(|bin| column > bin.column + 1) {
+            self.cut();
+        }
         self.least = self.least.min(point.1);
         self.greatest = self.greatest.max(point.1);
         if self.bin.is_some_and(|bin| bin.column != column) {

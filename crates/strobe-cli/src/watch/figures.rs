@@ -29,8 +29,8 @@ pub struct LastRow {
     pub row: u64,
     /// Its words.
     pub words: Vec<u64>,
-    /// The first channel that failed.
-    pub fault: Option<usize>,
+    /// Channels and outputs that failed, as numbers of [`RunInfo::fault_names`].
+    pub failed: Vec<usize>,
 }
 
 /// All that is shown of a run.
@@ -142,7 +142,7 @@ impl Figures {
                 self.last = Some(LastRow {
                     row: row.row,
                     words: row.values.to_vec(),
-                    fault: row.faults.iter().next(),
+                    failed: row.faults.iter().collect(),
                 });
             }
             if batch.len() < room || begun.elapsed() > READ_FOR {
@@ -197,20 +197,22 @@ impl Figures {
             return String::new();
         };
         format!(
-            "{} {}: {}, {} rows in {}, missed {}; this view lost {}\n",
+            "{} {}: {}, {} rows in {}, missed {}, skipped {}, errors {}; this view lost {}\n",
             self.name,
             self.info.event,
             self.state(),
             now.head,
             show_ns(self.elapsed_ns as f64),
             now.missed(),
+            now.skipped,
+            now.errors,
             self.lost
         )
     }
 }
 
 fn value(channels: &[Channel], row: &LastRow, index: usize) -> Option<f64> {
-    if row.fault == Some(index) {
+    if row.failed.contains(&index) {
         return None;
     }
     let channel = channels.get(index)?;

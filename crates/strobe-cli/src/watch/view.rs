@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Gauge, Paragraph, Sparkline};
 use ratatui::Frame;
 use strobe::channel::{Channel, Type};
+use strobe::info::known_causes;
 use strobe::quantity::show_ns;
 use strobe::ring::layout::MISSED_CAUSES;
 use strobe::ring::{Missed, Snapshot};
@@ -79,12 +80,12 @@ fn counts(figures: &Figures, now: &Snapshot) -> Vec<Line<'static>> {
         .info
         .limit
         .map_or(String::new(), |n| format!(" of {n}"));
-    let known = Missed::Source as usize;
+    let known = known_causes().count();
     let causes: Vec<String> = (0..MISSED_CAUSES)
         .filter_map(|cause| {
             let count = now.missed_by.get(cause)?;
             let name = Missed::NAMES.get(cause)?;
-            (cause <= known || *count > 0).then(|| format!("{name} {count}"))
+            (cause < known || *count > 0).then(|| format!("{name} {count}"))
         })
         .collect();
     let warn = |text: String, bad: bool| match bad {
@@ -93,8 +94,8 @@ fn counts(figures: &Figures, now: &Snapshot) -> Vec<Line<'static>> {
     };
     vec![
         Line::from(format!(
-            "rows      {}{limit}, {:.1} a second, {} triggers",
-            now.head, figures.rate, now.triggers
+            "rows      {}{limit}, {:.1} a second, {} triggers, {} skipped",
+            now.head, figures.rate, now.triggers, now.skipped
         )),
         warn(
             format!("missed    {} ({})", now.missed(), causes.join(", ")),
@@ -124,7 +125,18 @@ fn ring_fill(frame: &mut Frame<'_>, area: Rect, figures: &Figures) {
 /// The last row, a line a channel, with what it was before.
 fn last_row(frame: &mut Frame<'_>, area: Rect, figures: &Figures) {
     let row = figures.last.as_ref();
-    let row = row.map_or("no row yet".to_owned(), |last| format!("row {}", last.row));
+    let row = row.map_or("no row yet".to_owned(), |last| {
+        // Channels say it in their lines.
+        let names = figures.info.fault_names();
+        let outputs = last.failed.iter().filter(|n| **n >= figures.columns.len());
+        let failed: Vec<&str> = outputs
+            .filter_map(|n| Some(names.get(*n)?.as_str()))
+            .collect();
+        match failed.as_slice() {
+            [] => format!("row {}", last.row),
+            failed => format!("row {}, failed: {}", last.row, failed.join(", ")),
+        }
+    });
     let room = usize::from(area.height.saturating_sub(1));
     let hidden = figures.columns.len().saturating_sub(room);
     let hidden = match hidden {

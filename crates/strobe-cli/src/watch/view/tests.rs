@@ -32,10 +32,13 @@ fn the_figures_are_on_the_screen() {
         "{lines:#?}"
     );
     assert!(lines[1].starts_with("rows      10, "), "{lines:#?}");
-    assert!(lines[1].ends_with(" a second, 10 triggers"), "{lines:#?}");
+    assert!(
+        lines[1].ends_with(" a second, 10 triggers, 0 skipped"),
+        "{lines:#?}"
+    );
     assert_eq!(
         lines[2],
-        "missed    0 (overrun 0, busy 0, throttled 0, source 0)"
+        "missed    0 (overrun 0, busy 0, throttled 0, source 0, suspended 0)"
     );
     assert_eq!(lines[3], "lost      0 (rows this view was too slow for)");
     assert_eq!(lines[4], "errors    0");
@@ -101,21 +104,22 @@ fn no_size_of_the_terminal_is_a_panic() {
 }
 
 #[test]
-fn a_channel_that_failed_has_no_value() {
-    let (_run, mut reader, mut figures) = soft(&["sim.counter", "sim.ramp"], 1);
+fn what_failed_has_no_value() {
+    let names = ["sim.counter", "sim.ramp", "sim.sine"];
+    let (_run, mut reader, mut figures) = soft(&names, 1);
     figures.update(&mut reader);
+    figures.info.outputs.push("sim.latch".to_owned());
     figures.last = Some(LastRow {
         row: 0,
-        words: vec![0, 0],
-        fault: Some(0),
+        words: vec![0, 7, 0],
+        failed: vec![0, 2, 3],
     });
     let lines = picture(&figures, 80, 24);
-    assert!(
-        lines
-            .iter()
-            .any(|line| line.starts_with("sim.counter  failed")),
-        "{lines:#?}"
-    );
+    let is_there = |text: &str| lines.iter().any(|line| line.starts_with(text));
+    assert!(is_there("sim.counter  failed"), "{lines:#?}");
+    assert!(is_there("sim.ramp     0.00700 V"), "{lines:#?}");
+    assert!(is_there("sim.sine     failed"), "{lines:#?}");
+    assert!(is_there("row 0, failed: output sim.latch"), "{lines:#?}");
 }
 
 #[test]

@@ -39,7 +39,18 @@ def loss(table: pyarrow.Table) -> tuple[int, int]:
     if table.num_rows == 0:
         return 0, 0
     row, trigger = table["row"][-1].as_py(), table["trigger"][-1].as_py()
-    return row + 1 - table.num_rows, trigger - row
+    return row + 1 - table.num_rows, trigger - row - skipped(table)
+
+
+def skipped(table: pyarrow.Table) -> int:
+    """Triggers that were left out on purpose, up to the last row."""
+    return table["skipped"][-1].as_py() if "skipped" in table.column_names and table.num_rows else 0
+
+
+def failed(table: pyarrow.Table) -> dict[str, list[int]]:
+    """What failed, and the numbers of the rows in which it did: a null is all there is of it."""
+    nulls = {name: table.filter(table[name].is_null())["row"].to_pylist() for name in table.column_names}
+    return {name: rows for name, rows in nulls.items() if rows}
 
 
 def check_rules(table: pyarrow.Table) -> None:
@@ -49,12 +60,17 @@ def check_rules(table: pyarrow.Table) -> None:
     for name in ("row", "trigger", "time"):
         assert frame[name].is_sorted(), f"{name} goes back"
     assert (frame["trigger"] >= frame["row"]).all(), "more rows than triggers"
+    assert (frame["status"] < 2**32).all(), "status has flags only"
+    header = ["row", "trigger", "time", "status"] + ["skipped"] * ("skipped" in table.column_names)
+    assert not set(failed(table)) & set(header), "nothing of the row itself can fail"
     assert len(set(table.column_names)) == table.num_columns, "columns of the same name"
     facts = account(table)
     if facts["strobe.complete"] == "1":
         lost, missed = loss(table)
         assert int(facts["strobe.rows"]) == table.num_rows + int(facts["strobe.lost"]), facts
-        assert int(facts["strobe.triggers"]) == int(facts["strobe.rows"]) + int(facts["strobe.missed"]), facts
+        parts = [int(facts[f"strobe.{part}"]) for part in ("rows", "missed", "skipped")]
+        assert int(facts["strobe.triggers"]) == sum(parts), facts
+        assert skipped(table) <= parts[2], facts
         assert lost <= int(facts["strobe.lost"]) and missed <= int(facts["strobe.missed"]), facts
 
 
@@ -96,6 +112,20 @@ def check_samples(directory: Path) -> None:
     assert table.equals(whole) and table.schema.equals(whole.schema, check_metadata=True), table.schema
     frame = polars.read_parquet(directory / "whole.parquet")
     assert frame["adc.volt"].to_list() == whole["adc.volt"].to_pylist()
+
+    table, torn = read(directory / "faults.arrows")
+    assert not torn
+    check_rules(table)
+    wrong = list(range(7, 200, 10))
+    assert failed(table) == {"adc.3": wrong, "adc.35": wrong, "output dac.x": wrong}, failed(table)
+    assert loss(table) == (0, 0) and skipped(table) == 800 and account(table)["strobe.errors"].endswith("020")
+    assert table["adc.3"].to_pylist() == [None if row in wrong else row + 4 for row in range(200)]
+    assert table.schema.field("output dac.x").metadata[b"output"] == b"dac.x"
+    assert parquet.read_table(directory / "faults.parquet").equals(table)
+    frame = polars.read_csv(directory / "faults.csv")
+    assert {name: frame[name].null_count() for name in frame.columns if frame[name].null_count()} == {
+        "adc.3": 20, "adc.35": 20, "output dac.x": 20}
+    assert frame["adc.35"].to_list() == table["adc.35"].to_pylist()
 
     frame = polars.read_ipc_stream(directory / "whole.arrows")
     assert frame.height == whole.num_rows and frame["sim.counter"][0] == 2**64 - 1

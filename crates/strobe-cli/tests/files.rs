@@ -50,6 +50,7 @@ fn info() -> RunInfo {
             in_use: false,
         }],
         outputs: Vec::new(),
+        skips: false,
         set_up: Vec::new(),
         doctor: vec![Noted {
             check: "fifo".into(),
@@ -115,6 +116,90 @@ fn a_recording_is_converted_with_its_losses_and_its_account() {
         journal.read().expect("rows").map(|rows| rows.len()),
         Some(3)
     );
+}
+
+/// Four rows, of which the second has no value and has not written its output; a trigger skipped before each.
+fn faulty(directory: &Path) -> PathBuf {
+    let path = directory.join("faulty.arrows");
+    let mut file = ArrowFile::new(File::create(&path).expect("a file"));
+    let mut info = info();
+    info.outputs.push("dac.x".to_owned());
+    info.skips = true;
+    file.begin(&info).expect("begin");
+    for n in 0..4 {
+        let failed = if n == 1 { 3 << 32 } else { 0 };
+        let value = if n == 1 { 0 } else { n + 1 };
+        let row = [n, 2 * n + 1, 100 + 2_000_000 * n, failed, value, n + 1];
+        file.write(Rows::new(&row, info.shape())).expect("write");
+    }
+    let totals = Totals {
+        rows: 4,
+        triggers: 8,
+        missed_by: [0; 8],
+        skipped: 4,
+        lost: 0,
+        errors: 1,
+        end_time_ns: 8_000_000,
+        end: End::Complete,
+    };
+    file.finish(Some(&totals)).expect("finish");
+    path
+}
+
+#[test]
+fn a_value_that_failed_is_none_in_a_recording_that_was_converted_too() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let input = faulty(dir.path());
+    let (csv, copy) = (dir.path().join("a.csv"), dir.path().join("b.arrows"));
+    for output in [&copy, &csv] {
+        // The copy of the copy is as good.
+        let input = if copy.exists() { &copy } else { &input };
+        let answer = strobe(&["convert".as_ref(), input, output]);
+        assert_eq!(
+            (answer.status.code(), stderr(&answer)),
+            (Some(0), String::new())
+        );
+    }
+    let text = std::fs::read_to_string(&csv).expect("text");
+    let header = "row,trigger,time,status,skipped,adc.volt,output dac.x\n";
+    let rows = "0,1,100,0,1,0.5,1\n1,3,2000100,0,2,,\n2,5,4000100,0,3,1.5,1\n3,7,6000100,0,4,2,1\n";
+    assert_eq!(text, format!("{header}{rows}"));
+}
+
+#[test]
+fn what_was_skipped_is_a_figure_of_its_own_in_the_judgement_of_a_recording() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let answer = strobe(&["jitter".as_ref(), &faulty(dir.path()), "--json".as_ref()]);
+    assert_eq!(answer.status.code(), Some(0), "{}", stderr(&answer));
+    let text = String::from_utf8(answer.stdout).expect("text");
+    assert!(text.contains("\"skipped\":4"), "{text}");
+    assert!(
+        text.contains("\"in_range\":3,\"over\":0,\"under\":0,\"missed\":0"),
+        "{text}"
+    );
+}
+
+#[cfg(feature = "plot")]
+#[test]
+fn a_value_that_failed_is_a_gap_in_a_picture() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let input = faulty(dir.path());
+    let output = dir.path().join("a.svg");
+    let answer = strobe(&["plot".as_ref(), &input, "-o".as_ref(), &output]);
+    assert_eq!(
+        (answer.status.code(), stderr(&answer)),
+        (Some(0), String::new())
+    );
+    let svg = std::fs::read_to_string(output).expect("a picture");
+    for words in [
+        "missed 0",
+        "4 triggers skipped",
+        "something failed in 1 rows",
+    ] {
+        assert!(svg.contains(words), "{words}");
+    }
+    // The value before the gap is joined to none.
+    assert_eq!(svg.matches("<circle").count(), 1, "{svg}");
 }
 
 #[test]

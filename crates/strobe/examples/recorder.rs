@@ -125,6 +125,7 @@ impl Lines {
                 start: StartTimes::default(),
                 channels,
                 outputs: Vec::new(),
+                skips: false,
                 set_up: Vec::new(),
                 doctor: Vec::new(),
             },

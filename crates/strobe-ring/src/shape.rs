@@ -45,7 +45,7 @@ impl RowShape {
     /// The bits of the header's `incompat` that say so.
     pub fn incompat(self) -> u32 {
         let faults = u32::from(self.fault_words() > 0) * INCOMPAT_FAULTS;
-        faults | u32::from(self.skipped) * INCOMPAT_SKIPPED
+        faults | (u32::from(self.skipped) * INCOMPAT_SKIPPED)
     }
 }
 

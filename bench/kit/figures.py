@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What is measured, and the figures made of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labkit import LabError
@@ -16,9 +16,16 @@ ROWS = 2048
 # kernel does in that fifth of a second: the median of some windows is the figure.
 WINDOWS = 9
 CHANNELS = " ".join(f"bench.r{i}" for i in range(10))
+# Rows of other kinds of channels, ten of them too.
+KINDS = {"fields": " ".join(f"bench.f{i}" for i in range(10)), "signed": " ".join(f"bench.s{i}" for i in range(10)),
+         "foreign": " ".join(["sim.counter"] * 10)}
+KIND_WINDOWS = 5
 READERS = (0, 1, 8, 64)
 RATES = (10, 20, 50, 100, 200, 250, 333, 500)  # kHz, at one instruction a nanosecond
 RATE_ROWS = 4096
+# Whether a row is missed at the edge depends on where the run lies between the kernel's ticks.
+RATE_GUESTS = 5
+RATE_STEP = 730  # us by which each guest starts later
 # Beyond 100 kHz, IIO's thread leaves its reader no time: the guest would take minutes.
 IIO_RATES = tuple(rate for rate in RATES if rate <= 100)
 IIO_RATE_ROWS = 2048
@@ -29,15 +36,32 @@ RULER = ("ruler", "ruler")
 
 
 def jobs(kernel: str, modules: build.Modules, blob: Path) -> list[Job]:
-    return [strobe(kernel, modules, blob), floor(kernel, modules), iio(kernel, modules)]
+    return [strobe(kernel, modules, blob), floor(kernel, modules), iio(kernel, modules),
+            *(rates(kernel, modules, blob, n) for n in range(1, RATE_GUESTS))]
+
+
+def rates(kernel: str, modules: build.Modules, blob: Path, n: int) -> Job:
+    """The rates of strobe once more, at other times."""
+    commands = [RULER, ("", f"usleep {n * RATE_STEP}"), *rate_commands()]
+    return Job(f"rates.{n}", kernel, own(modules), ["ruler", "strobe"], commands, [f"{blob}:/lib/firmware/strobe/{blob.name}"])
+
+
+def rate_commands() -> list[tuple[str, str]]:
+    return [(f"rate.{rate}", f"strobe {1_000_000 // rate} {RATE_ROWS} 1 {CHANNELS}") for rate in RATES]
+
+
+def own(modules: build.Modules) -> list[Path]:
+    return [modules.strobe / f"{name}.ko" for name in ("strobe", "strobe_blob", "strobe_board")]
 
 
 def strobe(kernel: str, modules: build.Modules, blob: Path) -> Job:
     commands = [RULER, *totals(f"strobe {PERIOD} {ROWS} 1 {CHANNELS}")]
     commands += [(f"readers.{n}", f"strobe {PERIOD} {ROWS} {n} {CHANNELS}") for n in READERS]
     commands += [("raise", f"raise {RAISES} {CHANNELS}")]
-    commands += [(f"rate.{rate}", f"strobe {1_000_000 // rate} {RATE_ROWS} 1 {CHANNELS}") for rate in RATES]
-    return Job("strobe", kernel, [modules.strobe / f"{name}.ko" for name in ("strobe", "strobe_blob", "strobe_board")],
+    commands += [(f"kind.{kind}.{i}", f"strobe {PERIOD} {ROWS} 1 {channels}")
+                 for kind, channels in KINDS.items() for i in range(KIND_WINDOWS)]
+    commands += rate_commands()
+    return Job("strobe", kernel, own(modules),
                ["ruler", "strobe", "raise"], commands, [f"{blob}:/lib/firmware/strobe/{blob.name}"])
 
 
@@ -84,6 +108,7 @@ class Figures:
     threaded: float | None
     missed: dict[int, int]  # by rate in kHz
     clean: int  # the highest rate up to which no row was missed
+    kinds: dict[str, float]  # a row of ten channels of another kind
 
 
 def make(results: Results, marked: bool) -> Figures:
@@ -110,7 +135,28 @@ def make(results: Results, marked: bool) -> Figures:
         raised=raised(measured.get("raise")),
         threaded=raised(measured.get("threaded")),
         missed=missed,
-        clean=highest_clean(missed))
+        clean=highest_clean(missed),
+        kinds=kinds(results))
+
+
+def kinds(results: Results) -> dict[str, float]:
+    """The median of each kind's windows."""
+    windows: dict[str, list[float]] = {}
+    for name, each in results.figures.items():
+        if name.startswith("kind."):
+            windows.setdefault(name.split(".")[1], []).append(per_row(each))
+    return {kind: sorted(found)[len(found) // 2] for kind, found in windows.items()}
+
+
+def with_rates(figures: Figures, guests: list[Results]) -> Figures:
+    """The worst of several guests at each rate."""
+    missed = dict(figures.missed)
+    for results in guests:
+        check_ruler(results.figures["ruler"])
+        for rate in missed:
+            said = results.figures[f"rate.{rate}"].said
+            missed[rate] = max(missed[rate], said["missed"] + said["lost"])
+    return replace(figures, missed=missed, clean=highest_clean(missed))
 
 
 def median(results: Results) -> Measured:

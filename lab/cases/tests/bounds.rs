@@ -23,8 +23,8 @@ fn runs(
     let steps: Vec<_> = channels.iter().map(|name| step(READ, name, 0)).collect();
     let mut made = Vec::new();
     while made.len() < most {
-        match create(control, &mut request("soft", 0, capacity, &steps)) {
-            Ok(owner) => made.push(owner),
+        match create(control, &request("soft", 0, capacity, &steps)) {
+            Ok((owner, _)) => made.push(owner),
             Err(errno) => return (made, Some(errno)),
         }
     }
@@ -125,12 +125,12 @@ fn memory_beyond_what_is_free_is_locked_memory_of_the_user() {
 fn other_users_leave_the_owner_of_a_shared_run_its_ring_fds() {
     let mut ann = OtherUser::new(ANN, |control, talk| {
         let steps = [step(READ, "sim.counter", 0)];
-        let mut shared = Create {
+        let shared = Create {
             flags: SHARED,
             ..request("soft", 0, 2, &steps)
         };
-        let owner = create(control, &mut shared).expect("a run");
-        talk.say(shared.run.into());
+        let (owner, made) = create(control, &shared).expect("a run");
+        talk.say(made.run.into());
         talk.hear();
         let mine: Vec<_> = (0..64)
             .map_while(|_| reader(&owner, 0, 0, 0).ok())
@@ -162,11 +162,11 @@ fn a_ring_that_another_user_holds_is_that_users() {
     let _free = Parameter::set("user_bytes_free", 10 * MIB);
     let make = |control: &OwnedFd, capacity| {
         let steps = [step(READ, "sim.counter", 0)];
-        let mut shared = Create {
+        let shared = Create {
             flags: SHARED,
             ..request("soft", 0, capacity, &steps)
         };
-        create(control, &mut shared).map(|owner| (owner, shared.run))
+        create(control, &shared).map(|(owner, made)| (owner, made.run))
     };
     let why = |made: Result<(OwnedFd, u32), i32>| made.err().unwrap_or(0) as u64;
     let mut ann = OtherUser::new(ANN, |control, talk| {

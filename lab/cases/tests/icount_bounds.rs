@@ -49,8 +49,8 @@ fn make(control: &OwnedFd, runs: u64, channels: &[&str], period: u64) -> Vec<Own
     let steps: Vec<_> = channels.iter().map(|name| step(READ, name, 0)).collect();
     let mut made = Vec::new();
     for _ in 0..runs {
-        match create(control, &mut request("timer", period, 2, &steps)) {
-            Ok(owner) => made.push(owner),
+        match create(control, &request("timer", period, 2, &steps)) {
+            Ok((owner, _)) => made.push(owner),
             Err(errno) => {
                 println!("run {} is refused: {errno}", made.len());
                 break;

@@ -93,13 +93,15 @@
  *
  *	1 loads state, then an acquire fence
  *	2 loads head, then an acquire fence		(C)
- *	3 copies the rows it wants, as 64-bit words
+ *	3 counts as lost what it has not read and is older than "oldest", and
+ *	  copies of the others what it wants, as 64-bit words
  *	4 acquire fence, loads head again		(D)
- *	5 drops what is older than "oldest" by now: those rows are lost to it
+ *	5 drops what is older than "oldest" by now: those rows are lost, too
  *	6 has read all there will ever be if the state of 1 was final and its
  *	  cursor has come to the head of 2
  *
- * and the producer, for row i,
+ * (its cursor starts at row 0; one that starts elsewhere counts the rows before
+ * it by itself) and the producer, for row i,
  *
  *	1 write barrier					(A)
  *	2 stores row i, as 64-bit words
@@ -128,29 +130,40 @@
  *   lost     = step of "row" - 1
  *   skipped  = step of strobe_row_skipped()
  *   missed   = step of "trigger" - step of "row" - skipped
+ * Before the first row there is, in thought, one with row = trigger = -1 and
+ * skipped = 0; what is left to the counters of a run that has ended came after
+ * its last row. Counters of a run that goes on are each of a moment of its own.
  *
  * Whose ring it is. A ring of the kernel engine is mapped from a ring fd. One of
  * the user engine is a memory file of the process that makes the rows, which
  * gives it away read-only: connect (AF_UNIX, SOCK_STREAM) to N.sock, N being
  * the number of the run, in the directory
- *	$STROBE_RUNTIME_DIR, or else $XDG_RUNTIME_DIR/strobe, or else
- *	/run/user/UID/strobe, or else /tmp/strobe-UID
- * (the first that is set, or is there). One line of JSON comes, which ends with
- * a newline and says what LIST says of a run of the kernel, among them
- * "version" (2), "event", and "channels" and "outputs", each with their "name",
- * in the order of the columns; with its first byte comes the descriptor of the
- * ring (SCM_RIGHTS), as long as fstat says. Send the byte 'r' to be counted as
- * a reader. The connection is cut when the process ends: a ring that says
- * RUNNING then will never go on.
+ *	$STROBE_RUNTIME_DIR, if that is set and not empty, or else
+ *	$XDG_RUNTIME_DIR/strobe, if that is set and a directory of this user, or else
+ *	/run/user/UID/strobe, if /run/user/UID is there, or else
+ *	/tmp/strobe-UID
+ * where UID is the effective one. The directory must belong to this user, and
+ * nobody else may write there. The runs are its names N.sock; one that refuses
+ * the connection is left over, and its number may be used again. One line of
+ * JSON comes, of at most 4 MiB, which ends with a newline; keys that are not
+ * known are to be ignored, and another "version" than 2 is to be refused. Among
+ * them are "event", and "channels" and "outputs": arrays in the order of the
+ * fault bits, of objects with "name", and channels with "type" ("u64", "s64" or
+ * "f64"), "unit", "scale" and "offset" (decimal numbers). With the first byte
+ * comes the descriptor of the ring (SCM_RIGHTS), which is as long as fstat says
+ * and stays so. Send the byte 'r', at any time, to be counted as a reader. The
+ * connection is cut when the process ends. Who finds it cut does steps 1 to 6
+ * once more: a state that is not final will then never change.
  *
  * Waiting. The rows of the kernel engine are waited for with poll on the ring
  * fd. Those of the user engine are looked for: its producer does not call
  * anybody while it makes rows. It changes the header's word "wake" after head
- * and state, and wakes all who wait for that word (futex, FUTEX_WAIT without
- * FUTEX_PRIVATE_FLAG), at the end, at pause and resume, and after software
- * triggers. A reader loads wake, then does steps 1 to 6; if it got nothing it
- * calls FUTEX_WAIT with the value that it has loaded and a timeout, for as long
- * as the rows it wants will take.
+ * and state, with release, and wakes all who wait for that word (futex,
+ * FUTEX_WAIT without FUTEX_PRIVATE_FLAG, so that the mapping must be MAP_SHARED),
+ * at the end, at pause and resume, and after software triggers. A reader loads
+ * wake, then an acquire fence, then does steps 1 to 6; if it got nothing it calls
+ * FUTEX_WAIT with the value that it has loaded and a timeout, for as long as the
+ * rows it wants will take.
  */
 #define STROBE_RING_MAGIC	0x010045424F525453ULL	/* "STROBE", 0, 1 */
 
@@ -213,7 +226,7 @@ enum strobe_engine {
  * @magic: STROBE_RING_MAGIC; byte-swapped means foreign byte order.
  * @major: STROBE_RING_MAJOR; a reader refuses another.
  * @minor: grows when fields are added; a reader ignores it.
- * @header_size: bytes of this header; fields beyond it do not exist.
+ * @header_size: bytes of this header, 256 or more; fields beyond it do not exist.
  * @row_stride: bytes from row to row, a multiple of 64.
  * @channels: 64-bit values in a row.
  * @capacity: rows in the ring, a power of two, at least 2.
@@ -229,7 +242,8 @@ enum strobe_engine {
  * @run: id of the run.
  * @engine: enum strobe_engine.
  * @outputs: outputs that a row writes; a row names those that failed.
- * @row_size: bytes of a row without padding, as read() gives it.
+ * @row_size: bytes of a row without padding, as read() gives it: 32, and 8 for
+ *	each value and each word behind them; at most @row_stride.
  * @reserved0: 0.
  *
  * Start: written by the start of the run, before @state leaves READY. If an
@@ -249,7 +263,7 @@ enum strobe_engine {
  * the producer is silent.
  * @head: rows published.
  * @triggers: triggers known; of these head made rows, the others were missed
- *	or skipped (exact when @state is final).
+ *	or skipped. This and all that follows is exact when @state is final.
  * @state: enum strobe_state, stored with release after the last @head: load
  *	it before @head, or the last row can be overlooked.
  * @error: negative errno of a FAILED run, else 0.
@@ -258,7 +272,7 @@ enum strobe_engine {
  * @reserved2: 0.
  * @missed: by cause, see enum strobe_missed; with @skipped the sum is
  *	triggers - head.
- * @errors: rows in which a channel or an output failed.
+ * @errors: rows in which a channel or an output failed: strobe_row_faults() is not 0.
  * @end_time: when the run ended, on @clock; 0 before.
  * @skipped: triggers that were left out on purpose.
  * @reserved3: 0.
@@ -319,7 +333,8 @@ struct strobe_ring_header {
  *	Signed channels are sign-extended to 64 bits.
  *
  * Behind the values come, if the header's incompat says so,
- *   fault words	(STROBE_INCOMPAT_FAULTS), strobe_fault_words() of them;
+ *   fault words	(STROBE_INCOMPAT_FAULTS, set if there are any),
+ *			strobe_fault_words() of them;
  *   skipped		(STROBE_INCOMPAT_SKIPPED), one word: triggers that were
  *			skipped before this row, since the start of the run.
  */
@@ -492,7 +507,7 @@ enum strobe_class {
  * struct strobe_value - part of an entry: a channel or an output.
  * @type: enum strobe_type.
  * @cost_class: enum strobe_class.
- * @unit: of value * scale + offset; "" if it has none.
+ * @unit: of value * scale + offset, whatever the type; "" if it has none.
  * @scale: IEEE 754 binary64, as bits.
  * @offset: IEEE 754 binary64, as bits.
  * @bits: significant bits of the word.
@@ -554,7 +569,8 @@ struct strobe_run_info {
  *	events "timer" and "soft".
  * @parent: id of the device of a channel, output or event; else 0.
  * @flags: STROBE_ENTRY_*; 0 for the steps of a run.
- * @name: "device", "device.channel", ...; of a run: the name of its event.
+ * @name: "device", "device.channel", ..., of letters, digits, '_' and '-' around
+ *	one dot; of a run: the name of its event.
  * @text: description for people; of a run: the name of its program.
  * @value: channels and outputs.
  * @run: runs.
@@ -581,7 +597,8 @@ struct strobe_entry {
  * @run: 0 for the whole catalogue. Else a run's id: the run itself and then
  *	its steps in their order, so that its channels are named in the order
  *	of the columns; also after their devices are gone. ENOENT if there is
- *	no such run.
+ *	no such run: it is listed, and takes new readers, until its owner fd is
+ *	closed. Who reads its ring on asks for the names before.
  * @entry_size: sizeof(struct strobe_entry).
  * @buffer: address of an array of entries; may be 0 if @room is.
  * @room: entries that fit.
@@ -825,7 +842,7 @@ struct strobe_control {
  * STROBE_READER: a reader; STROBE_ARM: when to wake it.
  *
  * A ring fd offers
- *   mmap  PROT_READ, from offset 0, ring_bytes long or shorter;
+ *   mmap  PROT_READ, MAP_SHARED, from offset 0, ring_bytes long or shorter;
  *   poll  POLLIN when so many rows are there as STROBE_ARM has said; POLLIN and
  *         POLLHUP when the run has ended. If nothing is armed, POLLIN when
  *         read() would return rows: since a reader that maps the ring does not
@@ -881,8 +898,8 @@ struct strobe_reader {
  * struct strobe_arm - argument of STROBE_ARM, on a ring fd.
  * @size: sizeof(struct strobe_arm).
  * @flags: 0.
- * @rows: poll is ready when head >= @rows: when the run has made so many rows;
- *	0 disarms. Stays until it is set anew.
+ * @rows: poll is ready when head >= @rows: when the run has made so many rows,
+ *	or has ended; 0 disarms. Stays until it is set anew.
  */
 struct strobe_arm {
 	__u32		size;

@@ -27,14 +27,21 @@ struct making {
 	u32			*action_of;
 };
 
-static bool has_channel(const struct making *making, u32 n, u32 step)
+/*
+ * The first action that can take the channel of this step. All that read its
+ * register up to the last one that has it have it, too: each step takes the first
+ * that does not. So it is enough to look behind that one; this is done for each
+ * step, while others wait.
+ */
+static u32 first_without(const struct making *making, u32 step)
 {
 	const struct strobe_target *targets = making->run->targets;
+	u32 first = making->fresh;
 
 	for (u32 i = 0; i < step; i++)
-		if (making->action_of[i] == n && targets[i].channel == targets[step].channel)
-			return true;
-	return false;
+		if (targets[i].channel == targets[step].channel)
+			first = max(first, making->action_of[i] + 1);
+	return first;
 }
 
 /* The action that reads the register of this step already; or the next one. */
@@ -44,11 +51,10 @@ static u32 find_action(const struct making *making, u32 step)
 
 	if (!strobe_is_on_bus(reg->access) || reg->reread)
 		return making->count;
-	for (u32 n = making->fresh; n < making->count; n++) {
+	for (u32 n = first_without(making, step); n < making->count; n++) {
 		const struct strobe_action *action = &making->run->actions[n];
 
-		if (action->access == reg->access && action->io == reg->io &&
-		    !has_channel(making, n, step))
+		if (action->access == reg->access && action->io == reg->io)
 			return n;
 	}
 	return making->count;

@@ -128,15 +128,16 @@ static void lay_out(struct strobe_run *run, const struct strobe_create *c,
 }
 
 /* Before any lock is taken: it may take long. */
-static int take_memory(struct strobe_run *run, size_t bytes, u32 steps, bool dry)
+static int take_memory(struct strobe_run *run, u32 steps, bool dry, struct strobe_created *answer)
 {
 	u64 step = sizeof(*run->actions) + sizeof(*run->cuts) + sizeof(*run->steps) +
 		   sizeof(*run->targets);
+	size_t bytes = answer->ring_bytes;
 	int ret;
 
-	/* What no machine has nobody can pay. */
+	/* What no machine has nobody can pay: then nothing else is looked at. */
 	if (bytes == SIZE_MAX)
-		return -ENOSPC;
+		return refuse(answer, STROBE_WHY_MEMORY, -ENOSPC);
 	ret = strobe_ring_pay(&run->ring, bytes + sizeof(*run) + steps * step);
 	if (ret)
 		return ret;
@@ -284,7 +285,7 @@ static struct file *create_run(const struct strobe_create *c, struct strobe_crea
 		return ERR_PTR(-ENOMEM);
 	}
 	lay_out(run, c, steps, answer);
-	no_memory = take_memory(run, answer->ring_bytes, c->step_count, c->flags & STROBE_DRY_RUN);
+	no_memory = take_memory(run, c->step_count, c->flags & STROBE_DRY_RUN, answer);
 	file = ERR_PTR(no_memory);
 	if (run->ring.owner) {
 		guard(mutex)(&run->ring.owner->turn);

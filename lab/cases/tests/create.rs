@@ -121,6 +121,15 @@ fn wrong_fields() -> Vec<Wrong> {
             why::MEMORY,
             |c| c.capacity = 1 << 32,
         ),
+        Wrong {
+            steps: vec![step(READ, "sim.counter", 0); 1024],
+            ..field(
+                "2^32 rows of 1024 channels, which no machine has",
+                ENOSPC,
+                why::MEMORY,
+                |c| c.capacity = 1 << 32,
+            )
+        },
         field("clock REALTIME", EINVAL, why::CLOCK, |c| c.clock = 5),
         field("clock 12", EINVAL, why::CLOCK, |c| c.clock = 12),
         field("clock -1", EINVAL, why::CLOCK, |c| c.clock = u32::MAX),

@@ -74,7 +74,7 @@ int strobe_take_timer(struct strobe_run *run, int cpu)
 		all++;
 		mine += uid_eq(other->uid, run->uid);
 	}
-	if (!capable(CAP_SYS_RESOURCE) && (all >= most || mine >= most / 2))
+	if ((all >= most || mine >= most / 2) && !capable(CAP_SYS_RESOURCE))
 		return -EUSERS;
 	run->timer_cpu = cpu;
 	return 0;

@@ -24,6 +24,18 @@ static void trigger(struct strobe_run *run)
 }
 
 /*
+ * Who is killed while the thread does the steps has given its row up, but not the
+ * run, which others may have, too.
+ */
+static void after_kill(struct strobe_run *run)
+{
+	if (!fatal_signal_pending(current) || !READ_ONCE(run->quit))
+		return;
+	strobe_slow_settle(run);
+	WRITE_ONCE(run->quit, false);
+}
+
+/*
  * Some software triggers: interrupts are off for one row, the lock is held for all.
  * @rest: ns to wait before more.
  */
@@ -49,6 +61,7 @@ static int trigger_some(struct strobe_run *run, u32 *count, u64 *rest)
 		scoped_guard(irqsave)
 			trigger(run);
 		strobe_slow_flush(run);
+		after_kill(run);
 		--*count;
 	}
 	return 0;

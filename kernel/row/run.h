@@ -178,7 +178,7 @@ enum strobe_source {
  *
  * @quit: the steps of the open row need not be finished. Set by who must not
  *	wait long, in process context, under no lock; cleared under @lock when
- *	triggers begin to come. Read by who does the steps.
+ *	triggers begin to come, or go on. Read by who does the steps.
  *
  * Under strobe_registry:
  * @listener: in the event's list of listeners.

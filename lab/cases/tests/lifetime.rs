@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use libc::{
     EBADF, EMFILE, ENOENT, EPIPE, EWOULDBLOCK, FD_CLOEXEC, F_GETFD, MAP_SHARED, POLLHUP, POLLIN,
@@ -178,6 +179,34 @@ fn a_reader_learns_that_the_owner_was_killed() {
             ..after
         },
         before
+    );
+}
+
+#[test]
+fn a_run_whose_trigger_is_killed_in_mid_row_goes_on_for_others() {
+    let slow = Parameter::set("sim_sleep_us", 100_000);
+    let steps = [step(READ, "sim.slow", 0); 4];
+    let (owner, _) = create(&control(), &request("soft", 0, 64, &steps)).expect("a run");
+    order(&owner, START, 0).expect("started");
+    let child = fork(|| i32::from(order(&owner, TRIGGER, 1000).is_err()));
+    until("a row", || {
+        order(&owner, STATUS, 0).expect("asked").head > 0
+    });
+    // The next row has been begun; its steps take four times as long as that.
+    thread::sleep(Duration::from_millis(100));
+    sys(libc::SYS_kill, &[child, libc::SIGKILL as usize]).expect("killed");
+    assert_eq!(wait(child), -libc::SIGKILL);
+    drop(slow);
+    let before = order(&owner, STATUS, 0).expect("asked");
+    assert_eq!(
+        before.triggers,
+        before.head + 1,
+        "what was begun is given up"
+    );
+    let after = order(&owner, TRIGGER, 3).expect("triggered");
+    assert_eq!(
+        (after.head, after.triggers),
+        (before.head + 3, before.triggers + 3)
     );
 }
 

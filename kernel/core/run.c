@@ -262,7 +262,8 @@ static void suspend_run(struct strobe_run *run)
 {
 	int cpu = run->timer_cpu;
 
-	if (run->state != STROBE_RUNNING || run->suspended)
+	/* One that its producer has just ended still has its event. */
+	if (!run->attached)
 		return;
 	strobe_producer_detach(run);
 	if (end_if_final(run))
@@ -302,6 +303,8 @@ void strobe_run_wake(struct strobe_run *run)
 		return;
 	strobe_producer_slept(run);
 	if (run->source == STROBE_SOURCE_TIMER) {
+		/* Set if who has suspended the machine was killed meanwhile. */
+		WRITE_ONCE(run->quit, false);
 		run->attached = true;
 		strobe_timer_go_on(run);
 	} else if (strobe_producer_attach(run, true, &cause)) {

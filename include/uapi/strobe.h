@@ -196,8 +196,9 @@ enum strobe_state {
  *	their budget of this CPU.
  * @STROBE_MISSED_SOURCE: triggers that the source itself reports it could not
  *	deliver.
- * @STROBE_MISSED_SUSPENDED: grid points of a timer that passed while the
- *	machine was suspended.
+ * @STROBE_MISSED_SUSPENDED: grid points of a timer that passed, and software
+ *	triggers that came, while the machine was suspended, or on its way there
+ *	and back.
  * @STROBE_MISSED_CAUSES: room for later causes; unknown ones count as well.
  */
 enum strobe_missed {
@@ -254,7 +255,9 @@ enum strobe_engine {
  * @start_realtime: the same moment on CLOCK_REALTIME.
  * @start_tai: the same moment on CLOCK_TAI.
  * @first_due: when trigger 0 of a timer was due, on @clock; trigger n is due
- *	at first_due + n * period_ns, until the first pause. Time spent paused
+ *	at first_due + n * period_ns, until the first pause; with CLOCK_TAI, which
+ *	goes on while the machine is suspended and may be set, also until the
+ *	first suspend or step of that clock. Time spent paused
  *	is not counted in triggers, though the grid goes on; so after a pause
  *	nothing here tells when a row was due, but the channel clock.late does.
  * @reserved1: 0.

@@ -191,7 +191,8 @@ enum strobe_state {
  * @STROBE_MISSED_OVERRUN: grid points of a timer that had passed before the
  *	timer was served: the machine was late.
  * @STROBE_MISSED_BUSY: the row before was still unfinished; also a row that was
- *	given up because its values did not come before the run paused or ended.
+ *	given up because its values did not come before the run paused or ended,
+ *	or the machine was suspended, or who had triggered it was killed.
  * @STROBE_MISSED_THROTTLED: interrupts of strobe would have taken more than
  *	their budget of this CPU.
  * @STROBE_MISSED_SOURCE: triggers that the source itself reports it could not
@@ -825,7 +826,8 @@ enum strobe_control_op {
  *	errno that the event's provider gave; else 0.
  * @reserved: 0.
  *
- * The answer is written on failure, too.
+ * The answer is written on failure, too, but for a question that cannot be
+ * understood (EINVAL, E2BIG, EFAULT).
  */
 struct strobe_control {
 	__u32		size;

@@ -452,6 +452,60 @@ fn a_card_that_is_pulled_by_surprise_ends_the_runs_that_read_it_and_the_others_w
     assert!(account.column(0).eq([ID; 10]));
 }
 
+/// All of the card has failed in the last row, for it was one access; the rows before have its values.
+fn all_fields_of_the_last_row_are_at_fault(account: &Account, of_card: &[usize], what: &str) {
+    let (last, others) = account.rows.split_last().expect("a row");
+    assert_eq!(last.faults, of_card, "{what}: {last:?}");
+    for row in others {
+        assert!(row.faults.is_empty(), "{what}: {row:?}");
+        let of_card: Vec<u64> = of_card.iter().map(|column| row.values[*column]).collect();
+        assert_eq!(of_card, [ID >> 24, ID >> 16 & 0xff, ID], "{what}: {row:?}");
+    }
+}
+
+#[test]
+fn a_card_that_is_pulled_by_surprise_has_no_value_in_any_field_of_a_register() {
+    let mut machine = Machine::new();
+    let mut sum = Sum::default();
+    let name = machine.plug(&SLOTS[0]);
+    let uio = machine.plug_for_uio(&SLOTS[1]);
+    let fields = |name: &str| ["major", "minor", "id"].map(|part| format!("{name}.{part}"));
+    let [major, minor, id] = &fields(&name);
+    // Alone, with another card between them, in a thread; in the user engine, that has but its card.
+    let plans: [(&[&str], &[usize]); 3] = [
+        (&[major, minor, id], &[0, 1, 2]),
+        (&[major, "edu.id", minor, id], &[0, 2, 3]),
+        (&[major, minor, "sim.slow", id], &[0, 1, 3]),
+    ];
+    let mut reading = plans
+        .map(|(channels, of_card)| {
+            let run = Watched::new(machine.engine.run(&plan("timer:100Hz", channels)), 1);
+            (run, of_card, format!("{channels:?}"))
+        })
+        .into_iter()
+        .collect::<Vec<_>>();
+    let [major, minor, id] = &fields(&uio.name);
+    let of_user = plan("timer:100Hz", &[major, "clock.time", minor, id]);
+    let what = "the user engine".to_owned();
+    reading.push((Watched::new(machine.user(&of_user), 1), &[0, 2, 3], what));
+    for (run, ..) in &reading {
+        run.until_rows(5);
+    }
+
+    let gone = SLOTS.each_ref().map(|slot| slot.card().expect("a card"));
+    let pulled = SLOTS.each_ref().map(Slot::pull);
+    for (run, of_card, what) in reading {
+        all_fields_of_the_last_row_are_at_fault(&run.settle(&what, &mut sum), of_card, &what);
+    }
+    for card in gone {
+        fs::write(card.join("remove"), "1").expect("to tell the kernel");
+    }
+    drop(pulled);
+    for slot in &SLOTS {
+        slot.unplug(&mut machine.monitor);
+    }
+}
+
 #[test]
 fn all_ones_that_a_card_says_which_is_there_are_a_value() {
     let machine = Machine::new();

@@ -23,6 +23,7 @@ use crate::plan::{Plan, Step};
 use crate::rt::{self, Policy};
 use crate::uapi;
 
+mod actions;
 pub mod bell;
 mod board;
 mod builtin;
@@ -50,6 +51,7 @@ mod uio_card;
 
 pub use run::Run;
 
+use actions::Actions;
 use clock::RunClock;
 use provider::Provider;
 use registry::{Claim, Registry};
@@ -305,7 +307,8 @@ impl User {
                 instead,
             }
         };
-        let (mut actions, mut channels, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut channels, mut outputs) = (Vec::new(), Vec::new());
+        let mut actions = Actions::default();
         let mut cost_ns = 0;
         for step in &plan.steps {
             match step {
@@ -320,7 +323,7 @@ impl User {
                     let found = found.ok_or_else(|| not_here("channel", name))??;
                     cost_ns += u64::from(found.about.cost_ns);
                     channels.push(found.about);
-                    actions.push(Action::Read(found.reader));
+                    actions.read(name, found.reader);
                 }
                 Step::Write { output, value } => {
                     let found = providers.iter().find_map(|p| p.output(output));
@@ -335,7 +338,7 @@ impl User {
                     }
                     cost_ns += u64::from(found.about.cost_ns);
                     outputs.push(output.clone());
-                    actions.push(Action::Write(found.writer, *value));
+                    actions.write(found.writer, *value);
                 }
             }
         }
@@ -357,7 +360,7 @@ impl User {
             Geometry::new(shape, capacity, limit).map_err(|_| Error::Capacity(capacity))?;
         Ok(Prepared {
             source,
-            actions,
+            actions: actions.finish(),
             channels,
             outputs,
             geometry,

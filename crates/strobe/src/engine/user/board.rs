@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::field::{Field, Store};
+use super::field::{Field, Load, Store};
 use super::presence::Presence;
 use super::provider::{FoundChannel, FoundOutput, Provider};
 use super::trigger::EventSource;
@@ -149,9 +149,9 @@ impl Card<'_> {
         ))
     }
 
-    /// All bits of a register, to be read.
-    pub(super) fn whole(&self, index: usize) -> Result<Field, String> {
-        Ok(Field::whole(
+    /// A register that is read.
+    pub(super) fn load(&self, index: usize) -> Result<Load, String> {
+        Ok(Load::new(
             self.register(index, false)?,
             self.place.presence()?,
             self.big_endian(index),
@@ -239,10 +239,9 @@ impl Provider for Cards {
             .channels
             .iter()
             .find(|channel| channel.name == part)?;
-        let big_endian = card.big_endian(channel.register);
-        let register = card.register(channel.register, false);
-        let found = register.and_then(|register| {
-            let field = Field::new(register, card.place.presence()?, big_endian, channel);
+        let found = card.load(channel.register).and_then(|load| {
+            let described = card.described(channel.register)?.clone();
+            let field = Field::new(load, described, channel);
             Ok(FoundChannel {
                 about: card.channel(channel),
                 reader: Box::new(field),

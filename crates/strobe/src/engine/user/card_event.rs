@@ -8,7 +8,7 @@ use strobe_ring::Missed;
 use super::bell::Bell;
 use super::board::Card;
 use super::clock::{monotonic, RunClock};
-use super::field::{Field, Store};
+use super::field::{Load, Store};
 use super::trigger::{EventSource, Trigger, Woken};
 use super::{uio, WaitMode};
 use crate::board::{Event, Write as BoardWrite, WriteValue};
@@ -25,7 +25,7 @@ pub(super) fn source(
     wait: WaitMode,
 ) -> Result<Box<dyn EventSource>, String> {
     let pending = match event.pending {
-        Some(pending) => Some((card.whole(pending.register)?, pending.mask)),
+        Some(pending) => Some((card.load(pending.register)?, pending.mask)),
         None => None,
     };
     let lists = Lists {
@@ -91,9 +91,9 @@ fn put(list: &Writes, pending: u64) {
 }
 
 /// What is pending of this event, and not of another.
-fn look(pending: &Option<(Field, u64)>) -> io::Result<u64> {
+fn look(pending: &Option<(Load, u64)>) -> io::Result<u64> {
     match pending {
-        Some((field, mask)) => Ok(field.value()? & mask),
+        Some((load, mask)) => Ok(load.get()? & mask),
         None => Ok(0),
     }
 }
@@ -101,7 +101,7 @@ fn look(pending: &Option<(Field, u64)>) -> io::Result<u64> {
 /// Interrupts, counted by UIO.
 struct Interrupt {
     uio: uio::Source,
-    pending: Option<(Field, u64)>,
+    pending: Option<(Load, u64)>,
     lists: Lists,
     /// What was pending when the last trigger came.
     seen: u64,
@@ -155,7 +155,7 @@ impl EventSource for Interrupt {
 
 /// Bits of a register, looked at again and again.
 struct Looking {
-    pending: Field,
+    pending: Load,
     mask: u64,
     lists: Lists,
     seen: u64,
@@ -165,7 +165,7 @@ struct Looking {
 impl EventSource for Looking {
     fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
         put(&self.lists.enable, 0);
-        put(&self.lists.silence, self.pending.value()? & self.mask);
+        put(&self.lists.silence, self.pending.get()? & self.mask);
         Ok(None)
     }
 
@@ -179,7 +179,7 @@ impl EventSource for Looking {
         loop {
             // Several looks for one at the clock, which costs as much as many.
             for _ in 0..16 {
-                self.seen = self.pending.value()? & self.mask;
+                self.seen = self.pending.get()? & self.mask;
                 if self.seen != 0 {
                     self.count += 1;
                     return Ok(Woken::Trigger(Trigger {
@@ -235,7 +235,7 @@ mod tests {
             disable: vec![(store(8), Some(0))],
         };
         let looking = Looking {
-            pending: Field::whole(register(0), std::sync::Arc::clone(&card), false),
+            pending: Load::new(register(0), std::sync::Arc::clone(&card), false),
             mask: 0xff,
             lists,
             seen: 0,

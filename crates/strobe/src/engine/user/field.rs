@@ -2,21 +2,13 @@
 //! A field of a mapped register as a channel, and a mapped register as an output.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use super::presence::{gone, Presence};
 use super::provider::{ReadChannel, Row, WriteOutput};
-use crate::board::{Channel, Kind};
+use crate::board::{self, Channel, Kind};
 use crate::map::Register;
-
-/// Some bits of a register.
-pub(super) struct Field {
-    register: Register,
-    card: Arc<Presence>,
-    all_ones: u64,
-    big_endian: bool,
-    bits: Bits,
-}
 
 /// Which bits of a word a field is.
 #[derive(Clone, Copy)]
@@ -64,31 +56,18 @@ fn turned(value: u64, register: &Register) -> u64 {
     value.swap_bytes() >> (64 - 8 * u32::from(register.width()))
 }
 
-impl Field {
-    /// The field that a board file describes.
-    pub(super) fn new(
-        register: Register,
-        card: Arc<Presence>,
-        big_endian: bool,
-        channel: &Channel,
-    ) -> Self {
-        Field {
-            all_ones: all_ones(&register),
-            register,
-            card,
-            big_endian,
-            bits: Bits::new(channel),
-        }
-    }
+/// A register that is read as a whole.
+pub(super) struct Load {
+    register: Register,
+    card: Arc<Presence>,
+    all_ones: u64,
+    big_endian: bool,
+}
 
-    /// All bits of a register.
-    pub(super) fn whole(register: Register, card: Arc<Presence>, big_endian: bool) -> Self {
-        Field {
-            bits: Bits {
-                shift: 0,
-                unused: 64 - 8 * u32::from(register.width()),
-                signed: false,
-            },
+impl Load {
+    /// A register, mapped to be read.
+    pub(super) fn new(register: Register, card: Arc<Presence>, big_endian: bool) -> Self {
+        Load {
             all_ones: all_ones(&register),
             register,
             card,
@@ -101,22 +80,113 @@ impl Field {
     /// # Errors
     /// ENODEV if it is gone. All ones may be a value; then it is looked for the card.
     #[inline]
-    pub(super) fn value(&self) -> io::Result<u64> {
-        let mut value = self.register.read();
+    pub(super) fn get(&self) -> io::Result<u64> {
+        let value = self.register.read();
         let is_there = value != self.all_ones || self.card.look();
         if !is_there || !self.card.is_there() {
             return Err(gone());
         }
-        if self.big_endian {
-            value = turned(value, &self.register);
+        Ok(match self.big_endian {
+            true => turned(value, &self.register),
+            false => value,
+        })
+    }
+}
+
+/// Some bits of a register.
+pub struct Field {
+    load: Load,
+    bits: Bits,
+    /// The register, as the board file describes it.
+    described: board::Register,
+    /// Where what was read is left for later fields of the row; `None`: nobody wants it.
+    access: Option<Arc<Access>>,
+}
+
+impl Field {
+    /// The field that a board file describes, of this register.
+    pub(super) fn new(load: Load, described: board::Register, channel: &Channel) -> Self {
+        Field {
+            load,
+            bits: Bits::new(channel),
+            described,
+            access: None,
         }
-        Ok(self.bits.of(value))
+    }
+
+    /// Whether its register may not be read for another field.
+    pub(super) fn is_read_anew(&self) -> bool {
+        self.described.reread
+    }
+
+    /// Whether another field is of the same register of the same card, and reads it the same way.
+    fn is_beside(&self, other: &Field) -> bool {
+        let place = |field: &Field| {
+            let register = &field.described;
+            (register.offset, register.width, register.big_endian)
+        };
+        Arc::ptr_eq(&self.load.card, &other.load.card)
+            && self.described.block == other.described.block
+            && place(self) == place(other)
+    }
+
+    /// The other field, cut from what this one reads; `None` if it is of another register.
+    pub(super) fn cut(&mut self, other: &Field) -> Option<Cut> {
+        let access = self.is_beside(other).then_some(&mut self.access)?;
+        Some(Cut {
+            access: Arc::clone(access.get_or_insert_default()),
+            bits: other.bits,
+        })
     }
 }
 
 impl ReadChannel for Field {
     fn read(&mut self, _: &Row) -> io::Result<u64> {
-        self.value()
+        let word = self.load.get();
+        if let Some(access) = &self.access {
+            access.put(word.as_ref().ok());
+        }
+        Ok(self.bits.of(word?))
+    }
+
+    fn as_field(&mut self) -> Option<&mut Field> {
+        Some(self)
+    }
+}
+
+/// What one access to a register has said. Written by its first field in a row and read by the later ones, all in
+/// the thread of the run.
+#[derive(Default)]
+struct Access {
+    word: AtomicU64,
+    /// It found the card gone.
+    gone: AtomicBool,
+}
+
+impl Access {
+    fn put(&self, word: Option<&u64>) {
+        self.word
+            .store(word.copied().unwrap_or(0), Ordering::Relaxed);
+        self.gone.store(word.is_none(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> io::Result<u64> {
+        match self.gone.load(Ordering::Relaxed) {
+            true => Err(gone()),
+            false => Ok(self.word.load(Ordering::Relaxed)),
+        }
+    }
+}
+
+/// Some bits of a register that the row has read for a field before.
+pub(super) struct Cut {
+    access: Arc<Access>,
+    bits: Bits,
+}
+
+impl ReadChannel for Cut {
+    fn read(&mut self, _: &Row) -> io::Result<u64> {
+        Ok(self.bits.of(self.access.get()?))
     }
 }
 

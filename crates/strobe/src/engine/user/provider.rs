@@ -3,6 +3,7 @@
 
 use std::io;
 
+use super::field::Field;
 use super::trigger::{EventSource, Trigger};
 use super::Settings;
 use crate::catalogue::Catalogue;
@@ -37,6 +38,11 @@ pub trait ReadChannel: Send {
     /// # Errors
     /// Those of the channel.
     fn read(&mut self, row: &Row) -> io::Result<u64>;
+
+    /// The field of a card's register that it is, if it is one: others of that register may be cut from what it reads.
+    fn as_field(&mut self) -> Option<&mut Field> {
+        None
+    }
 }
 
 /// An output, ready to be written by the thread of a run.

@@ -196,5 +196,5 @@ fn nothing_is_left_of_a_thousand_runs() {
 /// With a bound of the smallest ring, the smallest ring can be made: nothing is reserved any more.
 fn all_rings_are_accounted_for(control: &OwnedFd) {
     let _max = Parameter::set("ring_bytes_max", 8192);
-    create(control, &mut request("soft", 0, 2, &[])).expect("all that was reserved is given back");
+    create(control, &request("soft", 0, 2, &[])).expect("all that was reserved is given back");
 }

@@ -140,9 +140,11 @@ bool strobe_budget_admits_late(struct strobe_budget *budget, u64 start, u32 wait
  */
 u64 strobe_budget_turn_away(struct strobe_budget *budget, u64 start, u64 overhead, u64 row)
 {
-	u64 room, slot;
+	u64 room, slot, since = start - budget->refused;
 
-	strobe_budget_charge(budget, start, overhead);
+	/* What comes faster than interrupts can is of one: it costs the time it takes. */
+	budget->refused = start;
+	strobe_budget_charge(budget, start, min(overhead, since));
 	room = budget->busy - strobe_rates.burst;
 	slot = budget->tail;
 	/* Behind the others; but they may be gone, or the clock has gone back. */

@@ -16,6 +16,7 @@
  * @busy: the budget's clock up to which time is spent: a leaky bucket.
  * @tail: the budget's clock up to which those who were refused have a time to
  *	come again.
+ * @refused: the budget's clock when a trigger was refused last.
  * @hard: ticks of work so far, for the account of threads.
  * @seen: those of them that @threads knows.
  * @threads: CLOCK_MONOTONIC up to which the time of threads is spent.
@@ -25,6 +26,7 @@
 struct strobe_budget {
 	u64	busy;
 	u64	tail;
+	u64	refused;
 	u64	hard;
 	u64	seen;
 	u64	threads;

@@ -39,6 +39,8 @@ def fault(log: str) -> tuple[str, str] | None:
     lines = log.replace("\r", "").splitlines()
     for number, line in enumerate(lines):
         if FAULT.search(STAMP.sub("", line)):
-            named = lines[number + 1] if "cut here" in line and number + 1 < len(lines) else line
+            # Another CPU may say something between the line and what it announces.
+            after = [each for each in lines[number + 1:number + 9] if FAULT.search(STAMP.sub("", each))]
+            named = after[0] if "cut here" in line and after else line
             return STAMP.sub("", named), "\n".join(lines[number:number + 60])
     return None

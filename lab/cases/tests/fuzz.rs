@@ -457,7 +457,7 @@ impl Caller<'_> {
         }
         // None that the kernel itself knows: one of those makes a ring fd wait.
         let number = match self.dice.below(3) {
-            0 => 0xDA05 + self.dice.below(251) as u32,
+            0 => 0xDA06 + self.dice.below(250) as u32,
             1 => self.dice.spoil32(LIST) | 0x8000_0000,
             _ => self.dice.word() as u32 | 0x4000_0000,
         };
@@ -465,6 +465,10 @@ impl Caller<'_> {
         let fd = self.fd(which);
         let answer = ioctl_at(fd, number, room.as_mut_ptr() as usize);
         self.note("ioctl", answer, &[ENOTTY, EINVAL, EFAULT, EPERM]);
+        let fd = self.fd(0);
+        let address = self.dice.address(room.as_mut_ptr() as u64) as usize;
+        let answer = ioctl_at(fd, FEATURES, address);
+        self.note("FEATURES", answer, &[ENOTTY, EINVAL, EFAULT, E2BIG]);
     }
 
     fn close(&mut self) {

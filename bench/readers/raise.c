@@ -12,6 +12,7 @@
 #define EDU_IRQ_STATUS	(0x24 / 4)
 #define EDU_IRQ_RAISE	(0x60 / 4)
 #define ATTEMPTS	1000000
+#define PAUSE		5000	/* turns of a loop: so that interrupts stay within their budget of the CPU */
 
 int main(int argc, char **argv)
 {
@@ -37,6 +38,8 @@ int main(int argc, char **argv)
 				fprintf(stderr, "raise: interrupt %d is not acknowledged\n", i);
 				return 1;
 			}
+		for (volatile int turn = 0; turn < PAUSE; turn++)
+			;
 	}
 	MARK_WINDOW_END();
 	if (owner >= 0)

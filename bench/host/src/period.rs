@@ -9,13 +9,14 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, ClockId, Timespec};
 use serde::Serialize;
-use strobe::awake::{Awake, WakeWithin};
 use strobe::engine::user::clock::monotonic;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::Source;
 use strobe::event::EventSpec;
 use strobe::plan::Plan;
+use strobe::plan::WakeWithin;
 use strobe::rt::{self, Policy, Usage};
+use strobe_hw::awake::Awake;
 
 /// Rates that are measured.
 const RATES: [u64; 2] = [1_000, 10_000];
@@ -115,7 +116,7 @@ pub fn measure(
 fn bare(rate: u64, points: u64, cpu: usize) -> Result<Turn, Box<dyn Error>> {
     let period = 1_000_000_000 / rate;
     // As a run has them: what is compared is the loop.
-    let _awake = Awake::hold(WakeWithin::default());
+    let _awake = Awake::hold(WakeWithin::default().0);
     let work = std::thread::spawn(move || {
         rt::lock_memory();
         rt::set_up_thread(Some(cpu), Policy::Fifo(PRIORITY));

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+use strobe::bell::Bell;
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
-use strobe::engine::user::bell::Bell;
 use strobe::engine::user::clock::RunClock;
 use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::user::trigger::{EventSource, Trigger, Woken};

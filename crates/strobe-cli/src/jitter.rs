@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::awake::WakeWithin;
 use strobe::jitter::{Jitter, Report, Target};
 use strobe::journal::{self, Journal};
 use strobe::late::{self, Found, Late, Which};
 use strobe::machine::Machine;
+use strobe::plan::WakeWithin;
 use strobe::quantity::{duration_ns, period_ns};
 use strobe::record::{self as recording, Options, Stop};
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use strobe::awake::WakeWithin;
 use strobe::engine::Source;
 use strobe::event::{Event, EventSpec};
 use strobe::info::{End, RunInfo};
 use strobe::late::{self, Found, Late, Which};
+use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, show_ns};
 use strobe::record::{record, Observer, Options, Progress, Stop};

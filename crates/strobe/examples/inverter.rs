@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::time::{clock_gettime, ClockId};
-use strobe::engine::user::bell::{bell, Bell, Rope};
+use strobe::bell::{bell, Bell, Rope};
 use strobe::engine::user::clock::{monotonic, RunClock};
 use strobe::engine::user::gpio::{Drive, Gpio};
 use strobe::engine::user::provider::WriteOutput;

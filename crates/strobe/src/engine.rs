@@ -10,8 +10,8 @@ use crate::channel::Channel;
 use crate::info::RunInfo;
 use crate::quantity::show_ns;
 use crate::reader::RunReader;
-use crate::rt::Usage;
-use crate::uapi;
+use strobe_hw::rt::Usage;
+use strobe_hw::uapi;
 use strobe_ring::layout::{RING_MAJOR, RING_MINOR};
 
 pub mod kernel;

@@ -7,7 +7,7 @@ use strobe_ring::{Engine, Missed, RowShape, StartTimes};
 
 use crate::channel::{column_names, numbered, Channel};
 use crate::doctor::Noted;
-use crate::rt::Step;
+use strobe_hw::rt::Step;
 
 /// Clock of all times of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

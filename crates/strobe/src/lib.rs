@@ -22,7 +22,6 @@
 //! ```
 #![deny(unsafe_code)]
 
-pub mod awake;
 pub mod board;
 pub mod catalogue;
 pub mod channel;
@@ -30,27 +29,23 @@ pub mod doctor;
 pub mod engine;
 pub mod event;
 pub mod faults;
+pub mod frame;
 pub mod info;
 pub mod jitter;
 pub mod journal;
 pub mod late;
 pub mod machine;
-pub mod map;
-mod mmap;
 pub mod output;
 pub mod plan;
 pub mod preflight;
 pub mod quantity;
 pub mod reader;
 pub mod record;
-pub mod rpmsg;
-pub mod rt;
 pub mod stats;
 pub mod summary;
 pub mod timing;
 pub mod trace;
-mod uapi;
-pub mod uio;
 pub mod wake;
 
+pub use strobe_hw::{bell, map, rpmsg, rt, uio};
 pub use strobe_ring as ring;

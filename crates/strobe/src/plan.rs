@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run is to do, whichever engine does it.
 
-use crate::awake::WakeWithin;
+use std::fmt;
+use std::str::FromStr;
+
 use crate::event::EventSpec;
 use crate::info::Clock;
+use crate::quantity::duration_ns;
 
 /// One step of a row; steps are done in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,46 @@ impl Step {
         match self {
             Step::Read(name) | Step::Write { output: name, .. } => name,
         }
+    }
+}
+
+/// How long a CPU may take to wake, us; `None`: as long as it likes. With 0 none sleeps: idle ones spin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WakeWithin(pub Option<u32>);
+
+impl Default for WakeWithin {
+    /// States that are called C1 and the like are left, deep ones are not: little power for the most of it.
+    fn default() -> Self {
+        WakeWithin(Some(10))
+    }
+}
+
+impl fmt::Display for WakeWithin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(0) => f.write_str("0"),
+            Some(us) => write!(f, "{us}us"),
+            None => f.write_str("any"),
+        }
+    }
+}
+
+/// A time in whole microseconds, `0`, or `any`.
+impl FromStr for WakeWithin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<WakeWithin, String> {
+        let us = match text {
+            "any" => return Ok(WakeWithin(None)),
+            "0" => Some(0),
+            _ => duration_ns(text)
+                .ok()
+                .filter(|ns| ns % 1000 == 0)
+                .and_then(|ns| i32::try_from(ns / 1000).ok())
+                .and_then(|us| u32::try_from(us).ok()),
+        };
+        us.map(|us| WakeWithin(Some(us)))
+            .ok_or_else(|| "write 10us, another time in whole microseconds, 0, or any".to_owned())
     }
 }
 
@@ -87,5 +130,22 @@ mod tests {
         }
         plan.ring = Some(u64::MAX);
         assert_eq!(plan.capacity(), Some(u64::MAX));
+    }
+
+    #[test]
+    fn it_is_written_as_it_is_shown() {
+        for (text, us) in [
+            ("0", Some(0)),
+            ("10us", Some(10)),
+            ("1ms", Some(1000)),
+            ("any", None),
+        ] {
+            let within: WakeWithin = text.parse().expect("a time");
+            assert_eq!(within, WakeWithin(us));
+            assert_eq!(within.to_string().parse(), Ok(within));
+        }
+        for text in ["", "10", "-1us", "1500ns", "3000s", "never"] {
+            assert!(text.parse::<WakeWithin>().is_err(), "{text}");
+        }
     }
 }

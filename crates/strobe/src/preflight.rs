@@ -16,10 +16,10 @@ use crate::engine::{DryRun, Source};
 use crate::event::EventSpec;
 use crate::plan::{Plan, Step};
 use crate::record::{record, Error, Observer, Options, Progress, Stop};
-use crate::rt::Usage;
 use crate::stats::{Figures, Stats};
 use crate::summary::Summary;
-use crate::uapi::STEPS_MAX;
+use strobe_hw::rt::Usage;
+use strobe_hw::uapi::STEPS_MAX;
 
 /// Rows of each short run, unless they take too long.
 const ROWS: u64 = 1000;

@@ -8,9 +8,9 @@ use strobe_ring::Engine;
 use crate::channel::column_names;
 use crate::faults::FaultCount;
 use crate::info::{End, RunInfo, Totals};
-use crate::rt::{Step, Usage};
 use crate::stats::{Figures, Stats};
 use crate::timing::Timing;
+use strobe_hw::rt::{Step, Usage};
 
 /// What one output got.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::awake::{Awake, WakeWithin};
 use crate::engine::user::clock::monotonic;
-use crate::rt::{self, Policy, Step};
+use crate::plan::WakeWithin;
 use crate::stats::Stats;
+use strobe_hw::awake::Awake;
+use strobe_hw::rt::{self, Policy, Step};
 
 mod link;
 
@@ -124,7 +125,7 @@ const STACK: usize = 256 * 1024;
 pub fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<Measured> {
     let Link { signal, sleep } = Link::new(plan.way)?;
     let shared = &Shared::default();
-    let awake = Awake::hold(WakeWithin::default());
+    let awake = Awake::hold(WakeWithin::default().0);
     let mut set_up = vec![rt::lock_memory(), awake.step.clone()];
     let policy = match plan.policy {
         Policy::Fifo(priority) => Policy::Fifo(priority.saturating_sub(1).max(1)),

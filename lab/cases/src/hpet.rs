@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use strobe::engine::user::bell::bell;
+use strobe::bell::bell;
 use strobe::engine::user::clock::RunClock;
 use strobe::engine::user::hpet::Hpet;
 use strobe::engine::user::trigger::{EventSource, Woken};

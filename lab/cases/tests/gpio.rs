@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use strobe::engine::user::bell::bell;
+use strobe::bell::{bell, Bell};
 use strobe::engine::user::clock::RunClock;
 use strobe::engine::user::gpio::{Edges, Gpio, QUEUE};
 use strobe::engine::user::provider::WriteOutput;
@@ -35,7 +35,7 @@ fn edges(gpio: &Gpio, edge: Edge, wait: WaitMode) -> Edges {
 }
 
 /// Triggers and misses until the bell rings.
-fn count(source: &mut Edges, clock: &RunClock, bell: &mut user::bell::Bell) -> (u64, u64) {
+fn count(source: &mut Edges, clock: &RunClock, bell: &mut Bell) -> (u64, u64) {
     let (mut triggers, mut missed) = (0, 0);
     while let Woken::Trigger(trigger) = source.wait(clock, bell).expect("to wait") {
         triggers += 1;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::thread::{set_thread_uid, Uid};
-use strobe::engine::user::bell::bell;
+use strobe::bell::bell;
 use strobe::engine::user::clock::RunClock;
 use strobe::engine::user::hpet::Hpet;
 use strobe::engine::user::trigger::{EventSource, Woken};

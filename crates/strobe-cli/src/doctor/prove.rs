@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::awake::WakeWithin;
 use strobe::doctor::Intent;
 use strobe::engine::user::WaitMode;
 use strobe::jitter::Target;
+use strobe::plan::WakeWithin;
 use strobe::quantity::show_ns;
 use strobe::record::{self as recording, Options, Stop};
 use strobe::rt;

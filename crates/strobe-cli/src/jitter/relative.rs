@@ -4,8 +4,8 @@
 
 use std::io;
 
+use strobe::bell::Bell;
 use strobe::catalogue::Catalogue;
-use strobe::engine::user::bell::Bell;
 use strobe::engine::user::clock::{monotonic, RunClock};
 use strobe::engine::user::provider::Provider;
 use strobe::engine::user::trigger::{EventSource, Trigger, Woken};

@@ -5,11 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use strobe::awake::WakeWithin;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
+use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
 use strobe::rt;
 

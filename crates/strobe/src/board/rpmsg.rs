@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::parse::{description, name_at, NAME_MAX};
 use super::table::Table;
 use super::{Access, Bar, Event, Hardware, Interrupt, InterruptKind};
-use crate::rpmsg::frame::{Counters, FRAME_MAX, FRAME_MIN, FRAME_STEP};
+use crate::frame::{Counters, FRAME_MAX, FRAME_MIN, FRAME_STEP};
 
 /// The name service has as many bytes, and one for the NUL.
 const SERVICE_MAX: usize = 31;

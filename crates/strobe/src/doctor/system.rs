@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use super::cpus::Cpus;
 use super::task::{self, Task};
 use super::Intent;
-use crate::awake::{Awake, WakeWithin};
 use crate::engine;
 use crate::engine::kernel::Control;
-use crate::rt::{self, Policy};
+use crate::plan::WakeWithin;
+use strobe_hw::awake::Awake;
+use strobe_hw::rt::{self, Policy};
 
 /// More than any file of a check has.
 const BYTES_MAX: u64 = 16 << 20;
@@ -72,7 +73,7 @@ impl Trial for Here {
     }
 
     fn awake(&self) -> rt::Step {
-        Awake::hold(WakeWithin::default()).step
+        Awake::hold(WakeWithin::default().0).step
     }
 
     fn lock(&self, bytes: u64) -> io::Result<()> {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::*;
 use crate::engine;
 use crate::info::tests::info;
-use crate::rt::Step;
+use strobe_hw::rt::Step;
 
 mod cpu;
 mod kernel;

@@ -12,15 +12,15 @@ use strobe_ring::layout::CLOCK_TAI;
 use strobe_ring::{Begin, Engine, Reader, StartTimes, State};
 
 use super::{DryRun, Error, Source};
-use crate::awake::Awake;
 use crate::catalogue::Catalogue;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
-use crate::mmap;
 use crate::plan::{Plan, Step};
 use crate::quantity::show_ns;
 use crate::reader::{RunReader, Wake};
-use crate::uapi::{self, control_op, create_flag, kind, op, why};
+use strobe_hw::awake::Awake;
+use strobe_hw::mmap;
+use strobe_hw::uapi::{self, control_op, create_flag, kind, op, why};
 
 mod entries;
 
@@ -112,7 +112,7 @@ impl Control {
         let (answer, owner) = self.call_create(plan, 0)?;
         let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
         let (entries, _) = self.entries(answer.run)?;
-        let awake = Awake::hold(plan.wake_within);
+        let awake = Awake::hold(plan.wake_within.0);
         let mut run = Run {
             owner,
             info: RunInfo {

@@ -13,18 +13,17 @@ use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI, NO_LIMIT};
 use strobe_ring::{Geometry, Header, RowShape, StartTimes, Writer};
 
 use super::{DryRun, Error};
-use crate::awake::Awake;
 use crate::board::Board;
 use crate::catalogue::Catalogue;
 use crate::channel::Channel;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step};
-use crate::rt::{self, Policy};
-use crate::uapi;
+use strobe_hw::awake::Awake;
+use strobe_hw::rt::{self, Policy};
+use strobe_hw::uapi;
 
 mod actions;
-pub mod bell;
 mod board;
 mod builtin;
 mod card_event;
@@ -206,7 +205,7 @@ impl User {
                 if locked { "locked" } else { "not locked" }
             ),
         });
-        let awake = Awake::hold(plan.wake_within);
+        let awake = Awake::hold(plan.wake_within.0);
         set_up.push(awake.step.clone());
         set_up.push(rt::Step {
             what: "wait".into(),
@@ -226,7 +225,7 @@ impl User {
         };
         // The memory was made for this geometry.
         let writer = Writer::create(memory, &header).map_err(|_| Error::NoMemory(bytes))?;
-        let (rope, bell) = bell::bell().map_err(failed("making its bell"))?;
+        let (rope, bell) = strobe_hw::bell::bell().map_err(failed("making its bell"))?;
         let info = RunInfo {
             engine: strobe_ring::Engine::User,
             kernel: rustix::system::uname()

@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use strobe::awake::{Awake, WakeWithin};
-use strobe::engine::user::bell::{bell, Bell};
+use strobe::bell::{bell, Bell};
 use strobe::engine::user::clock::{monotonic, RunClock};
 use strobe::engine::user::gpio::{Drive, Edges, Gpio};
 use strobe::engine::user::provider::WriteOutput;
@@ -19,9 +18,11 @@ use strobe::engine::user::trigger::{EventSource, Woken};
 use strobe::engine::user::WaitMode;
 use strobe::event::Edge;
 use strobe::info::{Clock, End};
+use strobe::plan::WakeWithin;
 use strobe::quantity::show_ns;
 use strobe::record::Stop;
 use strobe::rt;
+use strobe_hw::awake::Awake;
 
 use super::{Args, Error, Line};
 use crate::jitter::round::is_interrupted;
@@ -111,7 +112,7 @@ pub fn invert(
     let deadline = Instant::now().checked_add(Duration::from_nanos(args.duration));
     let (set_up, answered) = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
-            let awake = Awake::hold(WakeWithin::default());
+            let awake = Awake::hold(WakeWithin::default().0);
             let set_up: Vec<rt::Step> = [rt::lock_memory(), awake.step.clone()]
                 .into_iter()
                 .chain(rt::set_up_thread(args.cpu, args.policy))

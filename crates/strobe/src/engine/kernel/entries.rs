@@ -5,7 +5,7 @@ use strobe_ring::{Engine, State};
 
 use crate::catalogue::{Catalogue, Device, Event, RunStatus};
 use crate::channel::{Channel, Class, Type};
-use crate::uapi::{self, entry_flag, kind};
+use strobe_hw::uapi::{self, entry_flag, kind};
 
 /// The text before the NUL.
 pub(super) fn text(array: &[u8]) -> String {

@@ -18,8 +18,8 @@ use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use crate::map::Register;
-use crate::uio::{Roots, Uio};
+use strobe_hw::map::Register;
+use strobe_hw::uio::{Roots, Uio};
 
 /// Rough time of an access to a register on a bus.
 const ACCESS_NS: u32 = 500;

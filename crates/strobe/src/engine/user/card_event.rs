@@ -5,13 +5,13 @@ use std::io;
 
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::board::Card;
 use super::clock::{monotonic, RunClock};
 use super::field::{Load, Store};
 use super::trigger::{EventSource, Trigger, Woken};
 use super::{uio, WaitMode};
 use crate::board::{Event, Write as BoardWrite, WriteValue};
+use strobe_hw::bell::Bell;
 
 /// A busy wait that has found nothing for so long lets others run between two looks.
 const SPIN_NS: u64 = 100_000_000;
@@ -211,12 +211,12 @@ impl EventSource for Looking {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bell::bell;
     use super::super::presence::{Kind, Presence};
     use super::*;
     use crate::info::Clock;
-    use crate::map::Region;
     use std::os::unix::fs::FileExt;
+    use strobe_hw::bell::bell;
+    use strobe_hw::map::Region;
 
     /// A card in a file, whose first word is its pending register.
     fn looking(dir: &std::path::Path) -> (std::fs::File, Looking) {

@@ -18,7 +18,6 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::board::about;
 use super::clock::{monotonic, RunClock};
 use super::field::Bits;
@@ -30,9 +29,10 @@ use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use crate::rpmsg::frame::{Command, Counters, Decoder, HEADER_SIZE};
-use crate::rpmsg::{self, Address, Control, Endpoint};
+use crate::frame::{Command, Counters, Decoder, HEADER_SIZE};
 use credits::{Credits, QUEUE_KIB, QUEUE_MESSAGES, QUIET_NS};
+use strobe_hw::bell::Bell;
+use strobe_hw::rpmsg::{self, Address, Control, Endpoint};
 
 /// Frames of a message, at most.
 const FRAMES_MAX: usize = 255;

@@ -16,7 +16,6 @@ use rustix::fs::{fcntl_getfl, fcntl_setfl, OFlags};
 use rustix::io::Errno;
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::clock::RunClock;
 use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
 use super::trigger::{EventSource, Trigger, Woken};
@@ -25,6 +24,7 @@ use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
 use crate::event::{Edge, Event, EventSpec};
+use strobe_hw::bell::Bell;
 
 mod chip;
 

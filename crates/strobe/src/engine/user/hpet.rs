@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use rustix::ioctl::{ioctl, opcode, IntegerSetter, NoArg, Opcode};
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::clock::RunClock;
 use super::provider::Provider;
 use super::trigger::{EventSource, Trigger, Woken};
@@ -21,6 +20,7 @@ use super::{Settings, WaitMode};
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
+use strobe_hw::bell::Bell;
 
 const DEVICE: &str = "/dev/hpet";
 const MAX_USER_FREQ: &str = "/proc/sys/dev/hpet/max-user-freq";

@@ -12,9 +12,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 use strobe_ring::{AttachError, Begin, MemoryMut, Reader};
 
-use crate::mmap;
 use crate::reader::{RunReader, Wake};
-use crate::rt;
+use strobe_hw::mmap;
+use strobe_hw::rt;
 
 /// The file of a ring, to be read only.
 pub struct RingFile {

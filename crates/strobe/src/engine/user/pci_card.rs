@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::board::Place;
 use super::presence::{Kind, Presence};
 use crate::board::{Block, Board, Register as Described};
-use crate::map::{Region, Register};
-use crate::uio::Uio;
+use strobe_hw::map::{Region, Register};
+use strobe_hw::uio::Uio;
 
 /// A card, by its directory in sysfs.
 struct PciCard(PathBuf);

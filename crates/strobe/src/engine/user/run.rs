@@ -8,15 +8,15 @@ use std::thread::{Builder, JoinHandle};
 
 use rustix::io::Errno;
 
-use super::bell::Rope;
 use super::memfd::{ReaderError, RingFile};
 use super::registry::{self, About, Claim, Post};
 use super::service::{Order, Request, Service};
-use crate::awake::Awake;
 use crate::engine::{Error, Source};
 use crate::info::RunInfo;
 use crate::reader::RunReader;
-use crate::rt::{self, Policy, Step, Usage};
+use strobe_hw::awake::Awake;
+use strobe_hw::bell::Rope;
+use strobe_hw::rt::{self, Policy, Step, Usage};
 
 /// Bytes of its stack. All of them are locked in memory, so not more than it needs.
 const STACK: usize = 512 * 1024;

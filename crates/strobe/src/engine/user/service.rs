@@ -10,13 +10,13 @@ use rustix::io::Errno;
 use strobe_ring::layout::ROW_LATE;
 use strobe_ring::{End, State, Writer};
 
-use super::bell::Bell;
 use super::clock::RunClock;
 use super::provider::{ReadChannel, Row, WriteOutput};
 use super::trigger::{EventSource, Trigger, Woken};
-use crate::mmap;
-use crate::rt::Usage;
-use crate::uapi::TRIGGER_MAX;
+use strobe_hw::bell::Bell;
+use strobe_hw::mmap;
+use strobe_hw::rt::Usage;
+use strobe_hw::uapi::TRIGGER_MAX;
 
 /// What the owner of a run wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

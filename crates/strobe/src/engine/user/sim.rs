@@ -11,7 +11,6 @@ use rustix::io::Errno;
 
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::clock::RunClock;
 use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
 use super::timer::Timer;
@@ -21,6 +20,7 @@ use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
+use strobe_hw::bell::Bell;
 
 /// Period of `sim.pulse` and `sim.decimated`.
 const PULSE_NS: u64 = 1_000_000;
@@ -344,8 +344,8 @@ impl EventSource for Decimated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::user::bell::bell;
     use crate::info::Clock;
+    use strobe_hw::bell::bell;
 
     #[test]
     fn each_tenth_pulse_makes_a_row_and_the_others_are_skipped_whatever_is_missed() {

@@ -8,9 +8,9 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::clock::RunClock;
 use super::trigger::{EventSource, Trigger, Woken};
+use strobe_hw::bell::Bell;
 
 /// The event `soft`: the thread itself makes the rows of a call, so there is nothing to wait for.
 pub struct Soft;
@@ -91,9 +91,9 @@ impl EventSource for Eventfd {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bell::bell;
     use super::*;
     use crate::info::Clock;
+    use strobe_hw::bell::bell;
 
     #[test]
     fn what_was_added_between_two_rows_is_one_trigger_and_the_rest_missed() {

@@ -7,10 +7,10 @@ use std::io;
 use rustix::time::{clock_gettime, ClockId};
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::clock::RunClock;
 use super::trigger::{EventSource, Trigger, Woken};
 use super::WaitMode;
+use strobe_hw::bell::Bell;
 
 /// Time over which the CPU share of a run that cannot keep up is looked at.
 const WINDOW_NS: u64 = 100_000_000;
@@ -214,10 +214,10 @@ fn cpu_time() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bell::bell;
     use super::*;
     use crate::info::Clock;
-    use crate::rt::Usage;
+    use strobe_hw::bell::bell;
+    use strobe_hw::rt::Usage;
 
     fn due(woken: Woken) -> Trigger {
         match woken {

@@ -5,8 +5,8 @@ use std::io;
 
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::clock::RunClock;
+use strobe_hw::bell::Bell;
 
 /// An occurrence of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,6 @@ use std::os::fd::AsFd;
 use rustix::event::PollFlags;
 use strobe_ring::Missed;
 
-use super::bell::Bell;
 use super::clock::RunClock;
 use super::provider::Provider;
 use super::trigger::{EventSource, Trigger, Woken};
@@ -15,7 +14,8 @@ use super::{Settings, WaitMode};
 use crate::catalogue::{Catalogue, Event as Listed};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use crate::uio::{self, Device, Roots, Uio};
+use strobe_hw::bell::Bell;
+use strobe_hw::uio::{self, Device, Roots, Uio};
 
 /// Provides `uio:NAME`, where NAME is what the device's driver calls it, or `uioN`.
 #[derive(Default)]
@@ -156,10 +156,10 @@ impl EventSource for Source {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bell::bell;
     use super::*;
     use crate::info::Clock;
-    use crate::uio::fake::Fake;
+    use strobe_hw::bell::bell;
+    use strobe_hw::uio::fake::Fake;
 
     fn source(
         fake: &Fake,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::board::Place;
 use super::presence::{Kind, Presence};
 use crate::board::{outside, Block, Board, Register as Described};
-use crate::map::Register;
-use crate::uio::{Map, Roots, Uio};
+use strobe_hw::map::Register;
+use strobe_hw::uio::{Map, Roots, Uio};
 
 /// A device.
 struct UioCard(Uio);
@@ -100,11 +100,11 @@ mod tests {
     use super::super::{Settings, WaitMode};
     use crate::board::Board;
     use crate::catalogue::Catalogue;
-    use crate::engine::user::bell::bell;
     use crate::engine::user::clock::RunClock;
     use crate::engine::user::trigger::{Trigger, Woken};
     use crate::info::Clock;
-    use crate::uio::fake::Fake;
+    use strobe_hw::bell::bell;
+    use strobe_hw::uio::fake::Fake;
 
     const ROW: Row = Row {
         time: 0,

@@ -17,7 +17,7 @@ use crate::engine::user::trigger::Trigger;
 use crate::engine::user::User;
 use crate::engine::Error;
 use crate::plan::{Plan, Step};
-use crate::uio::fake::Fake;
+use strobe_hw::uio::fake::Fake;
 
 /// Two registers at one place, and the same bytes in another width and in the other order.
 const TEXT: &str = r#"

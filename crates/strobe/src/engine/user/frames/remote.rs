@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::rpmsg::{self, Control};
+use strobe_hw::rpmsg::{self, Control};
 
 /// Of sysfs, or of what is like it.
 pub const SYSFS: &str = "/sys";

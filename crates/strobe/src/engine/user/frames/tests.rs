@@ -8,8 +8,8 @@ use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::Instant;
 
-use crate::engine::user::bell::bell;
 use crate::info::Clock;
+use strobe_hw::bell::bell;
 
 fn frames() -> Frames {
     let text = include_str!("../../../../../../boards/adc-frames.toml");

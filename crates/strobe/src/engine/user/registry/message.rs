@@ -6,7 +6,7 @@ use strobe_ring::{Engine, StartTimes};
 
 use crate::channel::Channel;
 use crate::info::{Clock, RunInfo};
-use crate::rt::Step;
+use strobe_hw::rt::Step;
 
 /// Version of this message; another one is not understood.
 const VERSION: u32 = 2;

@@ -21,7 +21,7 @@ use super::claim::Claim;
 use super::message::Message;
 use crate::engine::user::memfd::RingFile;
 use crate::info::RunInfo;
-use crate::rt;
+use strobe_hw::rt;
 
 /// Connections at the same time.
 const VISITORS_MAX: usize = 256;

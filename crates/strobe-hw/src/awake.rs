@@ -5,55 +5,12 @@
 //! millisecond, in which no interrupt is served. Who holds `/dev/cpu_dma_latency` open says how long that may take
 //! (Documentation/power/pm_qos_interface.rst); it costs power, on all CPUs.
 
-use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::str::FromStr;
 
-use crate::quantity::duration_ns;
 use crate::rt::Step;
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
-
-/// How long a CPU may take to wake, us; `None`: as long as it likes. With 0 none sleeps: idle ones spin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WakeWithin(pub Option<u32>);
-
-impl Default for WakeWithin {
-    /// States that are called C1 and the like are left, deep ones are not: little power for the most of it.
-    fn default() -> Self {
-        WakeWithin(Some(10))
-    }
-}
-
-impl fmt::Display for WakeWithin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(0) => f.write_str("0"),
-            Some(us) => write!(f, "{us}us"),
-            None => f.write_str("any"),
-        }
-    }
-}
-
-/// A time in whole microseconds, `0`, or `any`.
-impl FromStr for WakeWithin {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<WakeWithin, String> {
-        let us = match text {
-            "any" => return Ok(WakeWithin(None)),
-            "0" => Some(0),
-            _ => duration_ns(text)
-                .ok()
-                .filter(|ns| ns % 1000 == 0)
-                .and_then(|ns| i32::try_from(ns / 1000).ok())
-                .and_then(|us| u32::try_from(us).ok()),
-        };
-        us.map(|us| WakeWithin(Some(us)))
-            .ok_or_else(|| "write 10us, another time in whole microseconds, 0, or any".to_owned())
-    }
-}
 
 /// No CPU of this machine takes longer to wake than was asked for. It ends when this is dropped.
 #[derive(Debug)]
@@ -65,11 +22,11 @@ pub struct Awake {
 }
 
 impl Awake {
-    /// Asks for it.
-    pub fn hold(within: WakeWithin) -> Awake {
-        let (ok, got, held) = match within.0 {
+    /// Asks for it: so many us; `None`: as long as they like.
+    pub fn hold(us: Option<u32>) -> Awake {
+        let (ok, got, held) = match us {
             None => (true, "not asked for".to_owned(), None),
-            Some(asked) => match hold(asked) {
+            Some(asked) => match ask(asked) {
                 Ok((file, us)) => (
                     u32::try_from(us).is_ok_and(|us| us <= asked),
                     format!("wake within {us} us ({DEVICE})"),
@@ -87,7 +44,7 @@ impl Awake {
 }
 
 /// Holds it, and reads what the kernel makes of all who hold it, us.
-fn hold(us: u32) -> io::Result<(File, i32)> {
+fn ask(us: u32) -> io::Result<(File, i32)> {
     let mut file = OpenOptions::new().read(true).write(true).open(DEVICE)?;
     file.write_all(&us.to_ne_bytes())?;
     let mut got = [0; 4];
@@ -111,13 +68,13 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_is_not_held() {
-        let awake = Awake::hold(WakeWithin(None));
+        let awake = Awake::hold(None);
         assert!(awake.step.ok && awake._held.is_none());
     }
 
     #[test]
     fn what_was_got_is_what_the_kernel_says() {
-        let awake = Awake::hold(WakeWithin(Some(3)));
+        let awake = Awake::hold(Some(3));
         let us = || -> io::Result<i32> {
             let mut us = [0; 4];
             File::open(DEVICE)?.read_exact(&mut us)?;
@@ -133,22 +90,5 @@ mod tests {
     fn who_may_not_have_it_is_told_what_to_do() {
         let said = refused(&io::Error::from_raw_os_error(libc::EACCES));
         assert!(said.contains("group strobe"), "{said}");
-    }
-
-    #[test]
-    fn it_is_written_as_it_is_shown() {
-        for (text, us) in [
-            ("0", Some(0)),
-            ("10us", Some(10)),
-            ("1ms", Some(1000)),
-            ("any", None),
-        ] {
-            let within: WakeWithin = text.parse().expect("a time");
-            assert_eq!(within, WakeWithin(us));
-            assert_eq!(within.to_string().parse(), Ok(within));
-        }
-        for text in ["", "10", "-1us", "1500ns", "3000s", "never"] {
-            assert!(text.parse::<WakeWithin>().is_err(), "{text}");
-        }
     }
 }

@@ -56,7 +56,7 @@ impl Control {
     }
 
     /// Those that a directory like that of our class has.
-    pub(crate) fn of_class(class: &Path) -> Vec<PathBuf> {
+    pub fn of_class(class: &Path) -> Vec<PathBuf> {
         Control::list_in(class, &["strobe_rpmsg", "rpmsg_ctrl"])
     }
 

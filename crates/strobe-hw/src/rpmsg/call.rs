@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The structures and calls of `include/uapi/strobe_rpmsg.h`, one to one, and two of the stock driver; their layout is compared with the header by the
 //! guest tests.
-#![allow(unsafe_code)]
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 

@@ -2,7 +2,6 @@
 //! Hardware that goes away while it is mapped: the kernel takes the mapping back, and the next access would end
 //! the process by SIGBUS. Here it gets a page of all ones instead, as a bus answers where no card is, and the
 //! region knows that it is gone.
-#![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 use std::ptr;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The mappings of a ring.
-#![allow(unsafe_code)]
 
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
@@ -49,7 +48,7 @@ impl Mapping {
 }
 
 /// The first `bytes` of a ring fd, read-only.
-pub(crate) fn map(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<Memory> {
+pub fn map(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<Memory> {
     let mapping = Mapping::new(fd, bytes, ProtFlags::READ, MapFlags::empty())?;
     let (start, bytes) = (mapping.start, mapping.bytes);
     // SAFETY: mappings are aligned to pages, and this one is valid for reads
@@ -61,7 +60,7 @@ pub(crate) fn map(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<Memory> {
 
 /// The first `bytes` of a memfd for the one producer of a new ring. All of its
 /// pages are there when this returns, and are locked in memory if `locked`.
-pub(crate) fn map_writable(fd: BorrowedFd<'_>, bytes: u64, locked: bool) -> io::Result<MemoryMut> {
+pub fn map_writable(fd: BorrowedFd<'_>, bytes: u64, locked: bool) -> io::Result<MemoryMut> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let lock = if locked {
         MapFlags::LOCKED
@@ -86,7 +85,7 @@ fn wake_word<T>(_valid_as_long_as: &T, address: *const u32) -> &AtomicU32 {
 
 /// Sleeps until the ring's producer changes the wake word, which was `value`;
 /// at most so long. May return early.
-pub(crate) fn sleep(ring: &Reader, value: u32, timeout: Duration) -> io::Result<()> {
+pub fn sleep(ring: &Reader, value: u32, timeout: Duration) -> io::Result<()> {
     let timeout = Timespec::try_from(timeout).map_err(|_| io::Errno::INVAL)?;
     let word = wake_word(ring, ring.wake_address());
     // Not private: the producer may be another process.
@@ -97,7 +96,7 @@ pub(crate) fn sleep(ring: &Reader, value: u32, timeout: Duration) -> io::Result<
 }
 
 /// Wakes all who sleep on the ring of this producer.
-pub(crate) fn wake(ring: &mut Writer) {
+pub fn wake(ring: &mut Writer) {
     ring.change_wake();
     let word = wake_word(ring, ring.wake_address());
     // Nothing to do about an address that is no futex; it is one.

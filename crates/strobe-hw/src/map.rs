@@ -3,7 +3,6 @@
 //!
 //! Bounds, alignment and width are checked once, when a [`Register`] is made; an access is one load or store
 //! of exactly that width, which the compiler neither leaves out nor merges.
-#![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;

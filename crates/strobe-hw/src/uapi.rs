@@ -2,9 +2,10 @@
 //! The structures and calls of `include/uapi/strobe.h`, one to one.
 //!
 //! Nothing here decides anything: names, units and errors become Rust in
-//! [`crate::engine::kernel`]. The layout is compared with the C header by the
+//! `strobe::engine::kernel`. The layout is compared with the C header by the
 //! tests of this module.
-#![allow(unsafe_code)]
+// The header says what each field means.
+#![allow(missing_docs)]
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Real-time set-up of a thread. Each step is read back; what was got and what was refused is recorded.
-#![allow(unsafe_code)]
 
 use std::borrow::Cow;
 use std::fmt;
@@ -187,7 +186,7 @@ fn is_beyond_lock_limit(bytes: u64) -> bool {
 }
 
 /// Whether so many bytes more can be locked in memory. They are asked for, and given back; none is touched.
-pub(crate) fn try_lock(bytes: u64) -> io::Result<()> {
+pub fn try_lock(bytes: u64) -> io::Result<()> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping at an address of the kernel's choice, that nobody may use, and its end. The lock is of that
@@ -223,7 +222,7 @@ pub fn set_up_thread(cpu: Option<usize>, policy: Policy) -> Vec<Step> {
 }
 
 /// Signals are for the other threads: one that came here would end a wait.
-pub(crate) fn block_signals() {
+pub fn block_signals() {
     // SAFETY: all zero is a value of this structure, and sigfillset fills it at once.
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: both get pointers to a set on our stack; a null pointer for the old mask is allowed.
@@ -381,67 +380,6 @@ mod tests {
         assert!(by_name("slack").ok, "{:?}", by_name("slack"));
         let policy = by_name("policy");
         assert_eq!(policy.ok, policy.got == "fifo:1", "{policy:?}");
-    }
-
-    /// Whether all threads but this one wait for something.
-    fn others_sleep() -> bool {
-        let me = rustix::thread::gettid().as_raw_pid().to_string();
-        let tasks = std::fs::read_dir("/proc/self/task").expect("threads");
-        tasks.flatten().all(|task| {
-            let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-            task.file_name().to_string_lossy() == *me || stat.contains(") S ")
-        })
-    }
-
-    #[test]
-    fn memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy() {
-        const NAME: &str =
-            "rt::tests::memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy";
-        // In a child: what it loses it does not get back.
-        if std::env::var_os("STROBE_TEST_MEMLOCK").is_none() {
-            let itself = std::env::current_exe().expect("this program");
-            let mut child = std::process::Command::new(itself);
-            let child = child
-                .args(["--exact", NAME])
-                .env("STROBE_TEST_MEMLOCK", "1");
-            let child = child.output().expect("a child");
-            assert!(child.status.success(), "{child:?}");
-            return;
-        }
-        let plan = |rows| {
-            let mut plan = crate::plan::Plan::new("soft".parse().expect("an event"));
-            plan.ring = Some(rows);
-            plan
-        };
-        let engine = crate::engine::user::User::default();
-        let small = engine.create(&plan(1 << 17)).expect("a run");
-        // A thread that begins takes memory for a moment.
-        while !others_sleep() {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        let locked = lock_memory().ok;
-        let room = status_kb("VmLck:").unwrap_or(0) * 1024 + (2 << 20);
-        let mut limit = getrlimit(Resource::Memlock);
-        limit.current = Some(limit.maximum.map_or(room, |most| most.min(room)));
-        rustix::process::setrlimit(Resource::Memlock, limit).expect("a lower limit");
-        // SAFETY: takes numbers only. Root is not bound by the limit.
-        unsafe { libc::setresuid(65534, 65534, 65534) };
-        let said = engine
-            .create(&plan(1 << 18))
-            .err()
-            .map(|error| error.to_string());
-        let reader = crate::engine::Source::reader(&small)
-            .err()
-            .map(|error| error.to_string());
-        for (said, doing) in [(said, "making its ring"), (reader, "making a reader")] {
-            // Who may lock nothing at all has all that there is.
-            assert_eq!(said.is_some(), locked, "{said:?}");
-            let good = said.is_none_or(|said| {
-                said.starts_with(&format!("run on event soft: {doing} failed: "))
-                    && said.contains("KiB (ulimit -l): raise it (LimitMEMLOCK=infinity")
-            });
-            assert!(good);
-        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages of co-processors: endpoints of rpmsg as file descriptors, by the module strobe_rpmsg, and the frames that
-//! firmware sends (docs/reference/rpmsg.md, docs/reference/frames.md).
+//! Messages of co-processors: endpoints of rpmsg as file descriptors, by the module strobe_rpmsg
+//! (docs/reference/rpmsg.md).
 //!
 //! ```no_run
-//! use strobe::rpmsg::{Address, Control};
+//! use strobe_hw::rpmsg::{Address, Control};
 //!
 //! let control = Control::find(None)?;
 //! let endpoint = control.create(&Address::to("service", 0x400))?;
@@ -11,14 +11,13 @@
 //! let mut message = [0; 512];
 //! let length = endpoint.receive(&mut message)?;
 //! println!("{:?}", &message[..length]);
-//! # Ok::<(), strobe::rpmsg::Error>(())
+//! # Ok::<(), strobe_hw::rpmsg::Error>(())
 //! ```
 
 mod call;
 mod control;
 mod endpoint;
 mod error;
-pub mod frame;
 
 pub use control::{Address, Control};
 pub use endpoint::{Endpoint, Stats};

@@ -6,7 +6,7 @@
 //! kernel counts them, and each [`Interrupt`] says how many went before it.
 //!
 //! ```no_run
-//! let mut device = strobe::uio::Uio::find("uio_dummy")?.open()?;
+//! let mut device = strobe_hw::uio::Uio::find("uio_dummy")?.open()?;
 //! let registers = device.map(0)?;
 //! let status = registers.register(0, 4).ok_or("no such register")?;
 //! loop {
@@ -26,8 +26,9 @@ use serde::Serialize;
 
 mod device;
 mod error;
-#[cfg(test)]
-pub(crate) mod fake;
+#[cfg(any(test, feature = "internals"))]
+#[allow(missing_docs)] // for tests
+pub mod fake;
 mod switch;
 
 pub use device::{Device, Interrupt, MappedMemory};
@@ -187,12 +188,12 @@ impl Uio {
     }
 
     /// Maps a block of its memory, without its interrupts; it stays open as long as the mapping is there.
-    pub(crate) fn map(&self, number: u32, writable: bool) -> Result<MappedMemory, Error> {
+    pub fn map(&self, number: u32, writable: bool) -> Result<MappedMemory, Error> {
         device::map(self, number, writable)
     }
 
     /// Its directory in sysfs.
-    pub(crate) fn class(&self) -> PathBuf {
+    pub fn class(&self) -> PathBuf {
         self.roots.class.join(self.node())
     }
 }

@@ -4,11 +4,19 @@
 //! [`map`] maps registers, [`uio`] and [`rpmsg`] speak to those drivers, [`rt`] sets up real-time threads, [`bell`]
 //! wakes them. The others are calls of the kernel, each made safe.
 
+#[cfg(feature = "internals")]
+pub mod allocations;
 pub mod awake;
 pub mod bell;
+pub mod cycles;
+pub mod fd;
+pub mod hpet;
 pub mod map;
 pub mod mmap;
+pub mod perf;
 pub mod rpmsg;
 pub mod rt;
 pub mod uapi;
 pub mod uio;
+#[cfg(feature = "io-uring")]
+pub mod uring;

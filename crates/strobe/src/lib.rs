@@ -20,7 +20,7 @@
 //! println!("{} rows, {} missed, {} lost", summary.rows, summary.missed, summary.lost);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod board;
 pub mod catalogue;

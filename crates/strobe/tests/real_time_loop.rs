@@ -2,8 +2,6 @@
 //! The thread of a run allocates nothing and touches no new page in its loop. Seen by the run itself: what its
 //! thread has allocated so far, and its page faults, are channels here.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -16,29 +14,7 @@ use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::plan::{Plan, Step};
 use strobe::rt::Usage;
-
-thread_local! {
-    /// Calls of the allocator by this thread, to get and to give back.
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: the system's allocator does it; counting touches nothing but a number of this thread, which needs no
-// memory and has no destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.set(CALLS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        CALLS.set(CALLS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use strobe_hw::allocations::{calls, Counting};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -64,7 +40,7 @@ impl Provider for Own {
 
     fn channel(&self, name: &str) -> Option<Result<FoundChannel, engine::Error>> {
         let number: fn() -> io::Result<u64> = match name {
-            "own.calls" => || Ok(CALLS.get()),
+            "own.calls" => || Ok(calls()),
             "own.faults" => faults,
             "own.fails" => || Err(io::Error::from_raw_os_error(5)),
             _ => return None,
@@ -178,7 +154,7 @@ fn software_triggers_take_no_memory() {
 
 #[test]
 fn the_allocator_does_count() {
-    let before = CALLS.get();
+    let before = calls();
     drop(std::hint::black_box(vec![1_u8; 100]));
-    assert_eq!(CALLS.get(), before + 2);
+    assert_eq!(calls(), before + 2);
 }

@@ -5,7 +5,7 @@
 //! the run. The ring is a sealed memfd of the contract's layout.
 
 use std::fmt;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
@@ -424,18 +424,10 @@ fn eventfd(name: String, fd: RawFd) -> Result<Box<dyn EventSource>, Error> {
             target.display()
         )));
     }
-    let fd = borrow(fd).try_clone_to_owned();
-    let source = fd.and_then(soft::Eventfd::new);
+    let source = strobe_hw::fd::duplicate(fd).and_then(soft::Eventfd::new);
     source
         .map(|source| Box::new(source) as _)
         .map_err(|error| unusable(error.to_string()))
-}
-
-#[allow(unsafe_code)]
-fn borrow<'a>(fd: RawFd) -> BorrowedFd<'a> {
-    // SAFETY: the caller has just seen it open; if another thread closes it meanwhile, the duplication that
-    // follows fails, or takes what has the number then, which is looked after as any other descriptor.
-    unsafe { BorrowedFd::borrow_raw(fd) }
 }
 
 /// Bytes that may be had without swapping.

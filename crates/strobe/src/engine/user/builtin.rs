@@ -3,6 +3,8 @@
 
 use std::io;
 
+use strobe_hw::cycles;
+
 use super::clock::RunClock;
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device, Event};
@@ -132,23 +134,5 @@ struct Value<F>(F);
 impl<F: FnMut(&Row) -> u64 + Send> ReadChannel for Value<F> {
     fn read(&mut self, row: &Row) -> io::Result<u64> {
         Ok((self.0)(row))
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code)]
-mod cycles {
-    /// The cycle counter, if programs may read it.
-    pub fn read() -> Option<u64> {
-        // SAFETY: every processor of this architecture has it, and Linux lets programs read it.
-        Some(unsafe { core::arch::x86_64::_rdtsc() })
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod cycles {
-    /// The cycle counter, if programs may read it.
-    pub fn read() -> Option<u64> {
-        None
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The periodic interrupt of an HPET, as an event. Its driver counts the interrupts since the last read, so
 //! none is lost without being missed.
-#![allow(unsafe_code)]
 
 use std::fs::File;
 use std::io;
@@ -10,7 +9,7 @@ use std::os::fd::AsFd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::ioctl::{ioctl, opcode, IntegerSetter, NoArg, Opcode};
+use strobe_hw::hpet;
 use strobe_ring::Missed;
 
 use super::clock::RunClock;
@@ -24,11 +23,6 @@ use strobe_hw::bell::Bell;
 
 const DEVICE: &str = "/dev/hpet";
 const MAX_USER_FREQ: &str = "/proc/sys/dev/hpet/max-user-freq";
-
-const HPET_IE_ON: Opcode = opcode::none(b'h', 1);
-const HPET_IE_OFF: Opcode = opcode::none(b'h', 2);
-const HPET_EPI: Opcode = opcode::none(b'h', 4);
-const HPET_IRQFREQ: Opcode = opcode::write::<usize>(b'h', 6);
 
 /// How often the first interrupt is set, before it is given up.
 const TRIES: u32 = 8;
@@ -85,9 +79,7 @@ impl Hpet {
             _ => format!("{DEVICE}: {errno}"),
         })?;
         let file = File::from(file);
-        // SAFETY: the driver takes the frequency itself as the argument, and no pointer.
-        let set = unsafe { ioctl(&file, IntegerSetter::<HPET_IRQFREQ>::new_usize(hertz)) };
-        set.map_err(|errno| match errno {
+        hpet::set_frequency(&file, hertz).map_err(|errno| match errno {
             Errno::ACCESS => format!(
                 "{hertz} Hz is more than the {} Hz of {MAX_USER_FREQ}; raise that \
                  (sysctl dev.hpet.max-user-freq={hertz}), or be root",
@@ -104,16 +96,11 @@ impl Hpet {
             on: false,
             count: 0,
         };
-        let periodic = hpet.call::<HPET_EPI>();
+        let periodic = hpet::set_periodic(&hpet.file);
         periodic.map_err(|error| {
             format!("{DEVICE}: its timer is not periodic ({error}); take a timer")
         })?;
         Ok(hpet)
-    }
-
-    fn call<const CODE: Opcode>(&self) -> io::Result<()> {
-        // SAFETY: the three calls of this file that are made here have no argument.
-        unsafe { ioctl(&self.file, NoArg::<CODE>::new()) }.map_err(io::Error::from)
     }
 
     /// Whether there is an interrupt by then. It is not taken.
@@ -151,7 +138,7 @@ impl EventSource for Hpet {
         // past that, and has to go all the way round: 43 s or more. Then it is set again.
         let mut patience = self.period_ns.saturating_mul(2) + 20_000_000;
         for _ in 0..TRIES {
-            self.call::<HPET_IE_ON>()?;
+            hpet::enable(&self.file)?;
             self.on = true;
             if self.comes_within(patience)? {
                 return Ok(None);
@@ -191,7 +178,7 @@ impl EventSource for Hpet {
     fn end(&mut self) {
         if std::mem::take(&mut self.on) {
             // It can only be that the device has gone.
-            let _ = self.call::<HPET_IE_OFF>();
+            let _ = hpet::disable(&self.file);
         }
     }
 

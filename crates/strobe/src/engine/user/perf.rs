@@ -1,35 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Performance counters of the thread that makes the rows: what a row costs, and what disturbed it.
 //! One read of a file descriptor each; what the machine does not count is not in the catalogue.
-#![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
+
+use strobe_hw::perf::{Counter as OpenCounter, HARDWARE, SOFTWARE};
 
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
-
-/// The first 64 bytes of `struct perf_event_attr`, which is all that these counters need
-/// (perf_event_open(2), PERF_ATTR_SIZE_VER0).
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup_events: u32,
-    bp_type: u32,
-    config1: u64,
-}
-
-const HARDWARE: u32 = 0;
-const SOFTWARE: u32 = 1;
 
 /// Name, kind, number, unit, description.
 const COUNTERS: [(&str, u32, u64, &str, &str); 8] = [
@@ -74,7 +54,7 @@ impl Provider for Perf {
     fn list(&self, catalogue: &mut Catalogue) {
         let there = COUNTERS
             .iter()
-            .filter(|(_, kind, number, ..)| open(*kind, *number).is_ok());
+            .filter(|(_, kind, number, ..)| OpenCounter::open(*kind, *number).is_ok());
         let channels: Vec<Channel> = there
             .map(|(name, _, _, unit, text)| about(name, unit, text))
             .collect();
@@ -92,13 +72,13 @@ impl Provider for Perf {
         let known = COUNTERS.iter().find(|(known, ..)| *known == name)?;
         let (name, kind, number, unit, text) = *known;
         // Whether it can be counted is seen here; the thread opens its own.
-        Some(match open(kind, number) {
+        Some(match OpenCounter::open(kind, number) {
             Ok(_) => Ok(FoundChannel {
                 about: about(name, unit, text),
                 reader: Box::new(Counter {
                     kind,
                     number,
-                    fd: None,
+                    open: None,
                 }),
             }),
             Err(error) => Err(Error::Unusable {
@@ -133,70 +113,22 @@ fn about(name: &str, unit: &str, description: &str) -> Channel {
     }
 }
 
-/// A counter of the calling thread, which counts from now on.
-fn open(kind: u32, number: u64) -> io::Result<OwnedFd> {
-    /// Not in the hypervisor: few users may see that, and it is not ours.
-    const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-    /// Not in the kernel, if that is for root only.
-    const EXCLUDE_KERNEL: u64 = 1 << 5;
-    let mut attributes = Attributes {
-        kind,
-        size: size_of::<Attributes>() as u32,
-        config: number,
-        flags: EXCLUDE_HYPERVISOR,
-        ..Attributes::default()
-    };
-    match call(&attributes) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            attributes.flags |= EXCLUDE_KERNEL;
-            call(&attributes)
-        }
-        result => result,
-    }
-}
-
-fn call(attributes: &Attributes) -> io::Result<OwnedFd> {
-    const FLAG_CLOEXEC: libc::c_ulong = 1 << 3;
-    let (this_thread, any_cpu, no_group) = (0, -1, -1);
-    // SAFETY: the pointer is to a structure that says how long it is, and lives throughout the call.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            attributes,
-            this_thread,
-            any_cpu,
-            no_group,
-            FLAG_CLOEXEC,
-        )
-    };
-    match i32::try_from(fd) {
-        // SAFETY: the call has just made this descriptor for us.
-        Ok(fd @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// A counter, opened by the thread that it counts.
 struct Counter {
     kind: u32,
     number: u64,
-    fd: Option<OwnedFd>,
+    open: Option<OpenCounter>,
 }
 
 impl ReadChannel for Counter {
     fn begin(&mut self) -> io::Result<()> {
-        self.fd = Some(open(self.kind, self.number)?);
+        self.open = Some(OpenCounter::open(self.kind, self.number)?);
         Ok(())
     }
 
     fn read(&mut self, _: &Row) -> io::Result<u64> {
-        let mut value = [0; 8];
-        let fd = self.fd.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        match rustix::io::read(fd, &mut value)? {
-            8 => Ok(u64::from_ne_bytes(value)),
-            // The counter could not be put on the processor.
-            _ => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
+        let open = self.open.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        open.read()
     }
 }
 

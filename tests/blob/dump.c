@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * Prints a compiled board (standard input) field by field, as the C header
- * understands it: crates/strobe/tests/board.rs compares that with the board.
+ * understands it: crates/strobe-board/tests/board.rs compares that with the board.
  */
 #include <stddef.h>
 #include <stdio.h>

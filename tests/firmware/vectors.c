@@ -84,7 +84,7 @@ int main(void)
 	printf("# SPDX-License-Identifier: MIT OR Apache-2.0\n"
 	       "# Messages that firmware/strobe_frames.c has made, and what the host finds in each:\n"
 	       "# frame MISSED-BEFORE SEQUENCE STATUS TIME(hex) PAYLOAD(hex, - for none)\n"
-	       "# Written by tests/firmware/run --update; checked there and by crates/strobe/tests/frames.rs.\n");
+	       "# Written by tests/firmware/run --update; checked there and by crates/strobe-board/tests/frames.rs.\n");
 
 	begin(&frames, "a frame without payload", 16, 1, 0, 0);
 	sample(&frames, 1, 0);

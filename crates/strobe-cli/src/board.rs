@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use strobe::board::{
+use strobe_board::{
     Block, Board, Event, InstallError, Outcome, Policy, Register, System, Write, WriteValue,
 };
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use strobe::board::{Board, Faults};
 use strobe::engine::kernel::{self, Control};
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, DryRun, Source};
 use strobe::plan::Plan;
+use strobe_board::{Board, Faults};
 
 use crate::term::say;
 

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use strobe::board::Board;
 use strobe::catalogue::Catalogue;
 use strobe::channel::Channel;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::registry::Registry;
 use strobe::engine::user::User;
+use strobe_board::Board;
 
 use crate::term::{answer, fail, say, table};
 

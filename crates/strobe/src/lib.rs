@@ -22,14 +22,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod board;
 pub mod catalogue;
 pub mod channel;
 pub mod doctor;
 pub mod engine;
 pub mod event;
 pub mod faults;
-pub mod frame;
 pub mod info;
 pub mod jitter;
 pub mod journal;
@@ -47,5 +45,6 @@ pub mod timing;
 pub mod trace;
 pub mod wake;
 
+pub use strobe_board as board;
 pub use strobe_hw::{bell, map, rpmsg, rt, uio};
 pub use strobe_ring as ring;

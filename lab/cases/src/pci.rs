@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use strobe::board::{Board, Hardware, Policy, System};
 use strobe::engine::user::{Settings, User};
 use strobe::engine::Source;
 use strobe::plan::{Plan, Step};
+use strobe_board::{Board, Hardware, Policy, System};
 
 use crate::{plan, Engine, Kernel};
 

@@ -8,8 +8,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use strobe::board::{Board, Policy, System};
 use strobe::engine::user::{Settings, User};
+use strobe_board::{Board, Policy, System};
 use strobe_cases::pci::{cards, once, Bound};
 use strobe_cases::{Engine, Kernel};
 

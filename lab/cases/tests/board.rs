@@ -14,11 +14,11 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use strobe::board::{Board, Outcome, Policy, System};
 use strobe::engine::kernel::Run;
 use strobe::engine::Source;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
+use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{begin, read_now, until, until_rows};
 use strobe_cases::{plan, Account, Engine, Kernel};
 use strobe_ring::State;

@@ -3,9 +3,9 @@
 //! nanoseconds, so two accesses never read the same.
 // lab: --device lab-counter --module uio_pci_generic
 
-use strobe::board::{Board, Policy, System};
 use strobe::engine::user::{Settings, User};
 use strobe::plan::{Plan, Step};
+use strobe_board::{Board, Policy, System};
 use strobe_cases::account::record;
 use strobe_cases::machine::slowness;
 use strobe_cases::pci::{cards, set, Bound};

@@ -10,12 +10,12 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 
-use strobe::board::{Board, Outcome, Policy, System};
 use strobe::catalogue::Catalogue;
 use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::user::{Settings, User};
 use strobe::engine::{self, Source};
 use strobe::plan::{Plan, Step};
+use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows, Account, Pace};
 use strobe_cases::machine::{command, patience, slowness};
 use strobe_cases::rpmsg::{overflown, Coprocessor, Processor, Program};

@@ -11,12 +11,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use strobe::board::{Board, Policy, System};
 use strobe::engine::user::{self, User};
 use strobe::engine::Source;
 use strobe::map::Region;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
+use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, record, until, until_rows};
 use strobe_cases::machine::{command, slowness};
 use strobe_cases::monitor::{Monitor, Slot, SLOTS};

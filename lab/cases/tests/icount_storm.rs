@@ -6,9 +6,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use strobe::board::{Board, Policy, System};
 use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, until};
 use strobe_cases::pci::{cards, counted, get, put, Bound};
 use strobe_cases::{plan, Engine, Kernel};

@@ -6,9 +6,9 @@
 use std::fs;
 use std::process::Command;
 
-use strobe::board::{Board, Outcome, Policy, System};
 use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::machine::command;
 use strobe_cases::pci::{counted, get, once, put, steps};

@@ -6,10 +6,10 @@
 use std::fs;
 use std::path::Path;
 
-use strobe::board::{Board, Policy, System};
 use strobe::engine::kernel::Run;
 use strobe::engine::Source;
 use strobe::uio::Device;
+use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, until};
 use strobe_cases::machine::patience;
 use strobe_cases::pci::{steps, Bound};

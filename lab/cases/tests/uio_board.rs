@@ -9,11 +9,11 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
-use strobe::board::Board;
 use strobe::channel::Type;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::Source;
 use strobe::plan::{Plan, Step};
+use strobe_board::Board;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::{command, pin};
 use strobe_cases::uio::{Dummy, DUMMY};

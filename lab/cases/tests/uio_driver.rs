@@ -10,10 +10,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use strobe::board::Board;
 use strobe::engine::user::{Settings, User};
 use strobe::map::Region;
 use strobe::uio::{Device, Uio};
+use strobe_board::Board;
 use strobe_cases::machine::patience;
 use strobe_cases::pci::{cards, once, Bound};
 

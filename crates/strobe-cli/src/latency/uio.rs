@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::board::{Board, Faults};
 use strobe::engine::user::{Settings, User};
 use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
@@ -21,6 +20,7 @@ use strobe::record::Stop;
 use strobe::rt::Policy;
 use strobe::trace::{self, Instance, Settings as TraceSettings};
 use strobe::uio::{self, Uio};
+use strobe_board::{Board, Faults};
 
 use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 
 use super::system::{not_understood, some_of, System, Unknown};
 use super::{Finding, Intent, Verdict};
-use crate::board::Board;
 use crate::engine;
+use strobe_board::Board;
 
 /// Where the kernel looks for boards.
 const BOARDS: &str = "/lib/firmware/strobe";

@@ -13,12 +13,12 @@ use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI, NO_LIMIT};
 use strobe_ring::{Geometry, Header, RowShape, StartTimes, Writer};
 
 use super::{DryRun, Error};
-use crate::board::Board;
 use crate::catalogue::Catalogue;
 use crate::channel::Channel;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step};
+use strobe_board::Board;
 use strobe_hw::awake::Awake;
 use strobe_hw::rt::{self, Policy};
 use strobe_hw::uapi;

@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::Path;
 
-use strobe::board::{Board, Policy, System};
 use strobe::engine::kernel::Run;
 use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe::reader::RunReader;
+use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, until};
 use strobe_cases::machine::pin;
 use strobe_cases::pci::{cards, steps, Bound};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
-use crate::board::Board;
+use strobe_board::Board;
 use State::{Advice, Ok, Unknown};
 
 const RELEASE: &str = "6.12.1-amd64";

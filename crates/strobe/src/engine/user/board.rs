@@ -13,11 +13,11 @@ use super::presence::Presence;
 use super::provider::{FoundChannel, FoundOutput, Provider};
 use super::trigger::EventSource;
 use super::{card_event, pci_card, uio_card, Settings};
-use crate::board::{self, Board, Hardware, Kind};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
+use strobe_board::{self as board, Board, Hardware, Kind};
 use strobe_hw::map::Register;
 use strobe_hw::uio::{Roots, Uio};
 

@@ -10,7 +10,7 @@ use super::clock::{monotonic, RunClock};
 use super::field::{Load, Store};
 use super::trigger::{EventSource, Trigger, Woken};
 use super::{uio, WaitMode};
-use crate::board::{Event, Write as BoardWrite, WriteValue};
+use strobe_board::{Event, Write as BoardWrite, WriteValue};
 use strobe_hw::bell::Bell;
 
 /// A busy wait that has found nothing for so long lets others run between two looks.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::presence::{gone, Presence};
 use super::provider::{ReadChannel, Row, WriteOutput};
-use crate::board::{self, Channel, Kind};
+use strobe_board::{self as board, Channel, Kind};
 use strobe_hw::map::Register;
 
 /// Which bits of a word a field is.

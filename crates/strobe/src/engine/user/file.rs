@@ -11,10 +11,10 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
-use crate::board::{Board, FileChannel};
 use crate::catalogue::{Catalogue, Device};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
+use strobe_board::{Board, FileChannel};
 
 /// What begins the name of such a channel.
 const PREFIX: &str = "file:";

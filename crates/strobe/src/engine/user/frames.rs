@@ -24,13 +24,13 @@ use super::field::Bits;
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use super::trigger::{EventSource, Trigger, Woken};
 use super::{Settings, WaitMode};
-use crate::board::{Board, Hardware};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use crate::frame::{Command, Counters, Decoder, HEADER_SIZE};
 use credits::{Credits, QUEUE_KIB, QUEUE_MESSAGES, QUIET_NS};
+use strobe_board::frame::{Command, Counters, Decoder, HEADER_SIZE};
+use strobe_board::{Board, Hardware};
 use strobe_hw::bell::Bell;
 use strobe_hw::rpmsg::{self, Address, Control, Endpoint};
 

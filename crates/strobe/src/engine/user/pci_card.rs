@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::board::Place;
 use super::presence::{Kind, Presence};
-use crate::board::{Block, Board, Register as Described};
+use strobe_board::{Block, Board, Register as Described};
 use strobe_hw::map::{Region, Register};
 use strobe_hw::uio::Uio;
 

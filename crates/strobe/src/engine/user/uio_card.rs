@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::board::Place;
 use super::presence::{Kind, Presence};
-use crate::board::{outside, Block, Board, Register as Described};
+use strobe_board::{outside, Block, Board, Register as Described};
 use strobe_hw::map::Register;
 use strobe_hw::uio::{Map, Roots, Uio};
 
@@ -98,11 +98,11 @@ mod tests {
     use super::super::board::Cards;
     use super::super::provider::{Provider, Row};
     use super::super::{Settings, WaitMode};
-    use crate::board::Board;
     use crate::catalogue::Catalogue;
     use crate::engine::user::clock::RunClock;
     use crate::engine::user::trigger::{Trigger, Woken};
     use crate::info::Clock;
+    use strobe_board::Board;
     use strobe_hw::bell::bell;
     use strobe_hw::uio::fake::Fake;
 

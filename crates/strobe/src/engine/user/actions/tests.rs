@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::board::Board;
 use crate::catalogue::Catalogue;
 use crate::channel::{Channel, Class, Type};
 use crate::engine::user::board::Cards;
@@ -17,6 +16,7 @@ use crate::engine::user::trigger::Trigger;
 use crate::engine::user::User;
 use crate::engine::Error;
 use crate::plan::{Plan, Step};
+use strobe_board::Board;
 use strobe_hw::uio::fake::Fake;
 
 /// Two registers at one place, and the same bytes in another width and in the other order.

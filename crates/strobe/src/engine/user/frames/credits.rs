@@ -2,7 +2,7 @@
 //! How much the remote may send, so that what waits in the queue of the endpoint always has room: the rule of
 //! docs/reference/frames.md.
 
-use crate::frame::HEADER_SIZE;
+use strobe_board::frame::HEADER_SIZE;
 
 /// Messages that the queue of an endpoint holds at most: STROBE_RPMSG_QUEUE_MAX.
 pub const QUEUE_MESSAGES: usize = 256;

@@ -6,7 +6,7 @@
 //! [`Decoder::feed`], which tells rows from what is missing and from what is refused.
 //!
 //! ```
-//! use strobe::frame::Decoder;
+//! use strobe_board::frame::Decoder;
 //!
 //! let mut decoder = Decoder::new(16)?;
 //! let start = decoder.start(0);

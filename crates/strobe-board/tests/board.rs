@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use strobe::board::{Access, Block, Board, Hardware, Kind};
+use strobe_board::{Access, Block, Board, Hardware, Kind};
 
 fn tree() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -311,8 +311,8 @@ fn expected(board: &Board, size: usize) -> String {
     }
     for write in writes {
         let (flags, value) = match write.value {
-            strobe::board::WriteValue::Fixed(value) => (0, value),
-            strobe::board::WriteValue::Pending => (1, 0),
+            strobe_board::WriteValue::Fixed(value) => (0, value),
+            strobe_board::WriteValue::Pending => (1, 0),
         };
         writeln!(
             text,

@@ -388,7 +388,7 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
 }
 
 /// What of a register is not in a block of this size, in which it does not fit.
-pub(crate) fn outside(offset: u64, size: u64) -> String {
+pub fn outside(offset: u64, size: u64) -> String {
     match offset >= size {
         true => format!("offset 0x{offset:x}"),
         false => format!("the end of offset 0x{offset:x}"),

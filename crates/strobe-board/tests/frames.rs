@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use strobe::frame::{BadSize, Command, Counters, Decoder, Refusal, FRAME_MIN, HEADER_SIZE};
+use strobe_board::frame::{BadSize, Command, Counters, Decoder, Refusal, FRAME_MIN, HEADER_SIZE};
 
 fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -12,6 +12,8 @@ use std::path::Path;
 
 mod blob;
 mod fault;
+pub mod frame;
+#[cfg(feature = "install")]
 mod install;
 mod matching;
 mod parse;
@@ -21,8 +23,9 @@ mod rpmsg;
 mod table;
 
 pub use fault::{Fault, Faults};
-pub(crate) use parse::outside;
+pub use parse::outside;
 
+#[cfg(feature = "install")]
 pub use install::{Binding, InstallError, Installed, Outcome, Policy, System};
 
 /// A device, as its board file describes it.
@@ -57,7 +60,6 @@ pub struct Board {
 
 /// Which hardware a board file is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Hardware {
     /// None: all channels are files.
     Files,

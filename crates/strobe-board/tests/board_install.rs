@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use strobe::board::{Block, Board, Hardware, InstallError, Outcome, Policy, System};
+use strobe_board::{Block, Board, Hardware, InstallError, Outcome, Policy, System};
 
 fn tree() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -64,7 +64,7 @@ impl Machine {
         card
     }
 
-    fn install(&self, policy: Policy) -> Result<strobe::board::Installed, InstallError> {
+    fn install(&self, policy: Policy) -> Result<strobe_board::Installed, InstallError> {
         let text = fs::read_to_string(tree().join("boards/edu.toml")).expect("boards/edu.toml");
         self.system.install(&board(&text), &text, policy)
     }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table [match]: which hardware a board file is for.
 
-use std::ops::Range;
 
 use super::table::Table;
+use super::words::line;
 use super::{pci, rpmsg, Hardware};
 
-/// Longest name of a UIO device or of one of its maps, in bytes.
-const UIO_NAME_MAX: usize = 79;
 /// The driver puts it into a path.
 const PLATFORM_NAME_MAX: usize = 48;
 
@@ -76,17 +74,6 @@ fn platform(mut table: Table<'_>) -> Option<Hardware> {
     });
     table.finish();
     Some(Hardware::Platform { name: named? })
-}
-
-/// A word that can stand in one line of sysfs, as its reader sees it; anything else is noted.
-pub(super) fn line(table: &Table<'_>, key: &str, word: &str, at: &Range<usize>) -> Option<String> {
-    let fits = (1..=UIO_NAME_MAX).contains(&word.len());
-    if !fits || word.trim() != word || word.chars().any(char::is_control) {
-        table.fault_at(at, format!(
-            "`{key}` is \"{}\"; write it as `strobe uio list` shows it, with 1 to {UIO_NAME_MAX} bytes", word.escape_debug()));
-        return None;
-    }
-    Some(word.to_owned())
 }
 
 fn card(mut table: Table<'_>) -> Option<Hardware> {

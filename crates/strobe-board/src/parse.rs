@@ -7,21 +7,16 @@ use std::ops::Range;
 use toml::de::DeTable;
 
 use super::fault::Log;
-use super::matching::{line, Bus};
+use super::matching::Bus;
 use super::resolve::{self, Registers};
 use super::table::{self, Either, Table};
+use super::words::{description, line, name_at, outside, NAME_MAX};
 use super::{
     rpmsg, Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register,
 };
 
 /// Longest name of a device: "edu" may have to become "edu2" or "edu123".
 const DEVICE_NAME_MAX: usize = 27;
-/// Longest name of a channel, output, event or register.
-pub(super) const NAME_MAX: usize = 31;
-/// Longest description, in bytes.
-const TEXT_MAX: usize = 79;
-/// Longest unit, in bytes.
-pub(super) const UNIT_MAX: usize = 15;
 /// Channels, and outputs, each.
 const VALUES_MAX: usize = 1024;
 const EVENTS_MAX: usize = 32;
@@ -387,14 +382,6 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
     })
 }
 
-/// What of a register is not in a block of this size, in which it does not fit.
-pub fn outside(offset: u64, size: u64) -> String {
-    match offset >= size {
-        true => format!("offset 0x{offset:x}"),
-        false => format!("the end of offset 0x{offset:x}"),
-    }
-}
-
 /// A block, and where the register says so.
 type Placed = (Block, Option<Range<usize>>);
 
@@ -440,56 +427,4 @@ fn map(table: &mut Table<'_>) -> Option<Placed> {
         None if table.has("map") => None,
         None => Some((Block::Map(0), None)),
     }
-}
-
-/// The name if it may be one; otherwise that is noted.
-pub(super) fn name_at(
-    table: &Table<'_>,
-    name: &str,
-    at: &Range<usize>,
-    most: usize,
-) -> Option<String> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    if !name.starts_with(|first: char| first.is_ascii_alphabetic()) || !name.bytes().all(plain) {
-        table.fault_at(at, format!(
-            "\"{}\" cannot be a name; use letters, digits, `_` and `-`, and begin with a letter", name.escape_debug()));
-        return None;
-    }
-    if name.len() > most {
-        table.fault_at(
-            at,
-            format!(
-                "a name of {} characters; at most {most} are possible, choose a shorter one",
-                name.len()
-            ),
-        );
-        return None;
-    }
-    Some(name.into())
-}
-
-/// A text that fits its place and can be printed on one line.
-pub(super) fn text(table: &mut Table<'_>, key: &'static str, most: usize) -> String {
-    let Some((text, at)) = table.string(key) else {
-        return String::new();
-    };
-    if text.chars().any(char::is_control) {
-        table.fault_at(
-            &at,
-            format!("`{key}` has a control character; write it on one line, without tabs"),
-        );
-    } else if text.len() > most {
-        table.fault_at(
-            &at,
-            format!(
-                "`{key}` has {} bytes, and {most} fit; shorten it",
-                text.len()
-            ),
-        );
-    }
-    text.into()
-}
-
-pub(super) fn description(table: &mut Table<'_>) -> String {
-    text(table, "description", TEXT_MAX)
 }

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use super::fault::hint;
-use super::parse::{description, name_at, text, NAME_MAX, UNIT_MAX};
 use super::table::{Either, Table};
+use super::words::{description, name_at, text, NAME_MAX, UNIT_MAX};
 use super::{
     Channel, Event, FileChannel, Interrupt, InterruptKind, Kind, Output, Pending, Register, Write,
     WriteValue,

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::parse::{description, name_at, NAME_MAX};
 use super::table::Table;
+use super::words::{description, name_at, NAME_MAX};
 use super::{Access, Bar, Event, Hardware, Interrupt, InterruptKind};
 use crate::frame::{Counters, FRAME_MAX, FRAME_MIN, FRAME_STEP};
 

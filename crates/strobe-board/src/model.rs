@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A board: what its file says, every reference resolved.
+
+use std::fmt;
+
+/// A device, as its board file describes it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Board {
+    /// The file it was read from, to be named in what is said about it.
+    pub file: String,
+    /// Name of the device in the catalogue.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Which hardware it is.
+    pub hardware: Hardware,
+    /// How it raises interrupts, if it does.
+    pub interrupt: Option<Interrupt>,
+    /// The register blocks that are mapped, by number.
+    pub bars: Vec<Bar>,
+    /// Registers, in the order of the file; channels and the like refer to them by index.
+    pub registers: Vec<Register>,
+    /// What a row may read of the registers.
+    pub channels: Vec<Channel>,
+    /// What a row may read of files; only the user engine does.
+    pub files: Vec<FileChannel>,
+    /// What a row may write.
+    pub outputs: Vec<Output>,
+    /// What may trigger a row.
+    pub events: Vec<Event>,
+    /// Stores that are done once, when the driver takes the device.
+    pub setup: Vec<Write>,
+}
+
+/// Which hardware a board file is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hardware {
+    /// None: all channels are files.
+    Files,
+    /// A PCI card.
+    Pci {
+        /// Vendor id.
+        vendor: u16,
+        /// Device id.
+        device: u16,
+        /// Subsystem vendor and subsystem id, if only such cards are meant.
+        subsystem: Option<(u16, u16)>,
+    },
+    /// A platform device: described by a device tree, by ACPI, or by code of the kernel.
+    Platform {
+        /// A `compatible` of the device tree, a hardware id of ACPI, or the name that the code gives it.
+        name: String,
+    },
+    /// A device that a UIO driver has, and whose memory it lets programs map.
+    Uio {
+        /// The name that the driver gives it.
+        name: String,
+        /// The version of the driver, if only that one is meant.
+        version: Option<String>,
+    },
+    /// A co-processor that sends frames: see docs/reference/frames.md.
+    Rpmsg {
+        /// The service that it announces.
+        service: String,
+        /// Its address, for one that announces nothing; the user engine can do with it.
+        address: Option<u32>,
+    },
+}
+
+/// How a board raises its interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// Kind of interrupt.
+    pub kind: InterruptKind,
+    /// Vectors to ask for; 1 for INTx.
+    pub vectors: u16,
+}
+
+/// Kind of interrupt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptKind {
+    /// The level-triggered line of old, possibly shared.
+    Intx,
+    /// Message signalled.
+    Msi,
+    /// Message signalled, with a table.
+    Msix,
+    /// The interrupts of a platform device, which its description has.
+    Line,
+    /// None: messages of a co-processor.
+    Message,
+}
+
+/// A block of registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bar {
+    /// Number of the PCI BAR, 0 to 5; of a platform device, which of its blocks of memory; 0 for a frame.
+    pub number: u8,
+    /// Bytes it has at least.
+    pub size: u64,
+}
+
+/// The block of registers that a register lies in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A BAR of a PCI card, by its number.
+    Bar(u8),
+    /// A map of a UIO device, by its number.
+    Map(u32),
+    /// A map of a UIO device, by its name.
+    NamedMap(String),
+    /// The frame of a co-processor.
+    Frame,
+}
+
+/// What a register allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only.
+    ReadOnly,
+    /// Writes only.
+    WriteOnly,
+    /// Both.
+    ReadWrite,
+}
+
+impl Access {
+    /// Whether it may be read.
+    pub fn reads(self) -> bool {
+        self != Access::WriteOnly
+    }
+
+    /// Whether it may be written.
+    pub fn writes(self) -> bool {
+        self != Access::ReadOnly
+    }
+}
+
+/// One register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Register {
+    /// Its name in the file.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Where it lies.
+    pub block: Block,
+    /// Bytes from the start of the block, a multiple of `width`.
+    pub offset: u32,
+    /// Line of the file where the offset is.
+    pub line: usize,
+    /// Bytes of one access: 1, 2, 4 or 8.
+    pub width: u8,
+    /// Whether the most significant byte comes first.
+    pub big_endian: bool,
+    /// Whether each channel of a row reads it anew. Else the channels of one register that stand in one row are cut
+    /// from one access.
+    pub reread: bool,
+    /// What it allows.
+    pub access: Access,
+}
+
+impl Register {
+    /// Bits it has.
+    pub fn bits(&self) -> u8 {
+        8 * self.width
+    }
+
+    /// All its bits.
+    pub fn all_ones(&self) -> u64 {
+        u64::MAX >> (64 - u32::from(self.bits()))
+    }
+}
+
+/// How the bits of a channel are to be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A natural number.
+    Unsigned,
+    /// Two's complement.
+    Signed,
+    /// IEEE 754 binary64.
+    Float,
+}
+
+/// A field of a register that a row may read.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Channel {
+    /// Name, without the device.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Unit of `value * scale + offset`; empty if it has none.
+    pub unit: String,
+    /// Factor to that unit.
+    pub scale: f64,
+    /// What is added after it.
+    pub offset: f64,
+    /// Index of its register.
+    pub register: usize,
+    /// Lowest bit of the field.
+    pub shift: u8,
+    /// Bits of the field.
+    pub bits: u8,
+    /// How they are to be understood.
+    pub kind: Kind,
+}
+
+/// A number in a file that a row may read.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FileChannel {
+    /// Name, without the device.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Unit of `value * scale + offset`; empty if it has none.
+    pub unit: String,
+    /// Factor to that unit.
+    pub scale: f64,
+    /// What is added after it.
+    pub offset: f64,
+    /// The file, an absolute path.
+    pub path: String,
+    /// Which of its words, from 1.
+    pub word: usize,
+}
+
+/// A register that a row may write.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Output {
+    /// Name, without the device.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Unit of `value * scale + offset`; empty if it has none.
+    pub unit: String,
+    /// Factor to that unit.
+    pub scale: f64,
+    /// What is added after it.
+    pub offset: f64,
+    /// Index of its register.
+    pub register: usize,
+}
+
+/// An interrupt of the board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// Name, without the device.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// Interrupt vector, from 0.
+    pub vector: u16,
+    /// Where it is seen that this event is meant.
+    pub pending: Option<Pending>,
+    /// Stores that withdraw the interrupt.
+    pub silence: Vec<Write>,
+    /// Stores when the first run starts to listen.
+    pub enable: Vec<Write>,
+    /// Stores when the last run has ended.
+    pub disable: Vec<Write>,
+}
+
+/// The event has happened if any of these bits is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Index of the register.
+    pub register: usize,
+    /// Bits of it.
+    pub mask: u64,
+}
+
+/// A store into a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Index of the register.
+    pub register: usize,
+    /// What to store.
+    pub value: WriteValue,
+}
+
+/// What a [`Write`] stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteValue {
+    /// This number.
+    Fixed(u64),
+    /// What was read from the event's pending register, masked.
+    Pending,
+}
+
+impl Board {
+    /// Whether it is of no use to the kernel engine.
+    pub fn is_for_user_engine_only(&self) -> bool {
+        !self.files.is_empty() || matches!(self.hardware, Hardware::Files | Hardware::Uio { .. })
+    }
+
+    /// Bytes of a frame, if it is for a co-processor.
+    pub fn frame_bytes(&self) -> Option<usize> {
+        match self.hardware {
+            Hardware::Rpmsg { .. } => usize::try_from(self.bars.first()?.size).ok(),
+            _ => None,
+        }
+    }
+
+    /// What it has, in words: `9 channels, 2 outputs, 1 event`.
+    pub fn summary(&self) -> String {
+        let count = |number: usize, word: &str| {
+            format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+        };
+        [
+            count(self.channels.len() + self.files.len(), "channel"),
+            count(self.outputs.len(), "output"),
+            count(self.events.len(), "event"),
+        ]
+        .join(", ")
+    }
+}
+
+impl Hardware {
+    /// The driver that takes such a device when its board is installed.
+    pub fn driver(&self) -> &'static str {
+        match self {
+            Hardware::Rpmsg { .. } => "strobe_frames",
+            _ => "strobe_board",
+        }
+    }
+
+    /// Name, without extension, of the files of a board for this hardware in the firmware directory.
+    pub fn stem(&self) -> String {
+        match *self {
+            Hardware::Files => "files".to_owned(),
+            Hardware::Platform { ref name } => format!("platform-{name}"),
+            Hardware::Uio { ref name, .. } => format!("uio-{name}"),
+            Hardware::Rpmsg { ref service, .. } => format!("rpmsg-{service}"),
+            Hardware::Pci {
+                vendor,
+                device,
+                subsystem: None,
+            } => format!("pci-{vendor:04x}-{device:04x}"),
+            Hardware::Pci {
+                vendor,
+                device,
+                subsystem: Some((subvendor, subdevice)),
+            } => {
+                format!("pci-{vendor:04x}-{device:04x}-{subvendor:04x}-{subdevice:04x}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Hardware {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Hardware::Files => f.write_str("files"),
+            Hardware::Platform { ref name } => write!(f, "platform {name}"),
+            Hardware::Uio {
+                ref name,
+                ref version,
+            } => {
+                write!(f, "UIO {name}")?;
+                match version {
+                    Some(version) => write!(f, ", version {version}"),
+                    None => Ok(()),
+                }
+            }
+            Hardware::Rpmsg {
+                ref service,
+                address,
+            } => {
+                write!(f, "rpmsg {service}")?;
+                match address {
+                    Some(address) => write!(f, ", address 0x{address:x}"),
+                    None => Ok(()),
+                }
+            }
+            Hardware::Pci {
+                vendor,
+                device,
+                subsystem,
+            } => {
+                write!(f, "PCI {vendor:04x}:{device:04x}")?;
+                match subsystem {
+                    Some((vendor, device)) => write!(f, ", subsystem {vendor:04x}:{device:04x}"),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for InterruptKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            InterruptKind::Intx => "intx",
+            InterruptKind::Msi => "msi",
+            InterruptKind::Msix => "msix",
+            InterruptKind::Line => "line",
+            InterruptKind::Message => "message",
+        })
+    }
+}
+
+/// `BAR 0`, `map 0`, `map state`, `frame`.
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Block::Bar(number) => write!(f, "BAR {number}"),
+            Block::Map(number) => write!(f, "map {number}"),
+            Block::NamedMap(name) => write!(f, "map {name}"),
+            Block::Frame => f.write_str("frame"),
+        }
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Access::ReadOnly => "ro",
+            Access::WriteOnly => "wo",
+            Access::ReadWrite => "rw",
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Unsigned => "unsigned",
+            Kind::Signed => "signed",
+            Kind::Float => "f64",
+        })
+    }
+}

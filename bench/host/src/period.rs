@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, ClockId, Timespec};
 use serde::Serialize;
-use strobe::engine::user::clock::monotonic;
+use strobe::clock::monotonic;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::Source;
 use strobe::event::EventSpec;

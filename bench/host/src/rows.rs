@@ -11,7 +11,7 @@ use serde::Serialize;
 use strobe::bell::Bell;
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
-use strobe::engine::user::clock::RunClock;
+use strobe::clock::RunClock;
 use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::user::trigger::{EventSource, Trigger, Woken};
 use strobe::engine::user::{Settings, User, WaitMode};

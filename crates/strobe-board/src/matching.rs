@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table [match]: which hardware a board file is for.
 
-
 use super::table::Table;
 use super::words::line;
 use super::{pci, rpmsg, Hardware};

@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::doctor::{Check, Finding, Intent, State, System, When, CHECKS};
+use strobe::doctor::{Check, Finding, Intent, System, When, CHECKS};
 use strobe::engine::user::WaitMode;
+use strobe::note::State;
 use strobe::quantity::duration_ns;
-use strobe::record::{self as recording, Stop};
+use strobe::record::{self as recording};
+use strobe::stop::Stop;
 
 use crate::choice::WaitChoice;
 use crate::jitter::round;

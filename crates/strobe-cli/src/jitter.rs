@@ -12,7 +12,8 @@ use strobe::late::{self, Found, Late, Which};
 use strobe::machine::Machine;
 use strobe::plan::WakeWithin;
 use strobe::quantity::{duration_ns, period_ns};
-use strobe::record::{self as recording, Options, Stop};
+use strobe::record::{self as recording, Options};
+use strobe::stop::Stop;
 
 use crate::record::handle_signals;
 use crate::term::{self, fail};
@@ -262,8 +263,8 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
     let stop = Stop::default();
     handle_signals(&stop).map_err(Error::Signals)?;
     let options = Options {
-        outputs: Vec::new(),
         duration: Some(Duration::from_nanos(args.duration)),
+        ..Options::default()
     };
     let rounds = args
         .rounds

@@ -16,10 +16,11 @@ use strobe::late::{self, Found, Late, Which};
 use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, show_ns};
-use strobe::record::{record, Observer, Options, Progress, Stop};
+use strobe::record::{record, Observer, Options, Progress};
 use strobe::ring::Row;
+use strobe::stop::Stop;
 use strobe::summary::Summary;
-use strobe::{output, record};
+use strobe::{doctor, output, record};
 
 use crate::choice;
 use crate::progress::Line;
@@ -215,6 +216,11 @@ fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
     }
     let options = Options {
         outputs: args.output.clone(),
+        // Only files say it.
+        notes: match args.output.is_empty() {
+            true => Vec::new(),
+            false => doctor::note(run.info()),
+        },
         duration: args.duration.map(Duration::from_nanos),
     };
     let late = args

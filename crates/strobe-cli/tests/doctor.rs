@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use strobe::doctor::{State, When, CHECKS};
+use strobe::doctor::{When, CHECKS};
 use strobe::journal::Journal;
+use strobe::note::State;
 
 mod common;
 

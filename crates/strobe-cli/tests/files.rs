@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output as Answer};
 
 use strobe::channel::{Channel, Class, Type};
-use strobe::doctor::{Noted, State};
 use strobe::info::{Clock, End, RunInfo, Totals};
+use strobe::note::{Noted, State};
 use strobe::output::arrow::ArrowFile;
 use strobe::output::Output;
 use strobe::ring::{Engine, RowShape, Rows, StartTimes};

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rustix::time::{clock_gettime, ClockId};
 use strobe::bell::{bell, Bell, Rope};
-use strobe::engine::user::clock::{monotonic, RunClock};
+use strobe::clock::{monotonic, RunClock};
 use strobe::engine::user::gpio::{Drive, Gpio};
 use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::trigger::{EventSource, Woken};

@@ -17,11 +17,12 @@ use strobe::channel::{Channel, Class, Type};
 use strobe::engine::{self, Source};
 use strobe::info::{Clock, RunInfo};
 use strobe::reader::{RunReader, Wake};
-use strobe::record::{record, Options, Stop};
+use strobe::record::{record, Options};
 use strobe::ring::{
     Begin, End, Engine, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes,
     Writer,
 };
+use strobe::stop::Stop;
 
 const PERIOD: u64 = 1_000_000;
 const START: u64 = 1_000_000_000;
@@ -181,7 +182,7 @@ fn main() -> ExitCode {
     };
     let options = Options {
         outputs: std::env::args().skip(1).collect(),
-        duration: None,
+        ..Options::default()
     };
     let summary = std::thread::scope(|scope| {
         let mut input = Some(scope);

@@ -150,7 +150,8 @@ impl Catalogue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{tests::channel, Type};
+    use crate::channel::Type;
+    use crate::samples::channel;
 
     fn catalogue() -> Catalogue {
         let device = |name: &str| Device {

@@ -119,23 +119,9 @@ pub(crate) fn numbered(names: &[&str]) -> Vec<String> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    pub(crate) fn channel(name: &str, kind: Type) -> Channel {
-        Channel {
-            name: name.to_owned(),
-            description: format!("{name} of a test"),
-            unit: "V".to_owned(),
-            kind,
-            class: Class::Hard,
-            scale: 1.0,
-            offset: 0.0,
-            bits: 64,
-            cost_ns: 10,
-            in_use: false,
-        }
-    }
+    use crate::samples::channel;
 
     #[test]
     fn a_word_is_understood_by_its_type_and_scaled() {

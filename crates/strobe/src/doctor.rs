@@ -8,12 +8,11 @@
 //! Nothing is changed by a check.
 #![forbid(unsafe_code)]
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::engine::user::{WaitMode, PRIORITY};
 use crate::info::RunInfo;
+use crate::note::{Noted, State};
 
 mod cpu;
 mod cpus;
@@ -29,29 +28,6 @@ mod task;
 mod upkeep;
 
 pub use system::{System, Trial, Unknown};
-
-/// How something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// As it should be; the evidence says what was seen.
-    Ok,
-    /// Not as it should be; there is a remedy.
-    Advice,
-    /// It could not be found out; the evidence says why.
-    Unknown,
-}
-
-impl State {
-    /// In one word.
-    pub fn word(self) -> &'static str {
-        match self {
-            State::Ok => "ok",
-            State::Advice => "advice",
-            State::Unknown => "unknown",
-        }
-    }
-}
 
 /// What a check has found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -238,17 +214,6 @@ pub const CHECKS: &[Check] = &[
     check("uio", "strobe", Always, own::uio, "interrupts and registers for the user engine"),
     check("ptp", "strobe", Always, own::ptp, "a clock in hardware to keep the time by"),
 ];
-
-/// What a recording says of the machine it was made on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Noted {
-    /// Name of the check.
-    pub check: Cow<'static, str>,
-    /// How it was.
-    pub state: State,
-    /// What was seen.
-    pub evidence: String,
-}
 
 /// All checks that take a moment only, of this machine, for a run like this one.
 pub fn note(info: &RunInfo) -> Vec<Noted> {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of a run: before its first row, and after its last.
 
+use std::io;
+
+use rustix::io::Errno;
 use serde::{Serialize, Serializer};
 use strobe_ring::layout::MISSED_CAUSES;
-use strobe_ring::{Engine, Missed, RowShape, StartTimes};
+use strobe_ring::{Engine, Missed, RowShape, Snapshot, StartTimes};
 
 use crate::channel::{column_names, numbered, Channel};
-use crate::doctor::Noted;
+use crate::note::Noted;
+use crate::quantity::show_ns;
 use strobe_hw::rt::Step;
 
 /// Clock of all times of a run.
@@ -130,6 +134,17 @@ impl End {
     }
 }
 
+/// The reason of a run that failed, in words.
+pub fn failure(last: &Snapshot) -> String {
+    let after = last.end_time.saturating_sub(last.start.time);
+    let after = show_ns(after as f64);
+    match Errno::from_raw_os_error(last.error.saturating_neg()) {
+        Errno::NODEV => format!("a device of the run went away after {after}"),
+        Errno::PIPE => format!("the owner of the run went away after {after}"),
+        errno => format!("after {after}: {}", io::Error::from(errno)),
+    }
+}
+
 /// The account of a run that has ended, for one reader of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
@@ -177,55 +192,9 @@ impl Totals {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::doctor::State;
-
-    pub(crate) fn info(channels: Vec<Channel>) -> RunInfo {
-        RunInfo {
-            engine: Engine::Kernel,
-            kernel: "6.12.0".into(),
-            event: "timer:10kHz".into(),
-            run: 7,
-            clock: Clock::Monotonic,
-            period_ns: Some(100_000),
-            capacity: 1024,
-            limit: Some(5000),
-            start: StartTimes {
-                time: 1_000,
-                realtime: 2_000,
-                tai: 3_000,
-                first_due: 1_500,
-            },
-            channels,
-            outputs: Vec::new(),
-            skips: false,
-            set_up: Vec::new(),
-            doctor: Vec::new(),
-        }
-    }
-
-    /// What a check may have found.
-    pub(crate) fn noted() -> Noted {
-        Noted {
-            check: "fifo".into(),
-            state: State::Advice,
-            evidence: "other; fifo:60 was refused (\"EPERM\")".into(),
-        }
-    }
-
-    pub(crate) fn totals(rows: u64) -> Totals {
-        Totals {
-            rows,
-            triggers: rows + 3,
-            skipped: 0,
-            missed_by: [1, 0, 2, 0, 0, 0, 0, 0],
-            lost: 4,
-            errors: 0,
-            end_time_ns: 9_000,
-            end: End::Complete,
-        }
-    }
+    use crate::samples::totals;
 
     #[test]
     fn unknown_causes_are_named_once_they_occur() {

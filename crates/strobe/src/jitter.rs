@@ -163,7 +163,7 @@ impl Jitter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::info::tests::info;
+    use crate::samples::info;
     use strobe_ring::layout::ROW_RESUMED as RESUMED;
     use strobe_ring::{RowShape, Rows};
 

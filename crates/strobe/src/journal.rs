@@ -298,9 +298,9 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::tests::channel;
-    use crate::info::tests::{info, noted, totals};
     use crate::output::{arrow::ArrowFile, Output};
+    use crate::samples::channel;
+    use crate::samples::{info, noted, totals};
     use strobe_ring::RowShape;
 
     const ROWS: [u64; 12] = [

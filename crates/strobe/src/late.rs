@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use strobe_ring::{Engine, Row};
 
-use crate::engine::user::clock::RunClock;
+use crate::clock::RunClock;
 use crate::engine::Source;
 use crate::event::{Event, EventSpec};
 use crate::info::RunInfo;

@@ -9,7 +9,8 @@
 //! ```no_run
 //! use strobe::engine::kernel::Control;
 //! use strobe::plan::{Plan, Step};
-//! use strobe::record::{record, Options, Stop};
+//! use strobe::record::{record, Options};
+//! use strobe::stop::Stop;
 //!
 //! let mut plan = Plan::new("timer:1kHz".parse()?);
 //! plan.steps.push(Step::Read("sim.counter".into()));
@@ -24,6 +25,7 @@
 
 pub mod catalogue;
 pub mod channel;
+pub mod clock;
 pub mod doctor;
 pub mod engine;
 pub mod event;
@@ -33,13 +35,17 @@ pub mod jitter;
 pub mod journal;
 pub mod late;
 pub mod machine;
+pub mod note;
 pub mod output;
 pub mod plan;
 pub mod preflight;
 pub mod quantity;
 pub mod reader;
 pub mod record;
+#[cfg(any(test, feature = "internals"))]
+pub mod samples;
 pub mod stats;
+pub mod stop;
 pub mod summary;
 pub mod timing;
 pub mod trace;

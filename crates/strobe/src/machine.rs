@@ -6,7 +6,7 @@ use std::fs;
 
 use serde::Serialize;
 
-use crate::engine::user::clock::monotonic;
+use crate::clock::monotonic;
 
 /// A machine over some time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -5,22 +5,20 @@
 //! reader makes the statistics and governs the run. So an output that is slow
 //! loses rows of its own, and one that fails ends alone.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{mpsc, Arc};
+use std::sync::mpsc;
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
 use strobe_ring::{Row, Snapshot, State};
 
-use crate::doctor;
 use crate::engine::{self, Source};
 use crate::faults::FaultCount;
-use crate::info::{End, RunInfo, Totals};
+use crate::info::{failure, End, RunInfo, Totals};
+use crate::note::Noted;
 use crate::output;
-use crate::quantity::show_ns;
 use crate::reader::RunReader;
+use crate::stop::Stop;
 use crate::summary::{OutputSummary, Summary};
 use crate::timing::Timing;
 
@@ -40,17 +38,10 @@ const BUFFER_WORDS: usize = 32 * 1024;
 pub struct Options {
     /// Names of outputs, see [`crate::output`].
     pub outputs: Vec<String>,
+    /// How the machine is, for outputs to say.
+    pub notes: Vec<Noted>,
     /// End the run after this time; it is complete then.
     pub duration: Option<Duration>,
-}
-
-/// How to end a recording from outside, from a signal handler or a thread.
-#[derive(Debug, Clone, Default)]
-pub struct Stop {
-    /// End it: it is stopped then.
-    pub interrupt: Arc<AtomicBool>,
-    /// End it: it is complete then.
-    pub finish: Arc<AtomicBool>,
 }
 
 /// Where a recording is.
@@ -118,10 +109,7 @@ pub fn record(
         sinks.push(Sink::create(name, source.reader()?)?);
     }
     let mut info = source.info().clone();
-    if !sinks.is_empty() {
-        // Files only say it, so nothing is looked at for nobody.
-        info.doctor = doctor::note(&info);
-    }
+    info.doctor.clone_from(&options.notes);
     source.start()?;
     info.start = reader.snapshot().start;
     observer.begun(&info);
@@ -376,17 +364,6 @@ impl Recording<'_> {
             (State::Done, _) | (_, None) => End::Complete,
             (_, Some(asked)) => asked,
         }
-    }
-}
-
-/// The reason of a run that failed, in words.
-pub fn failure(last: &Snapshot) -> String {
-    let after = last.end_time.saturating_sub(last.start.time);
-    let after = show_ns(after as f64);
-    match Errno::from_raw_os_error(last.error.saturating_neg()) {
-        Errno::NODEV => format!("a device of the run went away after {after}"),
-        Errno::PIPE => format!("the owner of the run went away after {after}"),
-        errno => format!("after {after}: {}", io::Error::from(errno)),
     }
 }
 

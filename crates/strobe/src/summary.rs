@@ -140,8 +140,9 @@ fn in_order<K: Serialize, S: Serializer>(pairs: &[(K, u64)], to: S) -> Result<S:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{tests::channel, Type};
-    use crate::info::tests::{info, totals};
+    use crate::channel::Type;
+    use crate::samples::channel;
+    use crate::samples::{info, totals};
     use strobe_ring::{RowShape, Rows};
 
     #[test]

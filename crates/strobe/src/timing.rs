@@ -136,8 +136,9 @@ fn between(from: u64, to: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{tests::channel, Type};
-    use crate::info::tests::info;
+    use crate::channel::Type;
+    use crate::samples::channel;
+    use crate::samples::info;
     use strobe_ring::layout::ROW_RESUMED as RESUMED;
     use strobe_ring::{RowShape, Rows};
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::engine::user::clock::monotonic;
+use crate::clock::monotonic;
 use crate::plan::WakeWithin;
 use crate::stats::Stats;
 use strobe_hw::awake::Awake;

@@ -4,7 +4,7 @@
 use std::fs;
 
 use strobe::bell::bell;
-use strobe::engine::user::clock::RunClock;
+use strobe::clock::RunClock;
 use strobe::engine::user::hpet::Hpet;
 use strobe::engine::user::trigger::{EventSource, Woken};
 use strobe::engine::user::WaitMode;

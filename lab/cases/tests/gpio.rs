@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use strobe::bell::{bell, Bell};
-use strobe::engine::user::clock::RunClock;
+use strobe::clock::RunClock;
 use strobe::engine::user::gpio::{Edges, Gpio, QUEUE};
 use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::trigger::{EventSource, Woken};

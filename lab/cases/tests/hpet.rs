@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::thread::{set_thread_uid, Uid};
 use strobe::bell::bell;
-use strobe::engine::user::clock::RunClock;
+use strobe::clock::RunClock;
 use strobe::engine::user::hpet::Hpet;
 use strobe::engine::user::trigger::{EventSource, Woken};
 use strobe::engine::user::WaitMode;

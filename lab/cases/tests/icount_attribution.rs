@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
-use strobe::engine::user::clock::monotonic;
+use strobe::clock::monotonic;
 use strobe::map::Region;
 use strobe::rt::{set_up_thread, Policy};
 use strobe_cases::pci::cards;

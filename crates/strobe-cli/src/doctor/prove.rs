@@ -12,9 +12,10 @@ use strobe::engine::user::WaitMode;
 use strobe::jitter::Target;
 use strobe::plan::WakeWithin;
 use strobe::quantity::show_ns;
-use strobe::record::{self as recording, Options, Stop};
+use strobe::record::{self as recording, Options};
 use strobe::rt;
 use strobe::stats::Figures;
+use strobe::stop::Stop;
 
 use crate::jitter::round::{self, Round};
 use crate::jitter::way::{self, Asked, Policy, Way};
@@ -123,8 +124,8 @@ pub fn prove(
 ) -> Result<Vec<Proof>, recording::Error> {
     let (mut sides, pairs) = sides(intent);
     let options = Options {
-        outputs: Vec::new(),
         duration: Some(time),
+        ..Options::default()
     };
     let turns = (0..rounds).flat_map(|round| round::order(round, sides.len()));
     for turn in turns.collect::<Vec<_>>() {

@@ -6,7 +6,7 @@ use std::io;
 
 use strobe::bell::Bell;
 use strobe::catalogue::Catalogue;
-use strobe::engine::user::clock::{monotonic, RunClock};
+use strobe::clock::{monotonic, RunClock};
 use strobe::engine::user::provider::Provider;
 use strobe::engine::user::trigger::{EventSource, Trigger, Woken};
 use strobe::engine::user::Settings;

@@ -13,9 +13,10 @@ use strobe::jitter::{Jitter, Report, Target};
 use strobe::late::{Found, Late};
 use strobe::machine::Machine;
 use strobe::reader::RunReader;
-use strobe::record::{self as recording, record, Observer, Options, Progress, Stop};
+use strobe::record::{self as recording, record, Observer, Options, Progress};
 use strobe::ring::Row;
 use strobe::rt::{self, Step, Usage};
+use strobe::stop::Stop;
 use strobe::summary::Summary;
 
 use crate::progress::Line;

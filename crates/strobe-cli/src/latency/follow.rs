@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use strobe::engine::user::clock::monotonic;
+use strobe::clock::monotonic;
 use strobe::engine::{self, Source};
+use strobe::info::failure;
 use strobe::info::End;
-use strobe::record::{failure, Stop};
 use strobe::ring::{Row, State};
 use strobe::rt::{self, Policy};
+use strobe::stop::Stop;
 
 /// It looks for signals, and for the end of its time, at least this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::engine::user::clock::monotonic;
+use strobe::clock::monotonic;
 use strobe::engine::user::gpio::{Drive, Gpio};
 use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::{Settings, User, WaitMode};
@@ -17,8 +17,8 @@ use strobe::event::{Event, EventSpec};
 use strobe::machine::Machine;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, period_ns};
-use strobe::record::Stop;
 use strobe::rt::{self, Policy};
+use strobe::stop::Stop;
 
 use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};

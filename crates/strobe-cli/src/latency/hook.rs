@@ -14,8 +14,9 @@ use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
 use strobe::plan::{Plan, Step};
 use strobe::quantity::duration_ns;
-use strobe::record::{self as recording, record, Observer, Options, Progress, Stop};
+use strobe::record::{self as recording, record, Observer, Options, Progress};
 use strobe::ring::Row;
+use strobe::stop::Stop;
 use strobe::summary::Summary;
 
 use super::delays::{self, Delays, Places, Report};
@@ -170,11 +171,11 @@ fn measure(args: &Args) -> Result<Outcomes, Error> {
         .map(|(nth, event)| prepare(args, nth, event))
         .collect();
     let options = Options {
-        outputs: Vec::new(),
         duration: args
             .rows
             .is_none()
             .then_some(Duration::from_nanos(args.duration)),
+        ..Options::default()
     };
     let (options, stop) = (&options, &stop);
     let runs: Result<Vec<Outcome>, Error> = std::thread::scope(|scope| {

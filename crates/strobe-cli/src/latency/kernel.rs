@@ -11,9 +11,9 @@ use strobe::event::{Event, EventSpec};
 use strobe::machine::Machine;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::duration_ns;
-use strobe::record::Stop;
 use strobe::ring::Row;
 use strobe::rt::Policy;
+use strobe::stop::Stop;
 
 use super::delays::{self, Counter};
 use super::follow::{self, follow, Account, Reading};

@@ -11,9 +11,9 @@ use clap::ValueEnum;
 use serde::{Serialize, Serializer};
 use strobe::machine::Machine;
 use strobe::quantity::{period_ns, show_ns};
-use strobe::record::Stop;
 use strobe::rt::{self, Policy};
 use strobe::stats::{Figures, Stats};
+use strobe::stop::Stop;
 use strobe::wake::{self, Plan};
 
 use crate::jitter::round::{is_interrupted, order};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use strobe::quantity::duration_ns;
-use strobe::record::Stop;
 use strobe::rpmsg::{Endpoint, Error};
+use strobe::stop::Stop;
 
 use super::Where;
 use crate::jitter::round::is_interrupted;

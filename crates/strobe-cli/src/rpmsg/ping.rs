@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use strobe::quantity::{duration_ns, show_ns};
-use strobe::record::Stop;
 use strobe::rpmsg::{Endpoint, Error};
 use strobe::stats::{Figures, Stats};
+use strobe::stop::Stop;
 
 use super::Where;
 use crate::jitter::round::is_interrupted;

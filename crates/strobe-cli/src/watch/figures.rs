@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use strobe::channel::{column_names, Channel};
-use strobe::engine::user::clock::RunClock;
+use strobe::clock::RunClock;
+use strobe::info::failure;
 use strobe::info::RunInfo;
 use strobe::quantity::show_ns;
 use strobe::reader::RunReader;
-use strobe::record::failure;
 use strobe::ring::{Row, Snapshot, State};
 use strobe::timing::Timing;
 

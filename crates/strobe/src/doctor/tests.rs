@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::*;
 use crate::engine;
-use crate::info::tests::info;
+use crate::samples::info;
 use strobe_hw::rt::Step;
 
 mod cpu;

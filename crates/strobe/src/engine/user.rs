@@ -4,7 +4,6 @@
 //! It needs no module and no privilege; what it does not get of priority and locked memory is recorded with
 //! the run. The ring is a sealed memfd of the contract's layout.
 
-use std::fmt;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use strobe_ring::{Geometry, Header, RowShape, StartTimes, Writer};
 use super::{DryRun, Error};
 use crate::catalogue::Catalogue;
 use crate::channel::Channel;
+use crate::clock::RunClock;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step};
@@ -27,7 +27,6 @@ mod actions;
 mod board;
 mod builtin;
 mod card_event;
-pub mod clock;
 mod field;
 pub mod file;
 pub mod frames;
@@ -41,6 +40,7 @@ pub mod provider;
 pub mod registry;
 mod run;
 mod service;
+mod settings;
 mod sim;
 mod soft;
 mod timer;
@@ -49,50 +49,14 @@ pub mod uio;
 mod uio_card;
 
 pub use run::Run;
+pub use settings::{Settings, WaitMode, PRIORITY};
 
 use actions::Actions;
-use clock::RunClock;
 use provider::Provider;
 use registry::{Claim, Registry};
 use service::{Action, Service};
 use trigger::EventSource;
 
-/// How a thread waits for its event.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WaitMode {
-    /// It sleeps, and the kernel wakes it.
-    #[default]
-    Block,
-    /// It sleeps for most of the time, and spins for the rest.
-    Hybrid,
-    /// It never sleeps.
-    Spin,
-}
-
-impl fmt::Display for WaitMode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            WaitMode::Block => "block",
-            WaitMode::Hybrid => "hybrid",
-            WaitMode::Spin => "spin",
-        })
-    }
-}
-
-/// How the thread of a run works.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// How it waits.
-    pub wait: WaitMode,
-    /// The only CPU it is to run on; `None`: any.
-    pub cpu: Option<usize>,
-    /// Its policy; `None`: SCHED_FIFO, with the priority that the plan says.
-    pub policy: Option<Policy>,
-}
-
-/// SCHED_FIFO priority of a run's thread, unless the plan says another: above the interrupt threads of a PREEMPT_RT
-/// kernel, which have 50, and far below what watches over the machine.
-pub(crate) const PRIORITY: u8 = 60;
 /// Rows of a ring whose event has no period.
 const ROWS_UNKNOWN: u64 = 8192;
 /// Rows of a ring, at least, unless asked for.

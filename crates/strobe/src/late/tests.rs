@@ -3,7 +3,7 @@
 use strobe_ring::{RowShape, Rows};
 
 use super::*;
-use crate::info::tests::info;
+use crate::samples::info;
 
 /// Rows of a timer of 1000 ns that is first due at 1000: row, trigger, stamp.
 fn suspects(which: Which, rows: &[[u64; 3]]) -> Suspects {

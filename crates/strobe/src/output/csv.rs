@@ -129,8 +129,8 @@ fn write_value(lines: &mut Vec<u8>, channel: &Channel, word: u64) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::tests::channel;
-    use crate::info::tests::{info, totals};
+    use crate::samples::channel;
+    use crate::samples::{info, totals};
     use std::io::{Read, Seek};
     use strobe_ring::RowShape;
 

@@ -11,9 +11,10 @@ use arrow_array::{Array, RecordBatch};
 use strobe_ring::layout::ROW_LATE;
 
 use super::*;
-use crate::channel::{tests::channel, Type};
-use crate::info::tests::{info as info_of, totals};
+use crate::channel::Type;
 use crate::journal::{self, Journal};
+use crate::samples::channel;
+use crate::samples::{info as info_of, totals};
 
 /// Ten channels of all types, and two outputs, of an event that skips triggers.
 fn info() -> RunInfo {

@@ -164,8 +164,9 @@ fn io_error(error: ParquetError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{tests::channel, Type};
-    use crate::info::tests::{info, noted, totals};
+    use crate::channel::Type;
+    use crate::samples::channel;
+    use crate::samples::{info, noted, totals};
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;

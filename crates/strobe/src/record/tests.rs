@@ -3,11 +3,13 @@
 //! does what the test says.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::Path;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use arrow_array::{Array, ArrayRef};
 use arrow_ipc::reader::StreamReader;
+use rustix::io::Errno;
 use strobe_ring::{
     Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes, Writer,
 };
@@ -16,9 +18,10 @@ use super::*;
 use std::fs::File;
 use std::io::Read;
 
-use crate::channel::{tests::channel, Type};
-use crate::info::tests;
+use crate::channel::Type;
 use crate::reader::Wake;
+use crate::samples as tests;
+use crate::samples::channel;
 
 /// A run whose producer acts whenever all its readers sleep.
 struct TestRun {
@@ -267,6 +270,7 @@ fn an_interrupted_recording_keeps_what_was_made() {
     let options = Options {
         outputs: vec![path.to_str().expect("a name").to_owned()],
         duration: None,
+        ..Options::default()
     };
     let summary = run.record(&options, &stop);
     assert_eq!((summary.end, summary.rows), (End::Stopped, 10));
@@ -282,6 +286,7 @@ fn rows_are_in_the_file_before_the_recorder_sleeps() {
     let options = Options {
         outputs: vec![path.to_str().expect("a name").to_owned()],
         duration: None,
+        ..Options::default()
     };
     let lines = Arc::new(Mutex::new(0));
     let seen = Arc::clone(&lines);
@@ -308,6 +313,7 @@ fn a_recording_of_limited_time_ends_by_itself() {
     let options = Options {
         outputs: vec![],
         duration: Some(Duration::from_millis(1)),
+        ..Options::default()
     };
     let mut run = run(1024, 1_000, vec![]);
     run.info.limit = None;
@@ -340,6 +346,7 @@ fn an_output_that_fails_does_not_stop_the_others() {
     let options = Options {
         outputs: vec![path("full.csv"), path("good.csv")],
         duration: None,
+        ..Options::default()
     };
     let summary = run.record(&options, &Stop::default());
     assert_eq!(summary.end, End::Complete);
@@ -402,6 +409,7 @@ fn a_slow_output_loses_rows_of_its_own_and_costs_the_others_none() {
     let options = Options {
         outputs: vec![pipe.clone(), good.clone()],
         duration: None,
+        ..Options::default()
     };
     let summary = run.record(&options, &Stop::default());
     let text = reader.join().expect("the reader");
@@ -439,6 +447,7 @@ fn a_pipe_that_is_closed_ends_the_recording_as_stopped() {
     let options = Options {
         outputs: vec![path.to_str().expect("a name").to_owned()],
         duration: None,
+        ..Options::default()
     };
     let summary = run.record(&options, &Stop::default());
     assert_eq!((summary.end, summary.rows), (End::Stopped, 5));
@@ -466,6 +475,7 @@ fn a_full_disk_ends_each_format_alone_and_says_so() {
     let options = Options {
         outputs,
         duration: None,
+        ..Options::default()
     };
     let summary = run.record(&options, &Stop::default());
     assert_eq!((&summary.end, summary.is_whole()), (&End::Complete, false));
@@ -487,6 +497,7 @@ fn with_no_output_left_the_run_is_ended() {
     let options = Options {
         outputs: vec![path.to_str().expect("a name").to_owned()],
         duration: None,
+        ..Options::default()
     };
     let summary = run(1024, 30, vec![]).record(&options, &Stop::default());
     assert_eq!(summary.end, End::Failed("no output is left".to_owned()));
@@ -510,6 +521,7 @@ fn nothing_is_started_if_an_output_cannot_be_made() {
     let options = Options {
         outputs: vec!["/nonexistent/a.csv".to_owned()],
         duration: None,
+        ..Options::default()
     };
     let error = record(&run, &options, &Stop::default(), &mut |_: Progress| {});
     assert!(matches!(error, Err(Error::Output(_))));
@@ -540,6 +552,7 @@ fn two_recordings_of_the_same_rows_are_the_same() {
         let options = Options {
             outputs: vec![path.to_str().expect("a name").to_owned()],
             duration: None,
+            ..Options::default()
         };
         run.record(&options, &Stop::default());
         contents(&path)

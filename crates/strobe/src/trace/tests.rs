@@ -162,7 +162,7 @@ fn an_instance_records_what_was_asked_for_until_it_is_dropped() {
     instance.mark("before").expect("to write");
     instance.turn_on().expect("to begin");
     instance.mark("within").expect("to write");
-    let before = crate::engine::user::clock::monotonic();
+    let before = crate::clock::monotonic();
     std::thread::sleep(Duration::from_millis(5));
     instance.turn_off().expect("to end");
     let text = instance.text().expect("a text");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use strobe::bell::{bell, Bell};
-use strobe::engine::user::clock::{monotonic, RunClock};
+use strobe::clock::{monotonic, RunClock};
 use strobe::engine::user::gpio::{Drive, Edges, Gpio};
 use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::trigger::{EventSource, Woken};
@@ -20,8 +20,8 @@ use strobe::event::Edge;
 use strobe::info::{Clock, End};
 use strobe::plan::WakeWithin;
 use strobe::quantity::show_ns;
-use strobe::record::Stop;
 use strobe::rt;
+use strobe::stop::Stop;
 use strobe_hw::awake::Awake;
 
 use super::{Args, Error, Line};

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::record::Stop;
+use strobe::stop::Stop;
 
 /// What it says, us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

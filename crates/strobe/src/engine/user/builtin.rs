@@ -5,10 +5,10 @@ use std::io;
 
 use strobe_hw::cycles;
 
-use super::clock::RunClock;
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device, Event};
 use crate::channel::{Channel, Class, Type};
+use crate::clock::RunClock;
 use crate::engine::Error;
 
 /// Provides `clock.*`, `cpu.*` and `event.*` to runs of one clock.

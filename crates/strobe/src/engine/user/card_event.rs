@@ -6,10 +6,11 @@ use std::io;
 use strobe_ring::Missed;
 
 use super::board::Card;
-use super::clock::{monotonic, RunClock};
 use super::field::{Load, Store};
+use super::settings::WaitMode;
 use super::trigger::{EventSource, Trigger, Woken};
-use super::{uio, WaitMode};
+use super::uio;
+use crate::clock::{monotonic, RunClock};
 use strobe_board::{Event, Write as BoardWrite, WriteValue};
 use strobe_hw::bell::Bell;
 

@@ -19,13 +19,13 @@ use rustix::io::Errno;
 use strobe_ring::Missed;
 
 use super::board::about;
-use super::clock::{monotonic, RunClock};
 use super::field::Bits;
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
+use super::settings::{Settings, WaitMode};
 use super::trigger::{EventSource, Trigger, Woken};
-use super::{Settings, WaitMode};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
+use crate::clock::{monotonic, RunClock};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
 use credits::{Credits, QUEUE_KIB, QUEUE_MESSAGES, QUIET_NS};

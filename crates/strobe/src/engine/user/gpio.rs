@@ -16,12 +16,12 @@ use rustix::fs::{fcntl_getfl, fcntl_setfl, OFlags};
 use rustix::io::Errno;
 use strobe_ring::Missed;
 
-use super::clock::RunClock;
 use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
+use super::settings::{Settings, WaitMode};
 use super::trigger::{EventSource, Trigger, Woken};
-use super::{Settings, WaitMode};
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
+use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::event::{Edge, Event, EventSpec};
 use strobe_hw::bell::Bell;

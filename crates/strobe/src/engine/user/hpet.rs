@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use strobe_hw::hpet;
 use strobe_ring::Missed;
 
-use super::clock::RunClock;
 use super::provider::Provider;
+use super::settings::{Settings, WaitMode};
 use super::trigger::{EventSource, Trigger, Woken};
-use super::{Settings, WaitMode};
 use crate::catalogue::{Catalogue, Event as ListedEvent};
+use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
 use strobe_hw::bell::Bell;

@@ -4,8 +4,8 @@
 use std::io;
 
 use super::field::Field;
+use super::settings::Settings;
 use super::trigger::{EventSource, Trigger};
-use super::Settings;
 use crate::catalogue::Catalogue;
 use crate::channel::Channel;
 use crate::engine::Error;

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 use strobe_ring::layout::ROW_LATE;
 use strobe_ring::{End, State, Writer};
 
-use super::clock::RunClock;
 use super::provider::{ReadChannel, Row, WriteOutput};
 use super::trigger::{EventSource, Trigger, Woken};
+use crate::clock::RunClock;
 use strobe_hw::bell::Bell;
 use strobe_hw::mmap;
 use strobe_hw::rt::Usage;

@@ -11,13 +11,13 @@ use rustix::io::Errno;
 
 use strobe_ring::Missed;
 
-use super::clock::RunClock;
 use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
+use super::settings::{Settings, WaitMode};
 use super::timer::Timer;
 use super::trigger::{EventSource, Trigger, Woken};
-use super::{Settings, WaitMode};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
+use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
 use strobe_hw::bell::Bell;

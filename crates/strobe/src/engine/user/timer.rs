@@ -7,9 +7,9 @@ use std::io;
 use rustix::time::{clock_gettime, ClockId};
 use strobe_ring::Missed;
 
-use super::clock::RunClock;
+use super::settings::WaitMode;
 use super::trigger::{EventSource, Trigger, Woken};
-use super::WaitMode;
+use crate::clock::RunClock;
 use strobe_hw::bell::Bell;
 
 /// Time over which the CPU share of a run that cannot keep up is looked at.

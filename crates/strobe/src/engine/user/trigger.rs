@@ -5,7 +5,7 @@ use std::io;
 
 use strobe_ring::Missed;
 
-use super::clock::RunClock;
+use crate::clock::RunClock;
 use strobe_hw::bell::Bell;
 
 /// An occurrence of an event.

@@ -7,11 +7,11 @@ use std::os::fd::AsFd;
 use rustix::event::PollFlags;
 use strobe_ring::Missed;
 
-use super::clock::RunClock;
 use super::provider::Provider;
+use super::settings::{Settings, WaitMode};
 use super::trigger::{EventSource, Trigger, Woken};
-use super::{Settings, WaitMode};
 use crate::catalogue::{Catalogue, Event as Listed};
+use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
 use strobe_hw::bell::Bell;

@@ -97,9 +97,9 @@ mod tests {
 
     use super::super::board::Cards;
     use super::super::provider::{Provider, Row};
-    use super::super::{Settings, WaitMode};
+    use super::super::settings::{Settings, WaitMode};
     use crate::catalogue::Catalogue;
-    use crate::engine::user::clock::RunClock;
+    use crate::clock::RunClock;
     use crate::engine::user::trigger::{Trigger, Woken};
     use crate::info::Clock;
     use strobe_board::Board;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
-use crate::channel::tests::channel;
 use crate::channel::Type;
-use crate::info::tests::{info, totals};
 use crate::info::End;
+use crate::samples::channel;
+use crate::samples::{info, totals};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::RecordBatch;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
-use crate::channel::tests::channel;
-use crate::info::tests::{info, noted, totals};
+use crate::samples::channel;
+use crate::samples::{info, noted, totals};
 use strobe_ring::RowShape;
 
 /// Rows of the channels u64, s64, f64: the second one after a gap of one

@@ -15,7 +15,7 @@ use strobe_ring::{Engine, Reader, Snapshot};
 use super::message::Message;
 use super::post::STAYS;
 use crate::catalogue::RunStatus;
-use crate::engine::user::clock::RunClock;
+use crate::clock::RunClock;
 use crate::engine::user::memfd::{Look, ReaderError, RingFile};
 use crate::info::RunInfo;
 use crate::reader::{RunReader, Wake};

@@ -111,8 +111,9 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channel::{tests::channel, Type};
-    use crate::info::tests::info;
+    use crate::channel::Type;
+    use crate::samples::channel;
+    use crate::samples::info;
 
     #[test]
     fn what_is_received_is_what_was_sent() {

@@ -8,9 +8,10 @@ use strobe_ring::layout::CLOCK_MONOTONIC;
 use strobe_ring::{End, Engine, Geometry, Header, RowShape, StartTimes, State, Writer};
 
 use super::*;
-use crate::channel::{tests::channel, Type};
+use crate::channel::Type;
 use crate::engine::user::memfd;
-use crate::info::tests::info;
+use crate::samples::channel;
+use crate::samples::info;
 
 /// A run without a thread that makes rows.
 struct Owner {

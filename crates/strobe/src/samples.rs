@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A channel, a run and its account, for tests.
+#![allow(missing_docs)]
+
+use strobe_ring::{Engine, StartTimes};
+
+use crate::channel::{Channel, Class, Type};
+use crate::info::{Clock, End, RunInfo, Totals};
+use crate::note::{Noted, State};
+
+pub fn channel(name: &str, kind: Type) -> Channel {
+    Channel {
+        name: name.to_owned(),
+        description: format!("{name} of a test"),
+        unit: "V".to_owned(),
+        kind,
+        class: Class::Hard,
+        scale: 1.0,
+        offset: 0.0,
+        bits: 64,
+        cost_ns: 10,
+        in_use: false,
+    }
+}
+
+pub fn info(channels: Vec<Channel>) -> RunInfo {
+    RunInfo {
+        engine: Engine::Kernel,
+        kernel: "6.12.0".into(),
+        event: "timer:10kHz".into(),
+        run: 7,
+        clock: Clock::Monotonic,
+        period_ns: Some(100_000),
+        capacity: 1024,
+        limit: Some(5000),
+        start: StartTimes {
+            time: 1_000,
+            realtime: 2_000,
+            tai: 3_000,
+            first_due: 1_500,
+        },
+        channels,
+        outputs: Vec::new(),
+        skips: false,
+        set_up: Vec::new(),
+        doctor: Vec::new(),
+    }
+}
+
+/// What a check may have found.
+pub fn noted() -> Noted {
+    Noted {
+        check: "fifo".into(),
+        state: State::Advice,
+        evidence: "other; fifo:60 was refused (\"EPERM\")".into(),
+    }
+}
+
+pub fn totals(rows: u64) -> Totals {
+    Totals {
+        rows,
+        triggers: rows + 3,
+        skipped: 0,
+        missed_by: [1, 0, 2, 0, 0, 0, 0, 0],
+        lost: 4,
+        errors: 0,
+        end_time_ns: 9_000,
+        end: End::Complete,
+    }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How to end a run from outside.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+/// How to end a recording from outside, from a signal handler or a thread.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    /// End it: it is stopped then.
+    pub interrupt: Arc<AtomicBool>,
+    /// End it: it is complete then.
+    pub finish: Arc<AtomicBool>,
+}

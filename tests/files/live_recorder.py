@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Files while they are written, after a kill, and on a disk that becomes full: crates/strobe/examples/recorder.rs
+"""Files while they are written, after a kill, and on a disk that becomes full: crates/strobe-files/examples/recorder.rs
 makes 99 rows and misses one trigger for each line it is sent."""
 
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Reads the files of crates/strobe/examples/sample_files.rs as a stranger would, without code of strobe.
+"""Reads the files of crates/strobe-files/examples/sample_files.rs as a stranger would, without code of strobe.
 
 read_arrows.py DIR          checks the files with known content
 read_arrows.py FILE.arrows  checks what holds for every file, and prints its account

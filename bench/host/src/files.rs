@@ -11,9 +11,9 @@ use strobe::engine::user::User;
 use strobe::engine::Source;
 use strobe::event::EventSpec;
 use strobe::info::RunInfo;
-use strobe::output;
 use strobe::plan::{Plan, Step};
 use strobe::ring::{RowShape, Rows};
+use strobe_files::output;
 
 use crate::words::{value, CHANNELS, ROW_WORDS};
 

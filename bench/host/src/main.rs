@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use indicatif::ProgressBar;
 use serde::Serialize;
-use strobe::machine::Machine;
+use strobe_measure::machine::Machine;
 
 mod consumer;
 mod files;

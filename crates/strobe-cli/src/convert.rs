@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use strobe::journal::{self, Journal};
-use strobe::output;
+use strobe_files::journal::{self, Journal};
+use strobe_files::output;
 
 use crate::term::{self, fail, say};
 

@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::doctor::{Check, Finding, Intent, System, When, CHECKS};
 use strobe::engine::user::WaitMode;
 use strobe::note::State;
 use strobe::quantity::duration_ns;
-use strobe::record::{self as recording};
 use strobe::stop::Stop;
+use strobe_files::record::{self as recording};
+use strobe_measure::doctor::{Check, Finding, Intent, System, When, CHECKS};
 
 use crate::choice::WaitChoice;
 use crate::jitter::round;

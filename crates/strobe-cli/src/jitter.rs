@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::jitter::{Jitter, Report, Target};
-use strobe::journal::{self, Journal};
-use strobe::late::{self, Found, Late, Which};
-use strobe::machine::Machine;
 use strobe::plan::WakeWithin;
 use strobe::quantity::{duration_ns, period_ns};
-use strobe::record::{self as recording, Options};
 use strobe::stop::Stop;
+use strobe_files::journal::{self, Journal};
+use strobe_files::record::{self as recording, Options};
+use strobe_measure::jitter::{Jitter, Report, Target};
+use strobe_measure::late::{self, Found, Late, Which};
+use strobe_measure::machine::Machine;
 
 use crate::record::handle_signals;
 use crate::term::{self, fail};

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use plotters::prelude::*;
 use plotters::style::{register_font, FontStyle};
-use strobe::journal;
+use strobe_files::journal;
 
 use crate::term::{self, fail, say};
 

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use strobe::quantity::show_ns;
-use strobe::record::Progress;
+use strobe_files::record::Progress;
 
 // What matters most comes first: the end is cut off where the terminal ends.
 const OF_MANY: &str = "{elapsed} {percent}% {human_pos} rows {rate} {wide_msg}";

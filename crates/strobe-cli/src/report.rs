@@ -6,7 +6,7 @@ use std::fmt::Write;
 use strobe::info::End;
 use strobe::quantity::show_ns;
 use strobe::stats::Figures;
-use strobe::summary::Summary;
+use strobe_files::summary::Summary;
 
 /// Lines of a histogram.
 pub const LINES: usize = 8;

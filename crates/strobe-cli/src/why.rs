@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use strobe::late::{Error, Found};
 use strobe::quantity::show_ns;
+use strobe_measure::late::{Error, Found};
 
 use crate::term::say;
 

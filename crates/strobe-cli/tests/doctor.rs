@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use strobe::doctor::{When, CHECKS};
-use strobe::journal::Journal;
 use strobe::note::State;
+use strobe_files::journal::Journal;
+use strobe_measure::doctor::{When, CHECKS};
 
 mod common;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::{json, Value};
-use strobe::journal::Journal;
+use strobe_files::journal::Journal;
 
 /// Of ten channels, those that fail.
 const BAD: [usize; 3] = [2, 3, 7];

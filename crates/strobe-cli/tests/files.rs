@@ -8,9 +8,9 @@ use std::process::{Command, Output as Answer};
 use strobe::channel::{Channel, Class, Type};
 use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::note::{Noted, State};
-use strobe::output::arrow::ArrowFile;
-use strobe::output::Output;
 use strobe::ring::{Engine, RowShape, Rows, StartTimes};
+use strobe_files::output::arrow::ArrowFile;
+use strobe_files::output::Output;
 
 fn strobe(arguments: &[&Path]) -> Answer {
     Command::new(env!("CARGO_BIN_EXE_strobe"))
@@ -109,7 +109,7 @@ fn a_recording_is_converted_with_its_losses_and_its_account() {
         strobe(&["convert".as_ref(), &input, &copy]).status.code(),
         Some(0)
     );
-    let mut journal = strobe::journal::Journal::open(&copy).expect("a recording");
+    let mut journal = strobe_files::journal::Journal::open(&copy).expect("a recording");
     assert_eq!(journal.info(), &info());
     assert_eq!(journal.totals().map(|t| (t.rows, t.missed())), Some((3, 1)));
     assert_eq!(

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use strobe::trace::{Instance, Settings, Tracefs};
+use strobe_measure::trace::{Instance, Settings, Tracefs};
 
 mod common;
 

@@ -3,22 +3,30 @@
 //! row, and lose nothing silently.
 //!
 //! A [`plan::Plan`] says what a run is to do, an engine ([`engine`]) does it,
-//! a [`reader::RunReader`] reads its rows, and [`record`] brings them into
-//! outputs ([`output`]) with an exact account ([`summary::Summary`]).
+//! and a [`reader::RunReader`] reads its rows. The crate `strobe-files` brings
+//! them into files.
 //!
 //! ```no_run
+//! use std::time::Duration;
 //! use strobe::engine::kernel::Control;
+//! use strobe::engine::Source;
 //! use strobe::plan::{Plan, Step};
-//! use strobe::record::{record, Options};
-//! use strobe::stop::Stop;
 //!
 //! let mut plan = Plan::new("timer:1kHz".parse()?);
 //! plan.steps.push(Step::Read("sim.counter".into()));
 //! plan.limit = Some(1000);
 //! let run = Control::open()?.create(&plan)?;
-//! let options = Options { outputs: vec!["scan.arrows".into()], ..Options::default() };
-//! let summary = record(&run, &options, &Stop::default(), &mut |_| {})?;
-//! println!("{} rows, {} missed, {} lost", summary.rows, summary.missed, summary.lost);
+//! let mut reader = run.reader()?;
+//! run.start()?;
+//! let mut buffer = vec![0; 100 * reader.ring().row_words()];
+//! while !reader.ring().ended() {
+//!     reader.wait(100, Duration::from_secs(1))?;
+//!     let batch = reader.read(&mut buffer);
+//!     for row in batch.rows() {
+//!         println!("{}: {:?}", row.row, row.values);
+//!     }
+//! }
+//! println!("{} rows lost", reader.ring().lost());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -26,30 +34,19 @@
 pub mod catalogue;
 pub mod channel;
 pub mod clock;
-pub mod doctor;
 pub mod engine;
 pub mod event;
 pub mod faults;
 pub mod info;
-pub mod jitter;
-pub mod journal;
-pub mod late;
-pub mod machine;
 pub mod note;
-pub mod output;
 pub mod plan;
-pub mod preflight;
 pub mod quantity;
 pub mod reader;
-pub mod record;
 #[cfg(any(test, feature = "internals"))]
 pub mod samples;
 pub mod stats;
 pub mod stop;
-pub mod summary;
 pub mod timing;
-pub mod trace;
-pub mod wake;
 
 pub use strobe_board as board;
 pub use strobe_hw::{bell, map, rpmsg, rt, uio};

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use strobe::journal::Journal;
 use strobe_cases::machine::command;
+use strobe_files::journal::Journal;
 
 fn doctor(words: &str) -> Output {
     let words = words.split_whitespace();

@@ -7,15 +7,15 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::doctor::Intent;
 use strobe::engine::user::WaitMode;
-use strobe::jitter::Target;
 use strobe::plan::WakeWithin;
 use strobe::quantity::show_ns;
-use strobe::record::{self as recording, Options};
 use strobe::rt;
 use strobe::stats::Figures;
 use strobe::stop::Stop;
+use strobe_files::record::{self as recording, Options};
+use strobe_measure::doctor::Intent;
+use strobe_measure::jitter::Target;
 
 use crate::jitter::round::{self, Round};
 use crate::jitter::way::{self, Asked, Policy, Way};

@@ -8,16 +8,16 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use serde::Serialize;
 use strobe::engine::{Error, Source};
 use strobe::info::{End, RunInfo, Totals};
-use strobe::jitter::timeline::Timeline;
-use strobe::jitter::{Jitter, Report, Target};
-use strobe::late::{Found, Late};
-use strobe::machine::Machine;
 use strobe::reader::RunReader;
-use strobe::record::{self as recording, record, Observer, Options, Progress};
 use strobe::ring::Row;
 use strobe::rt::{self, Step, Usage};
 use strobe::stop::Stop;
-use strobe::summary::Summary;
+use strobe_files::record::{self as recording, record, Observer, Options, Progress};
+use strobe_files::summary::Summary;
+use strobe_measure::jitter::timeline::Timeline;
+use strobe_measure::jitter::{Jitter, Report, Target};
+use strobe_measure::late::{Found, Late};
+use strobe_measure::machine::Machine;
 
 use crate::progress::Line;
 

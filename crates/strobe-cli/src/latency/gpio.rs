@@ -14,11 +14,11 @@ use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
-use strobe::machine::Machine;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, period_ns};
 use strobe::rt::{self, Policy};
 use strobe::stop::Stop;
+use strobe_measure::machine::Machine;
 
 use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};

@@ -14,10 +14,10 @@ use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
 use strobe::plan::{Plan, Step};
 use strobe::quantity::duration_ns;
-use strobe::record::{self as recording, record, Observer, Options, Progress};
 use strobe::ring::Row;
 use strobe::stop::Stop;
-use strobe::summary::Summary;
+use strobe_files::record::{self as recording, record, Observer, Options, Progress};
+use strobe_files::summary::Summary;
 
 use super::delays::{self, Delays, Places, Report};
 use crate::choice;

@@ -8,12 +8,12 @@ use serde::Serialize;
 use strobe::engine::kernel::{self, Control};
 use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
-use strobe::machine::Machine;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::duration_ns;
 use strobe::ring::Row;
 use strobe::rt::Policy;
 use strobe::stop::Stop;
+use strobe_measure::machine::Machine;
 
 use super::delays::{self, Counter};
 use super::follow::{self, follow, Account, Reading};

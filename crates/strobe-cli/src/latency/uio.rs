@@ -13,14 +13,14 @@ use serde::Serialize;
 use strobe::engine::user::{Settings, User};
 use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
-use strobe::machine::Machine;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::duration_ns;
 use strobe::rt::Policy;
 use strobe::stop::Stop;
-use strobe::trace::{self, Instance, Settings as TraceSettings};
 use strobe::uio::{self, Uio};
 use strobe_board::{Board, Faults};
+use strobe_measure::machine::Machine;
+use strobe_measure::trace::{self, Instance, Settings as TraceSettings};
 
 use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};

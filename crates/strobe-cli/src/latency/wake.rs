@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::{Serialize, Serializer};
-use strobe::machine::Machine;
 use strobe::quantity::{period_ns, show_ns};
 use strobe::rt::{self, Policy};
 use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
-use strobe::wake::{self, Plan};
+use strobe_measure::machine::Machine;
+use strobe_measure::wake::{self, Plan};
 
 use crate::jitter::round::{is_interrupted, order};
 use crate::record::handle_signals;

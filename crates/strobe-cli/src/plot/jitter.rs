@@ -8,9 +8,9 @@ use std::path::Path;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use serde::Deserialize;
-use strobe::jitter::timeline::Timeline;
 use strobe::quantity::show_ns;
 use strobe::stats::Stats;
+use strobe_measure::jitter::timeline::Timeline;
 
 use super::draw::{font, Outcome, CURVES, GRID, INK, MISSED, RIGHT, SOFT, TIME_AXIS, TITLE};
 

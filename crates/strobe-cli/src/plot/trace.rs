@@ -7,9 +7,9 @@ use std::path::Path;
 
 use strobe::channel::{column_names, Channel};
 use strobe::info::{RunInfo, Totals};
-use strobe::journal::{Error, Journal};
 use strobe::ring::Row;
 use strobe::timing::Timing;
+use strobe_files::journal::{Error, Journal};
 
 /// Columns of pixels.
 pub const COLUMNS: usize = 1_400;

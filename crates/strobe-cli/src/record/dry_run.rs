@@ -8,8 +8,8 @@ use serde::Serialize;
 use strobe::channel::{column_names, Channel, Class};
 use strobe::engine::DryRun;
 use strobe::plan::Plan;
-use strobe::preflight::{self, Preflight};
 use strobe::quantity::show_ns;
+use strobe_measure::preflight::{self, Preflight};
 
 use super::{Args, Error};
 use crate::report;

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{clock_gettime, ClockId};
 use serde::Serialize;
-use strobe::machine::Machine;
 use strobe::quantity::show_ns;
 use strobe::rpmsg::{Address, Control, Endpoint, Error};
 use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
+use strobe_measure::machine::Machine;
 
 use crate::jitter::round::{is_interrupted, order};
 use crate::record::handle_signals;

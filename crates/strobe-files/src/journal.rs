@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `.arrows` files, read again: the run, its rows, and its account.
+//!
+//! A file whose end is torn, because its writer was killed or its disk was
+//! full, is read up to its last whole batch.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use arrow_ipc::reader::StreamReader;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
+use strobe_ring::layout::{MISSED_CAUSES, ROW_HEADER_WORDS};
+use strobe_ring::{Engine, Missed, Rows, StartTimes};
+
+use crate::output::{FORMAT, SKIPPED};
+use strobe::channel::{Channel, Class, Type};
+use strobe::info::{Clock, End, RunInfo, Totals};
+
+mod rows;
+
+use rows::interleave;
+
+/// Why a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system's reason.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// The reason.
+        source: io::Error,
+    },
+    /// It is something else.
+    #[error("{path}: not a recording of strobe: {why}; give an .arrows file that `strobe record` has written")]
+    Foreign {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// It was written by a strobe that had other columns.
+    #[error(
+        "{path}: a recording of another format ({format}; this strobe reads format {FORMAT}), made by strobe {version}: \
+         convert it with the strobe that made it, or read it with pyarrow or polars{}", remark(.format)
+    )]
+    Format {
+        /// The file.
+        path: String,
+        /// Its format.
+        format: String,
+        /// The version that has made it.
+        version: String,
+    },
+}
+
+/// What is to be known of recordings that are not read.
+fn remark(format: &str) -> &'static str {
+    match format {
+        FIRST_FORMAT => {
+            "; in it a channel that failed is 0, and only the first one of a row is named"
+        }
+        _ => "",
+    }
+}
+
+/// The number of the format that has none.
+const FIRST_FORMAT: &str = "1";
+
+/// An `.arrows` file that is read from its start.
+pub struct Journal {
+    path: String,
+    stream: StreamReader<BufReader<File>>,
+    info: RunInfo,
+    totals: Option<Totals>,
+    is_torn: bool,
+    words: Vec<u64>,
+}
+
+impl Journal {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no recording.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|source| Error::File {
+            path: name.clone(),
+            source,
+        })?;
+        let foreign = |why| Error::Foreign {
+            path: name.clone(),
+            why,
+        };
+        let stream = StreamReader::try_new_buffered(file, None);
+        let stream = stream.map_err(|error| foreign(error.to_string()))?;
+        let schema = stream.schema();
+        let about = schema.metadata();
+        let format = text(about, "strobe.format").unwrap_or(FIRST_FORMAT);
+        if about.contains_key("strobe.engine") && format != FORMAT {
+            return Err(Error::Format {
+                path: name.clone(),
+                format: format.to_owned(),
+                version: text(about, "strobe.version").unwrap_or("?").to_owned(),
+            });
+        }
+        Ok(Journal {
+            info: run(&schema).map_err(foreign)?,
+            totals: totals(schema.metadata()).map_err(foreign)?,
+            stream,
+            path: name,
+            is_torn: false,
+            words: Vec::new(),
+        })
+    }
+
+    /// The run.
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    /// Its account; `None` if the recording did not come to its end.
+    pub fn totals(&self) -> Option<&Totals> {
+        self.totals.as_ref()
+    }
+
+    /// Whether the file ended within a batch; known when all rows were read.
+    pub fn is_torn(&self) -> bool {
+        self.is_torn
+    }
+
+    /// The next rows; `None` after the last ones.
+    ///
+    /// # Errors
+    /// The file cannot be read, or its columns are not those of a recording.
+    pub fn read(&mut self) -> Result<Option<Rows<'_>>, Error> {
+        if self.is_torn {
+            return Ok(None);
+        }
+        let batch = match self.stream.next() {
+            None => return Ok(None),
+            Some(Ok(batch)) => batch,
+            Some(Err(ArrowError::IoError(_, source)))
+                if source.kind() != io::ErrorKind::UnexpectedEof =>
+            {
+                let path = self.path.clone();
+                return Err(Error::File { path, source });
+            }
+            Some(Err(_)) => {
+                self.is_torn = true;
+                return Ok(None);
+            }
+        };
+        let shape = self.info.shape();
+        if interleave(&batch, shape, &mut self.words).is_none() {
+            return Err(Error::Foreign {
+                path: self.path.clone(),
+                why: "a column is not of its type, or has nulls where nothing can fail".to_owned(),
+            });
+        }
+        Ok(Some(Rows::new(&self.words, shape)))
+    }
+}
+
+type Metadata = HashMap<String, String>;
+
+/// The value of a key, if it has one.
+fn text<'a>(metadata: &'a Metadata, key: &str) -> Option<&'a str> {
+    let value = metadata.get(key)?.trim();
+    (!value.is_empty()).then_some(value)
+}
+
+fn number<T: std::str::FromStr>(metadata: &Metadata, key: &str) -> Result<T, String> {
+    let value = text(metadata, key).ok_or_else(|| format!("it has no {key}"))?;
+    value
+        .parse()
+        .map_err(|_| format!("its {key} is `{value}`, not a number"))
+}
+
+fn optional<T: std::str::FromStr>(metadata: &Metadata, key: &str) -> Result<Option<T>, String> {
+    text(metadata, key)
+        .map(|_| number(metadata, key))
+        .transpose()
+}
+
+fn run(schema: &Schema) -> Result<RunInfo, String> {
+    let about = schema.metadata();
+    let (header, steps) = schema
+        .fields()
+        .split_at_checked(ROW_HEADER_WORDS)
+        .ok_or("it has too few columns")?;
+    if !header.iter().all(|f| f.data_type() == &DataType::UInt64) {
+        return Err("its first columns are not row, trigger, time, status".to_owned());
+    }
+    let (skips, steps) = match steps {
+        [first, steps @ ..] if first.name() == SKIPPED => (true, steps),
+        steps => (false, steps),
+    };
+    let is_output = |f: &&FieldRef| f.metadata().contains_key("output");
+    let (outputs, channels): (Vec<_>, Vec<_>) = steps.iter().partition(is_output);
+    let engine = match text(about, "strobe.engine") {
+        Some("kernel") => Engine::Kernel,
+        Some("user") => Engine::User,
+        Some(_) => Engine::Other(0),
+        None => return Err("it has no strobe.engine".to_owned()),
+    };
+    Ok(RunInfo {
+        engine,
+        kernel: text(about, "strobe.kernel").unwrap_or_default().to_owned(),
+        event: text(about, "strobe.event").unwrap_or_default().to_owned(),
+        run: number(about, "strobe.run")?,
+        clock: match text(about, "strobe.clock") {
+            Some("tai") => Clock::Tai,
+            _ => Clock::Monotonic,
+        },
+        period_ns: optional(about, "strobe.period_ns")?,
+        capacity: number(about, "strobe.capacity")?,
+        limit: optional(about, "strobe.limit")?,
+        start: StartTimes {
+            time: number(about, "strobe.start_time_ns")?,
+            realtime: number(about, "strobe.start_realtime_ns")?,
+            tai: number(about, "strobe.start_tai_ns")?,
+            first_due: optional(about, "strobe.first_due_ns")?.unwrap_or(0),
+        },
+        channels: (channels.into_iter())
+            .map(|f| channel(f))
+            .collect::<Result<_, _>>()?,
+        outputs: (outputs.into_iter())
+            .filter_map(|f| f.metadata().get("output").cloned())
+            .collect(),
+        skips,
+        set_up: match text(about, "strobe.set_up") {
+            Some(json) => {
+                serde_json::from_str(json).map_err(|e| format!("its strobe.set_up: {e}"))?
+            }
+            None => Vec::new(),
+        },
+        doctor: match text(about, "strobe.doctor") {
+            Some(json) => {
+                serde_json::from_str(json).map_err(|e| format!("its strobe.doctor: {e}"))?
+            }
+            None => Vec::new(),
+        },
+    })
+}
+
+fn channel(field: &Field) -> Result<Channel, String> {
+    let about = field.metadata();
+    Ok(Channel {
+        name: text(about, "channel").unwrap_or(field.name()).to_owned(),
+        description: text(about, "description").unwrap_or_default().to_owned(),
+        unit: text(about, "unit").unwrap_or_default().to_owned(),
+        kind: match field.data_type() {
+            DataType::UInt64 => Type::U64,
+            DataType::Int64 => Type::S64,
+            DataType::Float64 => Type::F64,
+            other => return Err(format!("its column {} is of type {other}", field.name())),
+        },
+        class: match text(about, "class") {
+            Some("sleep") => Class::Sleep,
+            Some("async") => Class::Async,
+            _ => Class::Hard,
+        },
+        scale: optional(about, "scale")?.unwrap_or(1.0),
+        offset: optional(about, "offset")?.unwrap_or(0.0),
+        bits: optional(about, "bits")?.unwrap_or(64),
+        cost_ns: 0,
+        in_use: false,
+    })
+}
+
+fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
+    if text(about, "strobe.complete") != Some("1") {
+        return Ok(None);
+    }
+    let mut missed_by = [0; MISSED_CAUSES];
+    for (cause, count) in Missed::NAMES.iter().zip(&mut missed_by) {
+        *count = optional(about, &format!("strobe.missed.{cause}"))?.unwrap_or(0);
+    }
+    Ok(Some(Totals {
+        rows: number(about, "strobe.rows")?,
+        triggers: number(about, "strobe.triggers")?,
+        missed_by,
+        skipped: number(about, "strobe.skipped")?,
+        lost: number(about, "strobe.lost")?,
+        errors: number(about, "strobe.errors")?,
+        end_time_ns: number(about, "strobe.end_time_ns")?,
+        end: match text(about, "strobe.end") {
+            Some("complete") => End::Complete,
+            Some("stopped") => End::Stopped,
+            _ => End::Failed("when it was recorded".to_owned()),
+        },
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::{arrow::ArrowFile, Output};
+    use strobe::samples::channel;
+    use strobe::samples::{info, noted, totals};
+    use strobe_ring::RowShape;
+
+    const ROWS: [u64; 12] = [
+        0,
+        0,
+        100,
+        0,
+        u64::MAX,
+        -5_i64 as u64, //
+        4,
+        9,
+        1000,
+        1,
+        4,
+        -7_i64 as u64,
+    ];
+
+    fn run() -> RunInfo {
+        let mut scaled = channel("adc.u", Type::S64);
+        scaled.scale = 0.25;
+        scaled.cost_ns = 0;
+        scaled.in_use = false;
+        let mut counter = channel("sim.counter", Type::U64);
+        counter.cost_ns = 0;
+        counter.in_use = false;
+        let mut info = info(vec![counter, scaled]);
+        info.doctor.push(noted());
+        info
+    }
+
+    /// A file of two batches, with an account or without.
+    fn write(totals: Option<&Totals>) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let mut output = ArrowFile::new(file.reopen().expect("a file"));
+        output.begin(&run()).expect("begin");
+        for row in ROWS.chunks(6) {
+            output
+                .write(Rows::new(row, RowShape::of_channels(2)))
+                .expect("write");
+            output.flush().expect("flush");
+        }
+        if totals.is_some() {
+            output.finish(totals).expect("finish");
+        }
+        file
+    }
+
+    fn words(journal: &mut Journal) -> Vec<u64> {
+        let mut words = Vec::new();
+        while let Some(rows) = journal.read().expect("rows") {
+            words.extend_from_slice(rows.words());
+        }
+        words
+    }
+
+    #[test]
+    fn run_rows_and_account_come_back() {
+        let account = totals(7);
+        let file = write(Some(&account));
+        let mut journal = Journal::open(file.path()).expect("a recording");
+        assert_eq!(journal.info(), &run());
+        assert_eq!(journal.totals(), Some(&account));
+        assert_eq!(words(&mut journal), ROWS);
+        assert!(!journal.is_torn());
+    }
+
+    #[test]
+    fn a_torn_file_is_read_up_to_its_last_whole_batch() {
+        let file = write(None);
+        let length = file.as_file().metadata().expect("its size").len();
+        let read = || {
+            let mut journal = Journal::open(file.path()).expect("a recording");
+            assert_eq!(journal.totals(), None);
+            (words(&mut journal), journal.is_torn())
+        };
+        assert_eq!(read(), (ROWS.to_vec(), false));
+        file.as_file().set_len(length - 3).expect("a shorter file");
+        assert_eq!(read(), (ROWS[..6].to_vec(), true));
+    }
+
+    #[test]
+    fn other_files_are_refused_by_name() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "row,trigger\n0,0\n").expect("text");
+        let name = file.path().display().to_string();
+        let message = |path: &Path| Journal::open(path).err().map(|e| e.to_string());
+        let text = message(file.path()).unwrap_or_default();
+        assert!(
+            text.starts_with(&format!("{name}: not a recording of strobe")),
+            "{text}"
+        );
+        std::fs::write(file.path(), "").expect("nothing");
+        assert!(message(file.path()).is_some());
+        let text = message("/nonexistent/a.arrows".as_ref()).unwrap_or_default();
+        assert!(
+            text.starts_with("/nonexistent/a.arrows: No such file"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! HDF5 with NeXus names, readable while it is written (SWMR).
+//!
+//! ```text
+//! /entry                 NXentry; title, start_time, program_name
+//! /entry/data            NXdata, the default plot: channels over time
+//!     time row trigger status          u64; `row` is the last one to grow
+//!     skipped                          u64; of a run that can skip triggers
+//!     one dataset a channel            u64, i64 or f64: raw words; attributes
+//!                                      units, scale, offset, description, ...
+//!     failed                           u8, a row each, a column for each
+//!                                      channel and then each output: 1 where
+//!                                      it failed; attribute columns: names
+//! /entry/gaps            one element a gap: before `row` with `trigger`,
+//!     row trigger missed lost          so many triggers and rows are not there
+//! /entry/run             attributes: engine, kernel, event, period_ns, ...
+//!     rows triggers missed skipped lost errors end_time_ns complete end missed_by/...
+//! ```
+//!
+//! Where a channel failed, a f64 is NaN; an integer cannot be, and is the
+//! greatest u64 or the least i64, which may be a value too: `failed` knows.
+//!
+//! SWMR forbids new objects and attributes, so all that is known later is a
+//! dataset from the start. Until the end, `complete` is 0, and `rows`,
+//! `triggers`, `missed`, `skipped` and `lost` are those up to the last row; the other
+//! counters are 0.
+//!
+//! The file is flushed five times a second. If the recorder is killed, what
+//! was flushed is read by opening the file for SWMR again, or, after
+//! `h5clear -s FILE`, by any program.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ::hdf5::types::FixedAscii;
+use ::hdf5::{Dataset, Error, File, Group};
+use ndarray::ArrayView2;
+use strobe_ring::layout::ROW_FAULTS;
+use strobe_ring::{Faults, Row, Rows};
+
+use super::{Output, Written};
+use strobe::channel::Type;
+use strobe::info::{RunInfo, Totals};
+
+mod layout;
+
+/// Time between two flushes.
+const FLUSH_EVERY: Duration = Duration::from_millis(200);
+/// Rows that are kept in memory between them, at most.
+const ROWS_KEPT: usize = 64 * 1024;
+
+/// `End::word`, filled up with zeros.
+type Word = FixedAscii<8>;
+
+/// An HDF5 file.
+pub struct Hdf5File {
+    // Before `file`, so that it goes first: the file is closed when nothing in
+    // it is open.
+    writing: Option<Writing>,
+    file: Option<File>,
+    written: Written,
+    flush_every: Duration,
+}
+
+/// What there is between `begin` and `finish`.
+struct Writing {
+    /// What every row has, `row` first.
+    header: Vec<Column>,
+    /// Of a run that can skip triggers.
+    skipped: Option<Column>,
+    channels: Vec<Column>,
+    failed: Option<Failed>,
+    gaps: Gaps,
+    account: Account,
+    /// The row and trigger that come next if none is lost, missed or skipped.
+    next: (u64, u64),
+    /// Triggers that were skipped so far.
+    skips: u64,
+    rows: u64,
+    lost: u64,
+    flushed: Instant,
+}
+
+/// A dataset of one dimension that grows.
+struct Column {
+    dataset: Dataset,
+    kind: Type,
+    /// Elements of it that are in the file.
+    length: usize,
+    /// Those that are not.
+    words: Vec<u64>,
+}
+
+/// What failed, row by row. While nothing does, nothing is written: what is not there reads as 0.
+struct Failed {
+    dataset: Dataset,
+    /// Channels and outputs.
+    steps: usize,
+    /// Rows of it that are in the file.
+    length: usize,
+    /// Those that are not.
+    rows: usize,
+    /// Of these; empty as long as nothing failed in them.
+    marks: Vec<u8>,
+}
+
+/// Where triggers or rows are missing.
+struct Gaps {
+    row: Column,
+    trigger: Column,
+    missed: Column,
+    lost: Column,
+}
+
+/// Scalars that change.
+struct Account {
+    rows: Dataset,
+    triggers: Dataset,
+    missed: Dataset,
+    missed_by: Vec<(&'static str, Dataset)>,
+    skipped: Dataset,
+    lost: Dataset,
+    errors: Dataset,
+    end_time_ns: Dataset,
+    complete: Dataset,
+    end: Dataset,
+}
+
+impl Hdf5File {
+    /// A new file of this name.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        // The library's own errors do not say why in the words of the system.
+        drop(std::fs::File::create(path)?);
+        let file = File::with_options()
+            .with_fapl(|access| access.libver_latest())
+            .create(path)
+            .map_err(io_error)?;
+        Ok(Hdf5File {
+            writing: None,
+            file: Some(file),
+            written: Written::default(),
+            flush_every: FLUSH_EVERY,
+        })
+    }
+
+    /// Every flush is done at once.
+    #[cfg(test)]
+    fn eager(mut self) -> Self {
+        self.flush_every = Duration::ZERO;
+        self
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        if let Some(writing) = &mut self.writing {
+            writing.write_out().map_err(io_error)?;
+            self.written.rows = writing.rows;
+        }
+        if let Some(file) = &self.file {
+            self.written.bytes = file.size();
+        }
+        Ok(())
+    }
+}
+
+impl Output for Hdf5File {
+    fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let writing = layout::create(file, info).map_err(io_error)?;
+        file.start_swmr().map_err(io_error)?;
+        self.writing = Some(writing);
+        self.write_out()
+    }
+
+    fn write(&mut self, rows: Rows<'_>) -> io::Result<()> {
+        let Some(writing) = &mut self.writing else {
+            return Ok(());
+        };
+        rows.for_each(|row| writing.add(row));
+        if writing.rows_kept() >= ROWS_KEPT {
+            self.write_out()?;
+        }
+        Ok(())
+    }
+
+    /// Only every 200 ms: HDF5 writes whole chunks.
+    fn flush(&mut self) -> io::Result<()> {
+        let every = self.flush_every;
+        let is_due = |w: &Writing| w.flushed.elapsed() >= every;
+        if self.writing.as_ref().is_some_and(is_due) {
+            self.write_out()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()> {
+        self.write_out()?;
+        let Some(writing) = self.writing.take() else {
+            return Ok(());
+        };
+        if let Some(totals) = totals {
+            writing.account.finish(totals).map_err(io_error)?;
+        }
+        drop(writing);
+        if let Some(file) = self.file.take() {
+            file.flush().map_err(io_error)?;
+            self.written.bytes = file.size();
+            file.close().map_err(io_error)?;
+        }
+        Ok(())
+    }
+
+    fn written(&self) -> Written {
+        self.written
+    }
+}
+
+impl Writing {
+    fn add(&mut self, row: Row<'_>) {
+        let (next_row, next_trigger) = self.next;
+        let lost = row.row.saturating_sub(next_row);
+        let skipped = row.skipped.saturating_sub(self.skips);
+        // Each row has its trigger; what goes beyond was missed, or skipped.
+        let missed = row
+            .trigger
+            .saturating_sub(next_trigger)
+            .saturating_sub(lost)
+            .saturating_sub(skipped);
+        if (lost, missed) != (0, 0) {
+            self.gaps.add(row, missed, lost);
+        }
+        self.lost = self.lost.saturating_add(lost);
+        self.next = (row.row.saturating_add(1), row.trigger.saturating_add(1));
+        self.skips = row.skipped;
+        let header = [row.row, row.trigger, row.time, row.status.0 & !ROW_FAULTS];
+        for (column, word) in self.header.iter_mut().zip(header) {
+            column.words.push(word);
+        }
+        if let Some(column) = &mut self.skipped {
+            column.words.push(row.skipped);
+        }
+        for (column, word) in self.channels.iter_mut().zip(row.values) {
+            column.words.push(*word);
+        }
+        let is_faulty = !row.faults.is_empty();
+        if is_faulty {
+            for (index, column) in self.channels.iter_mut().enumerate() {
+                if let Some(word) = column.words.last_mut() {
+                    if row.faults.failed(index) {
+                        *word = no_value(column.kind);
+                    }
+                }
+            }
+        }
+        if let Some(failed) = &mut self.failed {
+            failed.add(is_faulty.then_some(row.faults));
+        }
+    }
+
+    /// Rows that are not in the file.
+    fn rows_kept(&self) -> usize {
+        self.header.first().map_or(0, |column| column.words.len())
+    }
+
+    /// `row` is the first column and goes last: where it is, all the others are.
+    fn write_out(&mut self) -> Result<(), Error> {
+        self.flushed = Instant::now();
+        let rows = self.rows_kept();
+        if rows == 0 {
+            return Ok(());
+        }
+        self.gaps.write_out()?;
+        if let Some(failed) = &mut self.failed {
+            failed.write_out()?;
+        }
+        let header = self.header.iter_mut().chain(&mut self.skipped);
+        for column in header.chain(&mut self.channels).rev() {
+            column.write_out()?;
+        }
+        self.rows += rows as u64;
+        let (next_row, next_trigger) = self.next;
+        let account = &self.account;
+        set(&account.rows, next_row)?;
+        set(&account.triggers, next_trigger)?;
+        let made = next_row.saturating_add(self.skips);
+        set(&account.missed, next_trigger.saturating_sub(made))?;
+        set(&account.skipped, self.skips)?;
+        set(&account.lost, self.lost)
+    }
+}
+
+impl Column {
+    fn write_out(&mut self) -> Result<(), Error> {
+        let length = self.length + self.words.len();
+        let place = self.length..length;
+        if place.is_empty() {
+            return Ok(());
+        }
+        self.dataset.resize(length)?;
+        let words = self.words.as_slice();
+        match self.kind {
+            Type::U64 => self.dataset.write_slice(words, place)?,
+            Type::S64 => {
+                let values: Vec<i64> = words.iter().map(|word| *word as i64).collect();
+                self.dataset.write_slice(values.as_slice(), place)?;
+            }
+            Type::F64 => {
+                let values: Vec<f64> = words.iter().map(|word| f64::from_bits(*word)).collect();
+                self.dataset.write_slice(values.as_slice(), place)?;
+            }
+        }
+        self.dataset.flush()?;
+        self.length = length;
+        self.words.clear();
+        Ok(())
+    }
+}
+
+impl Failed {
+    /// The next row, and what failed in it if something did.
+    fn add(&mut self, faults: Option<Faults<'_>>) {
+        self.rows += 1;
+        let Some(faults) = faults else {
+            return;
+        };
+        // The rows before it, and this one.
+        self.marks.resize(self.rows * self.steps, 0);
+        let row = (self.rows - 1) * self.steps;
+        for step in faults.iter() {
+            if let Some(mark) = self.marks.get_mut(row + step) {
+                *mark = 1;
+            }
+        }
+    }
+
+    fn write_out(&mut self) -> Result<(), Error> {
+        let (length, steps) = (self.length + self.rows, self.steps);
+        self.dataset.resize((length, steps))?;
+        // Up to the last row in which something failed.
+        let rows = self.marks.len() / steps;
+        let marks = ArrayView2::from_shape((rows, steps), &self.marks);
+        if let (1.., Ok(marks)) = (rows, marks) {
+            let place = self.length..self.length + rows;
+            self.dataset.write_slice(marks, (place, ..))?;
+        }
+        self.dataset.flush()?;
+        (self.length, self.rows) = (length, 0);
+        self.marks.clear();
+        Ok(())
+    }
+}
+
+/// What stands where a channel failed.
+fn no_value(kind: Type) -> u64 {
+    match kind {
+        Type::U64 => u64::MAX,
+        Type::S64 => i64::MIN as u64,
+        Type::F64 => f64::NAN.to_bits(),
+    }
+}
+
+impl Gaps {
+    fn add(&mut self, row: Row<'_>, missed: u64, lost: u64) {
+        self.row.words.push(row.row);
+        self.trigger.words.push(row.trigger);
+        self.missed.words.push(missed);
+        self.lost.words.push(lost);
+    }
+
+    fn write_out(&mut self) -> Result<(), Error> {
+        self.lost.write_out()?;
+        self.missed.write_out()?;
+        self.trigger.write_out()?;
+        self.row.write_out()
+    }
+}
+
+impl Account {
+    /// `complete` comes last.
+    fn finish(&self, totals: &Totals) -> Result<(), Error> {
+        set(&self.rows, totals.rows)?;
+        set(&self.triggers, totals.triggers)?;
+        set(&self.missed, totals.missed())?;
+        for (cause, dataset) in &self.missed_by {
+            let mut known = totals.missed_by_name();
+            let count = known.find(|(name, _)| name == cause);
+            set(dataset, count.map_or(0, |(_, count)| count))?;
+        }
+        set(&self.skipped, totals.skipped)?;
+        set(&self.lost, totals.lost)?;
+        set(&self.errors, totals.errors)?;
+        set(&self.end_time_ns, totals.end_time_ns)?;
+        let word = Word::from_ascii(totals.end.word()).unwrap_or_default();
+        self.end.write_scalar(&word)?;
+        self.end.flush()?;
+        set(&self.complete, 1)
+    }
+}
+
+/// Changes a scalar, and sees to it that readers see it.
+fn set(dataset: &Dataset, value: u64) -> Result<(), Error> {
+    dataset.write_scalar(&value)?;
+    dataset.flush()
+}
+
+/// The system's reason, if there is one in what the library says.
+fn io_error(error: Error) -> io::Error {
+    if let Error::HDF5(stack) = &error {
+        let frames = stack.clone().expand().unwrap_or_default();
+        let errno = frames.iter().find_map(|frame| {
+            let (_, after) = frame.desc().split_once("errno = ")?;
+            after.split(',').next()?.trim().parse::<i32>().ok()
+        });
+        if let Some(errno) = errno {
+            return io::Error::from_raw_os_error(errno);
+        }
+    }
+    io::Error::other(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The objects of a file, all made before SWMR starts.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::output::table::{json, HEADER, SKIPPED, SKIPPED_COLUMN};
+use ::hdf5::types::VarLenUnicode;
+use strobe::channel::{column_names, Channel};
+use strobe::info::known_causes;
+
+/// Elements of a chunk: 64 KiB. A larger one is written again and again.
+const CHUNK: usize = 8 * 1024;
+const CHUNK_OF_GAPS: usize = 512;
+/// Bytes of a chunk of `failed`, about.
+const CHUNK_OF_FAILED: usize = 64 * 1024;
+/// What failed in each row.
+const FAILED: &str = "failed";
+
+/// All objects, in an empty file.
+pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
+    class(file, "NXroot")?;
+    text(file, "default", "entry")?;
+    text(
+        file,
+        "creator",
+        concat!("strobe ", env!("CARGO_PKG_VERSION")),
+    )?;
+    let entry = group(file, "entry", "NXentry")?;
+    text(&entry, "default", "data")?;
+    text_field(&entry, "title", &info.event)?;
+    text_field(&entry, "start_time", &iso8601(info.start.realtime))?;
+    text_field(&entry, "program_name", "strobe")?;
+    let Data {
+        header,
+        skipped,
+        channels,
+        failed,
+    } = data(&entry, info)?;
+    let gaps = group(&entry, "gaps", "NXcollection")?;
+    let gap = |name: &str, what: &str| {
+        let column = column(&gaps, name, Type::U64, CHUNK_OF_GAPS)?;
+        text(&column.dataset, "description", what)?;
+        Ok::<_, Error>(column)
+    };
+    Ok(Writing {
+        header,
+        skipped,
+        channels,
+        failed,
+        gaps: Gaps {
+            row: gap("row", "number of the row after the gap")?,
+            trigger: gap("trigger", "its trigger")?,
+            missed: gap("missed", "triggers before it that should have made a row")?,
+            lost: gap("lost", "rows before it that are not in this file")?,
+        },
+        account: account(&entry, info)?,
+        next: (0, 0),
+        skips: 0,
+        rows: 0,
+        lost: 0,
+        flushed: Instant::now(),
+    })
+}
+
+/// The datasets of the rows.
+struct Data {
+    header: Vec<Column>,
+    skipped: Option<Column>,
+    channels: Vec<Column>,
+    failed: Option<Failed>,
+}
+
+fn data(entry: &Group, info: &RunInfo) -> Result<Data, Error> {
+    let data = group(entry, "data", "NXdata")?;
+    let described = |(name, unit, what): (&str, &str, &str)| {
+        let column = column(&data, name, Type::U64, CHUNK)?;
+        if !unit.is_empty() {
+            text(&column.dataset, "units", unit)?;
+        }
+        text(&column.dataset, "description", what)?;
+        Ok::<_, Error>(column)
+    };
+    let header = HEADER.into_iter().map(described);
+    let header = header.collect::<Result<Vec<_>, _>>()?;
+    let skipped = info.skips.then(|| described(SKIPPED_COLUMN)).transpose()?;
+    let failed = failed(&data, info)?;
+    let names = HEADER.into_iter().map(|(name, ..)| name);
+    let names = names.chain([SKIPPED, FAILED]).map(str::to_owned);
+    let mut taken: HashSet<String> = names.collect();
+    let mut channels = Vec::new();
+    let mut signals = Vec::new();
+    for (channel, name) in info.channels.iter().zip(column_names(&info.channels)) {
+        let object = object_name(&name, &mut taken);
+        let column = column(&data, &object, channel.kind, CHUNK)?;
+        describe(&column.dataset, channel, &name)?;
+        channels.push(column);
+        signals.push(object);
+    }
+    let time_axis = "time".to_owned();
+    if let Some((first, others)) = signals.split_first() {
+        text(&data, "signal", first)?;
+        if !others.is_empty() {
+            texts(&data, "auxiliary_signals", others)?;
+        }
+        texts(&data, "axes", &[time_axis])?;
+        data.new_attr::<i32>()
+            .create("time_indices")?
+            .write_scalar(&0)?;
+    }
+    text(&data, "title", &info.event)?;
+    Ok(Data {
+        header,
+        skipped,
+        channels,
+        failed,
+    })
+}
+
+/// Nothing of a run of which nothing can fail.
+fn failed(data: &Group, info: &RunInfo) -> Result<Option<Failed>, Error> {
+    let names = info.fault_names();
+    let steps = names.len();
+    if steps == 0 {
+        return Ok(None);
+    }
+    let rows = (CHUNK_OF_FAILED / steps).max(1);
+    let dataset = data.new_dataset::<u8>().chunk((rows, steps));
+    let dataset = dataset
+        .fill_value(0_u8)
+        .shape((0.., steps))
+        .create(FAILED)?;
+    text(
+        &dataset,
+        "description",
+        "1 where a channel or an output failed",
+    )?;
+    texts(&dataset, "columns", &names)?;
+    Ok(Some(Failed {
+        dataset,
+        steps,
+        length: 0,
+        rows: 0,
+        marks: Vec::new(),
+    }))
+}
+
+fn describe(dataset: &Dataset, channel: &Channel, column: &str) -> Result<(), Error> {
+    text(dataset, "channel", &channel.name)?;
+    text(dataset, "column", column)?;
+    text(dataset, "units", &channel.unit)?;
+    text(dataset, "description", &channel.description)?;
+    text(dataset, "long_name", &long_name(channel, column))?;
+    text(dataset, "type", channel.kind.name())?;
+    text(dataset, "class", channel.class.name())?;
+    number(dataset, "bits", u64::from(channel.bits))?;
+    real(dataset, "scale", channel.scale)?;
+    real(dataset, "offset", channel.offset)
+}
+
+/// What a plot has at its axis: it shows words, not values.
+fn long_name(channel: &Channel, column: &str) -> String {
+    match (channel.is_scaled(), channel.unit.as_str()) {
+        (true, unit) => format!(
+            "{column} (raw; * {} + {} {unit})",
+            channel.scale, channel.offset
+        ),
+        (false, "") => column.to_owned(),
+        (false, unit) => format!("{column} ({unit})"),
+    }
+}
+
+fn account(entry: &Group, info: &RunInfo) -> Result<Account, Error> {
+    let run = group(entry, "run", "NXcollection")?;
+    text(&run, "engine", info.engine.name())?;
+    text(&run, "kernel", &info.kernel)?;
+    text(&run, "event", &info.event)?;
+    text(&run, "clock", info.clock.name())?;
+    text(&run, "set_up", &json(&info.set_up))?;
+    text(&run, "doctor", &json(&info.doctor))?;
+    if !info.outputs.is_empty() {
+        texts(&run, "outputs", &info.outputs)?;
+    }
+    text(&run, "version", env!("CARGO_PKG_VERSION"))?;
+    let numbers = [
+        ("run", Some(u64::from(info.run))),
+        ("period_ns", info.period_ns),
+        ("capacity", Some(info.capacity)),
+        ("limit", info.limit),
+        ("start_time_ns", Some(info.start.time)),
+        ("start_realtime_ns", Some(info.start.realtime)),
+        ("start_tai_ns", Some(info.start.tai)),
+        ("first_due_ns", info.first_due_ns()),
+    ];
+    for (name, value) in numbers {
+        if let Some(value) = value {
+            number(&run, name, value)?;
+        }
+    }
+    let missed_by = group(&run, "missed_by", "NXcollection")?;
+    let missed_by = known_causes().map(|cause| Ok((cause, scalar(&missed_by, cause)?)));
+    let end = run.new_dataset::<Word>().create("end")?;
+    end.write_scalar(&Word::default())?;
+    Ok(Account {
+        rows: scalar(&run, "rows")?,
+        triggers: scalar(&run, "triggers")?,
+        missed: scalar(&run, "missed")?,
+        missed_by: missed_by.collect::<Result<_, Error>>()?,
+        skipped: scalar(&run, "skipped")?,
+        lost: scalar(&run, "lost")?,
+        errors: scalar(&run, "errors")?,
+        end_time_ns: scalar(&run, "end_time_ns")?,
+        complete: scalar(&run, "complete")?,
+        end,
+    })
+}
+
+fn group(parent: &Group, name: &str, nexus_class: &str) -> Result<Group, Error> {
+    let group = parent.create_group(name)?;
+    class(&group, nexus_class)?;
+    Ok(group)
+}
+
+fn class(of: &Group, name: &str) -> Result<(), Error> {
+    text(of, "NX_class", name)
+}
+
+fn column(parent: &Group, name: &str, kind: Type, chunk: usize) -> Result<Column, Error> {
+    let dataset = match kind {
+        Type::U64 => parent.new_dataset::<u64>(),
+        Type::S64 => parent.new_dataset::<i64>(),
+        Type::F64 => parent.new_dataset::<f64>(),
+    };
+    Ok(Column {
+        dataset: dataset.chunk(chunk).shape(0..).create(name)?,
+        kind,
+        length: 0,
+        words: Vec::new(),
+    })
+}
+
+fn scalar(parent: &Group, name: &str) -> Result<Dataset, Error> {
+    let dataset = parent.new_dataset::<u64>().create(name)?;
+    dataset.write_scalar(&0_u64)?;
+    Ok(dataset)
+}
+
+fn text_field(parent: &Group, name: &str, value: &str) -> Result<(), Error> {
+    let dataset = parent.new_dataset::<VarLenUnicode>().create(name)?;
+    dataset.write_scalar(&unicode(value))
+}
+
+fn text(of: &::hdf5::Location, name: &str, value: &str) -> Result<(), Error> {
+    let attribute = of.new_attr::<VarLenUnicode>().create(name)?;
+    attribute.write_scalar(&unicode(value))
+}
+
+fn texts(of: &::hdf5::Location, name: &str, values: &[String]) -> Result<(), Error> {
+    let values: Vec<_> = values.iter().map(|v| unicode(v)).collect();
+    let attribute = of.new_attr::<VarLenUnicode>().shape(values.len());
+    attribute.create(name)?.write(values.as_slice())
+}
+
+fn number(of: &::hdf5::Location, name: &str, value: u64) -> Result<(), Error> {
+    of.new_attr::<u64>().create(name)?.write_scalar(&value)
+}
+
+fn real(of: &::hdf5::Location, name: &str, value: f64) -> Result<(), Error> {
+    of.new_attr::<f64>().create(name)?.write_scalar(&value)
+}
+
+/// Text as HDF5 has it: without NUL.
+fn unicode(text: &str) -> VarLenUnicode {
+    text.replace('\0', "").parse().unwrap_or_default()
+}
+
+/// A name that NeXus allows, and that no other has: `sim.counter#2` becomes
+/// `sim.counter_2`. The attribute `column` has the name that it stands for.
+fn object_name(column: &str, taken: &mut HashSet<String>) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let mut name: String = column
+        .chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect();
+    if name.starts_with('.') || name.is_empty() {
+        name.insert(0, '_');
+    }
+    while !taken.insert(name.clone()) {
+        name.push('_');
+    }
+    name
+}
+
+/// A time in UTC: `2026-01-01T00:00:00.000000000Z`.
+fn iso8601(realtime_ns: u64) -> String {
+    let (seconds, ns) = (realtime_ns / 1_000_000_000, realtime_ns % 1_000_000_000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Years that begin with March have their leap day at the end; an era of
+    // 400 of them has 146097 days.
+    let days = days + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    let year = era * 400 + year + next;
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_allowed_and_differ() {
+        let mut taken = HashSet::from(["time".to_owned()]);
+        let mut name = |column| object_name(column, &mut taken);
+        assert_eq!(name("sim.counter"), "sim.counter");
+        assert_eq!(name("sim.counter#2"), "sim.counter_2");
+        assert_eq!(name("file:/sys/a b"), "file__sys_a_b");
+        assert_eq!(name("file:/sys/a_b"), "file__sys_a_b_");
+        assert_eq!(name("time"), "time_");
+        assert_eq!(name(".."), "_..");
+        assert_eq!(name(""), "_");
+    }
+
+    #[test]
+    fn times_are_written_as_dates() {
+        assert_eq!(iso8601(0), "1970-01-01T00:00:00.000000000Z");
+        assert_eq!(
+            iso8601(951_827_696_000_000_001),
+            "2000-02-29T12:34:56.000000001Z"
+        );
+        assert_eq!(
+            iso8601(1_767_225_599_000_000_000),
+            "2025-12-31T23:59:59.000000000Z"
+        );
+        assert_eq!(
+            iso8601(1_767_225_600_000_000_000),
+            "2026-01-01T00:00:00.000000000Z"
+        );
+        assert_eq!(
+            iso8601(4_107_542_400_000_000_000),
+            "2100-03-01T00:00:00.000000000Z"
+        );
+        assert!(iso8601(u64::MAX).starts_with("2554-07-21T"));
+    }
+}

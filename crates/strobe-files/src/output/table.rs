@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rows as columns of Arrow: what `.arrows` and `.parquet` have in common.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use serde::Serialize;
+use strobe_ring::layout::{ROW_FAULTS, ROW_HEADER_WORDS};
+use strobe_ring::{RowShape, Rows};
+
+use strobe::channel::{Channel, Type};
+use strobe::info::{known_causes, RunInfo, Totals};
+
+/// What the columns and metadata mean; a reader refuses another number. 1, which was not written down, had 0
+/// where a channel had failed.
+pub(crate) const FORMAT: &str = "2";
+/// The column that counts the triggers skipped before a row, of a run that can skip.
+pub(crate) const SKIPPED: &str = "skipped";
+
+/// Rows that wait to become a record batch, column by column.
+pub(super) struct Columns {
+    schema: SchemaRef,
+    shape: RowShape,
+    /// What is in every row: `row`, `trigger`, `time`, `status`, and `skipped` if the run can skip.
+    header: Vec<Column>,
+    channels: Vec<Column>,
+    /// Whether an output was written, row by row.
+    outputs: Vec<NullBufferBuilder>,
+}
+
+/// A word of each row.
+struct Column {
+    /// Which word of the row.
+    place: usize,
+    kind: Type,
+    words: Vec<u64>,
+    /// Which words are values. Takes no memory before the first that is none.
+    valid: NullBufferBuilder,
+}
+
+impl Columns {
+    /// For the rows of this run.
+    pub(super) fn new(info: &RunInfo) -> Self {
+        let shape = info.shape();
+        let last = shape.words() as usize - 1;
+        let skipped = shape.skipped.then_some(last);
+        let header = (0..ROW_HEADER_WORDS).chain(skipped);
+        let channels = info.channels.iter().map(|c| c.kind);
+        let places = ROW_HEADER_WORDS..;
+        Columns {
+            schema: Arc::new(schema(info, None)),
+            shape,
+            header: header.map(|place| Column::new(place, Type::U64)).collect(),
+            channels: places
+                .zip(channels)
+                .map(|(place, kind)| Column::new(place, kind))
+                .collect(),
+            outputs: info
+                .outputs
+                .iter()
+                .map(|_| NullBufferBuilder::new(0))
+                .collect(),
+        }
+    }
+
+    /// The schema of all batches: that of a run that is not over.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.header.first().map_or(0, |column| column.words.len())
+    }
+
+    pub(super) fn add(&mut self, rows: Rows<'_>) {
+        let before = self.rows();
+        let width = self.shape.words() as usize;
+        for column in self.header.iter_mut().chain(&mut self.channels) {
+            let words = rows.words().iter().skip(column.place).step_by(width);
+            column.words.extend(words);
+        }
+        let mut faulty = false;
+        if let Some(status) = self.header.get_mut(STATUS) {
+            // What failed is null; the column has the flags.
+            for word in status.words.iter_mut().skip(before) {
+                faulty |= *word & ROW_FAULTS != 0;
+                *word &= !ROW_FAULTS;
+            }
+        }
+        if self.shape.fault_words() > 0 {
+            // So many steps that the status has no room for all, which is seldom.
+            let mut each = rows;
+            faulty |= each.any(|row| !row.faults.is_empty());
+        }
+        let channels = self.channels.iter_mut().map(|column| &mut column.valid);
+        for (index, valid) in channels.chain(&mut self.outputs).enumerate() {
+            match faulty {
+                false => valid.append_n_non_nulls(rows.len()),
+                true => rows.for_each(|row| valid.append(!row.faults.failed(index))),
+            }
+        }
+    }
+
+    /// All rows as a batch; none are left.
+    pub(super) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
+        let rows = self.rows();
+        let columns = self.header.iter_mut().chain(&mut self.channels);
+        let columns = columns.map(Column::take);
+        let outputs = self.outputs.iter_mut().map(|valid| -> ArrayRef {
+            let written = BooleanBuffer::new_set(rows);
+            Arc::new(BooleanArray::new(written, valid.finish()))
+        });
+        RecordBatch::try_new(Arc::clone(&self.schema), columns.chain(outputs).collect())
+    }
+}
+
+/// The word of a row that has its flags.
+const STATUS: usize = 3;
+
+impl Column {
+    fn new(place: usize, kind: Type) -> Self {
+        Column {
+            place,
+            kind,
+            words: Vec::new(),
+            valid: NullBufferBuilder::new(0),
+        }
+    }
+
+    fn take(&mut self) -> ArrayRef {
+        array(
+            std::mem::take(&mut self.words),
+            self.kind,
+            self.valid.finish(),
+        )
+    }
+}
+
+/// A column of words, understood by type; the words stay where they are.
+fn array(words: Vec<u64>, kind: Type, valid: Option<NullBuffer>) -> ArrayRef {
+    fn of<T: ArrowPrimitiveType>(words: Vec<u64>, valid: Option<NullBuffer>) -> ArrayRef {
+        let rows = words.len();
+        let values = ScalarBuffer::new(Buffer::from_vec(words), 0, rows);
+        Arc::new(PrimitiveArray::<T>::new(values, valid))
+    }
+    match kind {
+        Type::U64 => of::<UInt64Type>(words, valid),
+        Type::S64 => of::<Int64Type>(words, valid),
+        Type::F64 => of::<Float64Type>(words, valid),
+    }
+}
+
+/// What every row has: name, unit, description.
+pub(super) const HEADER: [(&str, &str, &str); ROW_HEADER_WORDS] = [
+    (
+        "row",
+        "",
+        "number of the row; a step of more than 1 is rows lost",
+    ),
+    (
+        "trigger",
+        "",
+        "number of the trigger; where it steps more than row and skipped, triggers were missed",
+    ),
+    (
+        "time",
+        "ns",
+        "when the row was made, on the clock of the run",
+    ),
+    (
+        "status",
+        "",
+        "bit 0: first after a pause or a suspend; bit 1: a period late",
+    ),
+];
+/// What the rows of a run that can skip have too.
+pub(super) const SKIPPED_COLUMN: (&str, &str, &str) = (
+    SKIPPED,
+    "",
+    "triggers left out on purpose before this row, since the start of the run",
+);
+
+/// The schema of a run; of a fixed length, whatever the totals.
+pub(super) fn schema(info: &RunInfo, totals: Option<&Totals>) -> Schema {
+    let skipped = info.skips.then_some(SKIPPED_COLUMN);
+    let header = HEADER.into_iter().chain(skipped);
+    let header = header.map(|(name, unit, description)| {
+        let metadata = [("unit", unit), ("description", description)];
+        Field::new(name, DataType::UInt64, false).with_metadata(map(metadata))
+    });
+    let names = info.fault_names();
+    let (channel_names, output_names) = names.split_at(info.channels.len());
+    let channels = (info.channels.iter().zip(channel_names)).map(|(channel, name)| {
+        let data_type = match channel.kind {
+            Type::U64 => DataType::UInt64,
+            Type::S64 => DataType::Int64,
+            Type::F64 => DataType::Float64,
+        };
+        Field::new(name, data_type, true).with_metadata(metadata(channel))
+    });
+    let outputs = (info.outputs.iter().zip(output_names)).map(|(output, name)| {
+        let description = "true where it was written, null where that failed";
+        let metadata = [("output", output.as_str()), ("description", description)];
+        Field::new(name, DataType::Boolean, true).with_metadata(map(metadata))
+    });
+    let fields: Vec<Field> = header.chain(channels).chain(outputs).collect();
+    Schema::new_with_metadata(fields, run_metadata(info, totals))
+}
+
+fn metadata(of: &Channel) -> HashMap<String, String> {
+    map([
+        ("channel", of.name.as_str()),
+        ("unit", &of.unit),
+        ("scale", &of.scale.to_string()),
+        ("offset", &of.offset.to_string()),
+        ("type", of.kind.name()),
+        ("class", of.class.name()),
+        ("bits", &of.bits.to_string()),
+        ("description", &of.description),
+    ])
+}
+
+/// A list of what was got of a real-time set-up, or seen of the machine, as JSON; empty if there is nothing in it.
+pub(super) fn json<T: Serialize>(list: &[T]) -> String {
+    match list {
+        [] => String::new(),
+        // Texts and flags only: it always can be written.
+        list => serde_json::to_string(list).unwrap_or_default(),
+    }
+}
+
+fn run_metadata(info: &RunInfo, totals: Option<&Totals>) -> HashMap<String, String> {
+    // The length of these values never changes between begin and finish.
+    let number = |value: Option<u64>| match value {
+        Some(value) => format!("{value:020}"),
+        None => " ".repeat(20),
+    };
+    let of = |part: fn(&Totals) -> u64| number(totals.map(part));
+    let optional = |value: Option<u64>| value.map_or(String::new(), |v| v.to_string());
+    let mut metadata = map([
+        ("strobe.format", FORMAT),
+        ("strobe.version", env!("CARGO_PKG_VERSION")),
+        ("strobe.engine", info.engine.name()),
+        ("strobe.kernel", &info.kernel),
+        ("strobe.event", &info.event),
+        ("strobe.run", &info.run.to_string()),
+        ("strobe.clock", info.clock.name()),
+        ("strobe.set_up", &json(&info.set_up)),
+        ("strobe.doctor", &json(&info.doctor)),
+        ("strobe.period_ns", &optional(info.period_ns)),
+        ("strobe.capacity", &info.capacity.to_string()),
+        ("strobe.limit", &optional(info.limit)),
+        ("strobe.start_time_ns", &info.start.time.to_string()),
+        ("strobe.start_realtime_ns", &info.start.realtime.to_string()),
+        ("strobe.start_tai_ns", &info.start.tai.to_string()),
+        ("strobe.first_due_ns", &optional(info.first_due_ns())),
+        ("strobe.complete", if totals.is_some() { "1" } else { "0" }),
+        (
+            "strobe.end",
+            &format!("{:8}", totals.map_or("", |t| t.end.word())),
+        ),
+        ("strobe.end_time_ns", &of(|t| t.end_time_ns)),
+        ("strobe.rows", &of(|t| t.rows)),
+        ("strobe.triggers", &of(|t| t.triggers)),
+        ("strobe.missed", &of(Totals::missed)),
+        ("strobe.skipped", &of(|t| t.skipped)),
+        ("strobe.lost", &of(|t| t.lost)),
+        ("strobe.errors", &of(|t| t.errors)),
+    ]);
+    // Causes that a later module may know are in the sum only.
+    for (cause, name) in known_causes().enumerate() {
+        let count = totals.and_then(|t| t.missed_by.get(cause).copied());
+        metadata.insert(format!("strobe.missed.{name}"), number(count));
+    }
+    metadata
+}
+
+fn map<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> HashMap<String, String> {
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    pairs.into_iter().map(owned).collect()
+}

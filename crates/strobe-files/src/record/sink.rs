@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An output while it is in use: a reader and a thread of its own, so that it
+//! can be slow or fail without anyone else noticing.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+use std::sync::mpsc::Receiver;
+
+use super::{rows_at_once, BUFFER_WORDS, FLUSH_EVERY};
+use crate::output::{self, Output};
+use crate::summary::OutputSummary;
+use strobe::info::{End, RunInfo, Totals};
+use strobe::reader::RunReader;
+
+/// An output and its reader, before they get a thread.
+pub(super) struct Sink {
+    name: String,
+    output: Box<dyn Output>,
+    reader: RunReader,
+}
+
+/// What the recorder sees of an output.
+#[derive(Default)]
+pub(super) struct View {
+    state: AtomicU8,
+    lost: AtomicU64,
+    next_row: AtomicU64,
+}
+
+const FAILED: u8 = 1;
+/// A pipe whose reader has gone: it has seen enough.
+const CLOSED: u8 = 2;
+
+impl View {
+    pub(super) fn fail(&self) {
+        self.state.store(FAILED, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == 0
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == FAILED
+    }
+
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// The row it reads next.
+    pub(super) fn next_row(&self) -> u64 {
+        self.next_row.load(Ordering::Relaxed)
+    }
+}
+
+impl Sink {
+    pub(super) fn create(name: &str, reader: RunReader) -> Result<Self, output::Error> {
+        Ok(Sink {
+            name: name.to_owned(),
+            output: output::create(name)?,
+            reader,
+        })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Brings all rows of the run into the output. `abandoned`: the run will
+    /// not come to its end. `totals` come when the run is over.
+    pub(super) fn run(
+        mut self,
+        info: &RunInfo,
+        view: &View,
+        abandoned: &AtomicBool,
+        totals: &Receiver<Totals>,
+    ) -> OutputSummary {
+        let mut error = None;
+        let done = self
+            .copy(info, view, abandoned)
+            .and_then(|()| match totals.recv() {
+                Ok(totals) => self.finish(totals),
+                // The recorder is gone, and the account with it.
+                Err(_) => Ok(()),
+            });
+        if let Err(why) = done {
+            let is_closed = why.kind() == io::ErrorKind::BrokenPipe;
+            error = (!is_closed).then(|| why.to_string());
+            let state = if is_closed { CLOSED } else { FAILED };
+            view.state.store(state, Ordering::Relaxed);
+        }
+        let written = self.output.written();
+        OutputSummary {
+            path: self.name,
+            rows: written.rows,
+            bytes: written.bytes,
+            lost: self.reader.ring().lost(),
+            error,
+        }
+    }
+
+    fn copy(&mut self, info: &RunInfo, view: &View, abandoned: &AtomicBool) -> io::Result<()> {
+        let Sink { output, reader, .. } = self;
+        output.begin(info)?;
+        let row_words = reader.ring().row_words();
+        let room = (BUFFER_WORDS / row_words).max(1);
+        let mut buffer = vec![0; room * row_words];
+        let fetch = rows_at_once(info);
+        loop {
+            let batch = reader.read(&mut buffer);
+            let is_drained = batch.len() < room;
+            if !batch.is_empty() {
+                output.write(batch.rows())?;
+            }
+            view.lost.store(reader.ring().lost(), Ordering::Relaxed);
+            view.next_row
+                .store(reader.ring().next_row(), Ordering::Relaxed);
+            if reader.ring().ended() {
+                return Ok(());
+            }
+            if is_drained {
+                output.flush()?;
+                if abandoned.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                if reader.wait(fetch, FLUSH_EVERY).is_err() {
+                    // The recorder ends the run; the rest is read without being woken.
+                    std::thread::sleep(FLUSH_EVERY);
+                }
+            }
+        }
+    }
+
+    /// The account of the run is also this reader's, but for what it lost.
+    fn finish(&mut self, mut totals: Totals) -> io::Result<()> {
+        let ring = self.reader.ring();
+        totals.lost = ring.lost();
+        let read = ring.delivered() + ring.lost() + ring.begun_at();
+        self.output.finish(Some(&totals))?;
+        if read != totals.rows && !matches!(totals.end, End::Failed(_)) {
+            return Err(io::Error::other(format!(
+                "the account does not add up: {} rows, {read} read or lost",
+                totals.rows
+            )));
+        }
+        Ok(())
+    }
+}

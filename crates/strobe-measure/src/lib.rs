@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Measuring with strobe: whether a machine is good for regular rows ([`doctor`]), how regular they are ([`jitter`]),
+//! why some are late ([`late`]), and what a plan's rows take ([`preflight`]).
+#![forbid(unsafe_code)]
+
+pub mod doctor;
+pub mod jitter;
+pub mod late;
+pub mod machine;
+pub mod preflight;
+pub mod trace;
+pub mod wake;

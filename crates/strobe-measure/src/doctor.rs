@@ -24,6 +24,7 @@ mod permission;
 mod power;
 mod system;
 mod task;
+mod tasks;
 mod upkeep;
 
 pub use system::{System, Trial, Unknown};

@@ -6,7 +6,7 @@
 //! the owner was killed; and what even that left behind is removed when the next instance is made.
 //!
 //! ```no_run
-//! use strobe::trace::{Instance, Settings, Wanted};
+//! use strobe_measure::trace::{Instance, Settings, Wanted};
 //!
 //! let switches = Wanted::event("sched:sched_switch");
 //! let mine = Wanted::event("syscalls:sys_exit_read").only(format!("common_pid == {}", std::process::id()));
@@ -17,7 +17,7 @@
 //! for event in instance.text()?.trace().events {
 //!     println!("{} ns on CPU {}: {} {}", event.time, event.cpu, event.name, event.details);
 //! }
-//! # Ok::<(), strobe::trace::Error>(())
+//! # Ok::<(), strobe_measure::trace::Error>(())
 //! ```
 
 use std::fs::{self, File};

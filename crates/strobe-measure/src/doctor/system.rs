@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::cpus::Cpus;
-use super::task::{self, Task};
+use super::task::Task;
 use super::Intent;
 use strobe::engine;
 use strobe::engine::kernel::Control;
@@ -114,7 +114,8 @@ pub struct System {
     root: PathBuf,
     trial: Box<dyn Trial>,
     watched: Option<Watched>,
-    tasks: OnceLock<Result<Vec<Task>, Unknown>>,
+    /// Looked for once.
+    pub(super) tasks: OnceLock<Result<Vec<Task>, Unknown>>,
 }
 
 impl System {
@@ -162,12 +163,6 @@ impl System {
 
     pub(super) fn trial(&self) -> &dyn Trial {
         self.trial.as_ref()
-    }
-
-    /// Its tasks, looked for once: there may be thousands.
-    pub(super) fn tasks(&self) -> Result<&[Task], Unknown> {
-        let tasks = self.tasks.get_or_init(|| task::all(self));
-        tasks.as_deref().map_err(Unknown::clone)
     }
 
     /// /proc/interrupts, twice.

@@ -24,9 +24,10 @@ use strobe_hw::rt::{self, Policy};
 use strobe_hw::uapi;
 
 mod actions;
-mod board;
 mod builtin;
+mod card;
 mod card_event;
+mod cards;
 mod field;
 pub mod file;
 pub mod frames;
@@ -100,7 +101,7 @@ impl User {
     /// The engine with what a board file describes.
     #[must_use]
     pub fn with_board(self, board: Board) -> Self {
-        let cards = Arc::new(board::Cards::new(board.clone()));
+        let cards = Arc::new(cards::Cards::new(board.clone()));
         let user = match frames::Frames::new(board.clone()) {
             Some(frames) => self.with(Arc::new(frames)),
             None => self.with(cards),

@@ -28,7 +28,7 @@ struct Access {
 impl Actions {
     /// Then it reads this channel.
     pub(super) fn read(&mut self, name: &str, mut reader: Box<dyn ReadChannel>) {
-        let cut = reader.as_field().map(|field| self.cut(name, field));
+        let cut = as_field(reader.as_mut()).map(|field| self.cut(name, field));
         match cut {
             Some(Some(cut)) => reader = Box::new(cut),
             Some(None) => self.fresh.push(Access {
@@ -64,11 +64,15 @@ impl Actions {
             let Action::Read(first) = self.done.get_mut(access.action)? else {
                 return None;
             };
-            let cut = first.as_field()?.cut(field)?;
+            let cut = as_field(first.as_mut())?.cut(field)?;
             access.channels.push(name.to_owned());
             Some(cut)
         })
     }
+}
+
+fn as_field(reader: &mut dyn ReadChannel) -> Option<&mut Field> {
+    reader.as_any()?.downcast_mut()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io;
 
 use strobe_ring::Missed;
 
-use super::board::Card;
+use super::card::Card;
 use super::field::{Load, Store};
 use super::settings::WaitMode;
 use super::trigger::{EventSource, Trigger, Woken};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A field of a mapped register as a channel, and a mapped register as an output.
 
+use std::any::Any;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -149,7 +150,7 @@ impl ReadChannel for Field {
         Ok(self.bits.of(word?))
     }
 
-    fn as_field(&mut self) -> Option<&mut Field> {
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
         Some(self)
     }
 }

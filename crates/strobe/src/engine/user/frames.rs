@@ -18,7 +18,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use strobe_ring::Missed;
 
-use super::board::about;
+use super::card::about;
 use super::field::Bits;
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use super::settings::{Settings, WaitMode};

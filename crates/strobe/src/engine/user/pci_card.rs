@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::board::Place;
+use super::card::Place;
 use super::presence::{Kind, Presence};
 use strobe_board::{Block, Board, Register as Described};
 use strobe_hw::map::{Region, Register};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who has channels, outputs and events for the user engine.
 
+use std::any::Any;
 use std::io;
 
-use super::field::Field;
 use super::settings::Settings;
 use super::trigger::{EventSource, Trigger};
 use crate::catalogue::Catalogue;
@@ -39,8 +39,9 @@ pub trait ReadChannel: Send {
     /// Those of the channel.
     fn read(&mut self, row: &Row) -> io::Result<u64>;
 
-    /// The field of a card's register that it is, if it is one: others of that register may be cut from what it reads.
-    fn as_field(&mut self) -> Option<&mut Field> {
+    /// Itself, if it is of a kind that the engine treats otherwise: of the fields of one register, some may be cut from
+    /// what another one reads.
+    fn as_any(&mut self) -> Option<&mut dyn Any> {
         None
     }
 }

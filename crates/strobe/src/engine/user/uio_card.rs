@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::board::Place;
+use super::card::Place;
 use super::presence::{Kind, Presence};
 use strobe_board::{outside, Block, Board, Register as Described};
 use strobe_hw::map::Register;
@@ -95,7 +95,7 @@ impl Place for UioCard {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::super::board::Cards;
+    use super::super::cards::Cards;
     use super::super::provider::{Provider, Row};
     use super::super::settings::{Settings, WaitMode};
     use crate::catalogue::Catalogue;

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::catalogue::Catalogue;
 use crate::channel::{Channel, Class, Type};
-use crate::engine::user::board::Cards;
+use crate::engine::user::cards::Cards;
 use crate::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::engine::user::service::Action;
 use crate::engine::user::trigger::Trigger;

@@ -12,8 +12,7 @@ use rustix::net::{send, SendFlags};
 use strobe_ring::layout::NO_LIMIT;
 use strobe_ring::{Engine, Reader, Snapshot};
 
-use super::message::Message;
-use super::post::STAYS;
+use super::message::{Message, STAYS};
 use crate::catalogue::RunStatus;
 use crate::clock::RunClock;
 use crate::engine::user::memfd::{Look, ReaderError, RingFile};

@@ -7,8 +7,7 @@ use rustix::fs::{chmodat, AtFlags, Mode};
 use rustix::io::Errno;
 use rustix::net::{bind, listen, socket_with, AddressFamily, SocketFlags, SocketType};
 
-use super::directory::{name, Directory};
-use super::visit::is_alive;
+use super::directory::{is_alive, name, Directory};
 use super::Error;
 
 /// Connections that may wait to be accepted.

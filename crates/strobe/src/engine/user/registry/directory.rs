@@ -9,10 +9,9 @@ use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{flock, fstat, mkdir, open, unlinkat, AtFlags, Dir, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::SocketAddrUnix;
+use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::geteuid;
 
-use super::visit::is_alive;
 use super::Error;
 
 /// How long others may hold the lock.
@@ -165,6 +164,23 @@ impl Directory {
     pub fn failed(&self, errno: Errno) -> Error {
         system(&self.path, errno)
     }
+}
+
+/// Whether somebody listens at the socket of this number, or may do so.
+pub fn is_alive(directory: &Directory, run: u32) -> bool {
+    !matches!(call(directory, run), Err(Errno::CONNREFUSED | Errno::NOENT))
+}
+
+/// A connection to the owner of a run.
+///
+/// # Errors
+/// Those of connect(2).
+pub fn call(directory: &Directory, run: u32) -> Result<OwnedFd, Errno> {
+    // An owner that is stopped does not accept: its backlog may be full, and then a blocking one would wait.
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&fd, &directory.address(run)?)?;
+    Ok(fd)
 }
 
 /// Name of the socket of a run.

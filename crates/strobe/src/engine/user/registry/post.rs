@@ -18,7 +18,7 @@ use rustix::net::{
 use rustix::process::geteuid;
 
 use super::claim::Claim;
-use super::message::Message;
+use super::message::{Message, STAYS};
 use crate::engine::user::memfd::RingFile;
 use crate::info::RunInfo;
 use strobe_hw::rt;
@@ -27,8 +27,6 @@ use strobe_hw::rt;
 const VISITORS_MAX: usize = 256;
 /// Bytes of the thread's stack; they may be locked in memory.
 const STACK: usize = 256 * 1024;
-/// What a visitor sends who stays to read.
-pub const STAYS: u8 = b'r';
 
 /// What the thread tells.
 pub struct About {

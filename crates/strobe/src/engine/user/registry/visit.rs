@@ -9,13 +9,10 @@ use std::time::Instant;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{
-    connect, recvmsg, socket_with, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage,
-    RecvFlags, SocketFlags, SocketType,
-};
+use rustix::net::{recvmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use super::attached::{Attached, Owner};
-use super::directory::Directory;
+use super::directory::{call, is_alive, Directory};
 use super::message::{Message, BYTES_MAX};
 
 /// Why there is no run.
@@ -35,19 +32,6 @@ pub enum Error {
 pub struct Line {
     fd: OwnedFd,
     owner: Owner,
-}
-
-/// Whether somebody listens at the socket of this number, or may do so.
-pub fn is_alive(directory: &Directory, run: u32) -> bool {
-    !matches!(call(directory, run), Err(Errno::CONNREFUSED | Errno::NOENT))
-}
-
-fn call(directory: &Directory, run: u32) -> Result<OwnedFd, Errno> {
-    // An owner that is stopped does not accept: its backlog may be full, and then a blocking one would wait.
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&fd, &directory.address(run)?)?;
-    Ok(fd)
 }
 
 impl Error {

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One card of a board file: its registers, and what tells of its interrupts, wherever it is.
+
+use std::sync::Arc;
+
+use super::field::{Load, Store};
+use super::presence::Presence;
+use crate::channel::{Channel, Class, Type};
+use crate::engine::Error;
+use strobe_board::{self as board, Board, Kind};
+use strobe_hw::map::Register;
+use strobe_hw::uio::Uio;
+
+/// Rough time of an access to a register on a bus.
+const ACCESS_NS: u32 = 500;
+
+/// One card of the board.
+pub(super) struct Card<'b> {
+    /// Its name in the catalogue: that of the board, with a number from the second card on.
+    pub(super) name: String,
+    pub(super) place: Box<dyn Place>,
+    pub(super) board: &'b Board,
+}
+
+/// Where a card is: what reaches its registers and its interrupts.
+pub(super) trait Place {
+    /// A register, mapped. One that is only read is mapped so that it can only be read.
+    fn register(
+        &self,
+        board: &Board,
+        register: &board::Register,
+        writable: bool,
+    ) -> Result<Register, String>;
+
+    /// The watch over it.
+    fn presence(&self) -> Result<Arc<Presence>, String>;
+
+    /// The UIO device that its interrupts come through.
+    fn uio(&self) -> Result<Uio, String>;
+}
+
+impl Card<'_> {
+    /// What is wrong with using a part of it.
+    pub(super) fn unusable(&self, what: &'static str, part: &str, why: impl Into<String>) -> Error {
+        Error::Unusable {
+            what,
+            name: format!("{}.{part}", self.name),
+            why: why.into(),
+        }
+    }
+
+    /// What the board file says of a register.
+    pub(super) fn described(&self, index: usize) -> Result<&board::Register, String> {
+        let register = self.board.registers.get(index);
+        register.ok_or_else(|| "the board has no such register".to_owned())
+    }
+
+    /// A register, mapped. One that is only read is mapped so that it can only be read.
+    fn register(&self, index: usize, writable: bool) -> Result<Register, String> {
+        self.place
+            .register(self.board, self.described(index)?, writable)
+    }
+
+    fn big_endian(&self, index: usize) -> bool {
+        self.described(index)
+            .is_ok_and(|register| register.big_endian)
+    }
+
+    /// A register that is stored to.
+    pub(super) fn store(&self, index: usize) -> Result<Store, String> {
+        Ok(Store::new(
+            self.register(index, true)?,
+            self.place.presence()?,
+            self.big_endian(index),
+        ))
+    }
+
+    /// A register that is read.
+    pub(super) fn load(&self, index: usize) -> Result<Load, String> {
+        Ok(Load::new(
+            self.register(index, false)?,
+            self.place.presence()?,
+            self.big_endian(index),
+        ))
+    }
+
+    /// The UIO device that its interrupts come through.
+    pub(super) fn uio(&self) -> Result<Uio, String> {
+        self.place.uio()
+    }
+
+    /// A channel, as it is listed.
+    pub(super) fn channel(&self, channel: &board::Channel) -> Channel {
+        about(&self.name, channel, ACCESS_NS)
+    }
+
+    /// An output, as it is listed.
+    pub(super) fn output(&self, output: &board::Output) -> Channel {
+        let register = self.board.registers.get(output.register);
+        Channel {
+            name: format!("{}.{}", self.name, output.name),
+            description: output.description.clone(),
+            unit: output.unit.clone(),
+            kind: Type::U64,
+            class: Class::Hard,
+            scale: output.scale,
+            offset: output.offset,
+            bits: register.map_or(64, |register| register.bits().into()),
+            cost_ns: ACCESS_NS,
+            in_use: false,
+        }
+    }
+}
+
+/// A channel of a device, as the board file describes it; what an access costs.
+pub(super) fn about(device: &str, channel: &board::Channel, cost_ns: u32) -> Channel {
+    Channel {
+        name: format!("{device}.{}", channel.name),
+        description: channel.description.clone(),
+        unit: channel.unit.clone(),
+        kind: match channel.kind {
+            Kind::Unsigned => Type::U64,
+            Kind::Signed => Type::S64,
+            Kind::Float => Type::F64,
+        },
+        class: Class::Hard,
+        scale: channel.scale,
+        offset: channel.offset,
+        bits: channel.bits.into(),
+        cost_ns,
+        in_use: false,
+    }
+}

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which engine makes the rows.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
-use strobe::engine::kernel::{self, Control};
-use strobe::engine::user::{Settings, User, WaitMode};
-use strobe::engine::{self, DryRun, Source};
+use strobe::engine;
+use strobe::engine::user::WaitMode;
 use strobe::plan::Plan;
-use strobe_board::{Board, Faults};
+use strobe::select::{self, Chosen, Selection, Wanted};
+use strobe_board::Faults;
 
 use crate::term::say;
 
@@ -39,6 +38,16 @@ impl From<WaitChoice> for WaitMode {
             WaitChoice::Block => WaitMode::Block,
             WaitChoice::Hybrid => WaitMode::Hybrid,
             WaitChoice::Spin => WaitMode::Spin,
+        }
+    }
+}
+
+impl From<EngineChoice> for Wanted {
+    fn from(choice: EngineChoice) -> Wanted {
+        match choice {
+            EngineChoice::Auto => Wanted::Auto,
+            EngineChoice::Kernel => Wanted::Kernel,
+            EngineChoice::User => Wanted::User,
         }
     }
 }
@@ -93,89 +102,41 @@ impl Error {
     }
 }
 
-/// The engine of a run.
-pub enum Chosen {
-    Kernel(Control),
-    User(User),
+impl From<select::Error> for Error {
+    fn from(error: select::Error) -> Error {
+        match error {
+            select::Error::Wait => Error::Wait,
+            select::Error::Board(path) => Error::Board(path),
+            select::Error::UserBoard(path) => Error::UserBoard(path),
+            select::Error::Faults(faults) => Error::Faults(faults),
+            select::Error::Engine(error) => Error::Engine(error),
+        }
+    }
 }
 
 impl Args {
+    /// What was asked for.
+    pub fn selection(&self) -> Selection {
+        Selection {
+            engine: self.engine.into(),
+            wait: self.wait.map(WaitMode::from),
+            board: self.board.clone(),
+        }
+    }
+
     /// The engine that was asked for, or the one that can do this.
     pub fn choose(&self, plan: &Plan) -> Result<Chosen, Error> {
-        let (wait, board) = (self.wait, self.board.as_deref());
-        match self.engine {
-            EngineChoice::Kernel if wait.is_some() => Err(Error::Wait),
-            EngineChoice::Kernel => {
-                if let Some(path) = board {
-                    let is_for_user =
-                        Board::read(path).is_ok_and(|board| board.is_for_user_engine_only());
-                    return Err(match is_for_user {
-                        true => Error::UserBoard(path.to_owned()),
-                        false => Error::Board(path.to_owned()),
-                    });
-                }
-                kernel::check(plan)?;
-                Ok(Chosen::Kernel(Control::open()?))
-            }
-            EngineChoice::Auto if wait.is_none() && board.is_none() => auto(plan),
-            EngineChoice::Auto | EngineChoice::User => user(wait, board),
-        }
+        let chosen = self.selection().choose(plan)?;
+        complain(&chosen);
+        Ok(chosen)
     }
 }
 
-impl Chosen {
-    /// Makes the run.
-    pub fn create(&self, plan: &Plan) -> Result<Arc<dyn Source>, Error> {
-        Ok(match self {
-            Chosen::Kernel(control) => Arc::new(control.create(plan)?),
-            Chosen::User(user) => Arc::new(user.create(plan)?),
-        })
+/// Says why the kernel engine does not make the rows, if it might.
+pub fn complain(chosen: &Chosen) {
+    if let Chosen::User(_, Some(error)) = chosen {
+        say(format_args!(
+            "strobe: {error}; until then the user engine makes the rows"
+        ));
     }
-
-    /// What the run would be.
-    pub fn dry_run(&self, plan: &Plan) -> Result<DryRun, Error> {
-        Ok(match self {
-            Chosen::Kernel(control) => control.dry_run(plan)?,
-            Chosen::User(user) => user.dry_run(plan)?,
-        })
-    }
-}
-
-fn auto(plan: &Plan) -> Result<Chosen, Error> {
-    let control = match kernel::check(plan).and_then(|()| Control::open()) {
-        Ok(control) => control,
-        // The event is one of the user engine, or there is no module.
-        Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
-            return user(None, None)
-        }
-        Err(error) => {
-            say(format_args!(
-                "strobe: {error}; until then the user engine makes the rows"
-            ));
-            return user(None, None);
-        }
-    };
-    match control.dry_run(plan) {
-        // Something that this engine has not; the other may have all of it.
-        Err(engine::Error::NotHere { .. }) => {
-            let user = User::new(Settings::default());
-            Ok(match user.dry_run(plan) {
-                Ok(_) => Chosen::User(user),
-                Err(_) => Chosen::Kernel(control),
-            })
-        }
-        _ => Ok(Chosen::Kernel(control)),
-    }
-}
-
-fn user(wait: Option<WaitChoice>, board: Option<&Path>) -> Result<Chosen, Error> {
-    let settings = Settings {
-        wait: wait.map_or(WaitMode::Block, WaitMode::from),
-        ..Settings::default()
-    };
-    let mut user = User::new(settings);
-    if let Some(board) = board {
-        user = user.with_board(Board::read(board)?);
-    }
-    Ok(Chosen::User(user))
 }

@@ -4,13 +4,13 @@
 use std::process::ExitCode;
 
 mod delays;
-mod follow;
 mod gpio;
 mod hook;
 mod kernel;
 mod steps;
 mod uio;
 mod wake;
+mod words;
 
 /// Measure how long the way from an event to its row takes
 #[derive(clap::Args)]

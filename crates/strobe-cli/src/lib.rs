@@ -22,7 +22,6 @@ mod progress;
 mod record;
 mod report;
 mod rpmsg;
-mod runs;
 mod status;
 mod term;
 mod uio;

@@ -293,7 +293,7 @@ fn create(args: &Args, plan: &Plan, stop: &Stop) -> Result<Option<Arc<dyn Source
         let run = args
             .choice
             .choose(plan)
-            .and_then(|chosen| chosen.create(plan));
+            .and_then(|chosen| Ok(chosen.create(plan)?));
         let missing = match run {
             Err(error) if args.wait_for_device && error.may_pass() => error.to_string(),
             run => return Ok(Some(run?)),

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use strobe::catalogue::RunStatus;
 use strobe::engine::user::registry::Silent;
 use strobe::quantity::show_ns;
+use strobe::runs::Runs;
 
-use crate::runs::Runs;
 use crate::term::{answer, fail, say, table};
 
 /// Show the runs of both engines

@@ -11,21 +11,14 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers
 use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use strobe::engine::kernel::Control;
-use strobe::engine::user::memfd::ReaderError;
-use strobe::engine::user::registry::{self, Registry};
-use strobe::engine::{self};
-use strobe::info::RunInfo;
+use strobe::figures::Figures;
 use strobe::reader::RunReader;
+use strobe::runs::{AttachError, Place, RunName, Runs};
 
-use crate::runs::{Place, RunName, Runs};
 use crate::term::{answer, fail, say};
 
 mod choose;
-mod figures;
 mod view;
-
-use figures::Figures;
 
 /// Distance of two pictures.
 const EVERY: Duration = Duration::from_millis(100);
@@ -58,11 +51,7 @@ enum Error {
     #[error("the terminal cannot be used: {0}")]
     Terminal(#[from] io::Error),
     #[error(transparent)]
-    Engine(#[from] engine::Error),
-    #[error(transparent)]
-    Registry(#[from] registry::Error),
-    #[error("the ring cannot be read: {0}")]
-    Ring(#[from] ReaderError),
+    Attach(#[from] AttachError),
 }
 
 pub fn run(args: &Args) -> ExitCode {
@@ -202,13 +191,7 @@ struct Watched {
 
 impl Watched {
     fn new(place: Place) -> Result<Self, Error> {
-        let (info, reader): (RunInfo, RunReader) = match place.engine {
-            "kernel" => Control::look()?.attach(place.number)?,
-            _ => {
-                let attached = Registry::of_this_user().attach(place.number)?;
-                (attached.info().clone(), attached.reader()?)
-            }
-        };
+        let (info, reader) = place.attach()?;
         let figures = Figures::new(place.to_string(), info);
         Ok(Watched { reader, figures })
     }

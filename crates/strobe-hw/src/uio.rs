@@ -27,7 +27,7 @@ use serde::Serialize;
 mod device;
 mod error;
 #[cfg(any(test, feature = "internals"))]
-#[allow(missing_docs)] // for tests
+#[allow(missing_docs, clippy::new_without_default)] // for tests
 pub mod fake;
 mod switch;
 

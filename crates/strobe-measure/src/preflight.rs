@@ -12,13 +12,12 @@ use std::time::Duration;
 use serde::Serialize;
 use strobe_ring::{Engine, Row};
 
-use strobe::engine::{DryRun, Source};
+use strobe::engine::{self, DryRun, Source};
 use strobe::event::EventSpec;
 use strobe::plan::{Plan, Step};
 use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
 use strobe_files::record::{record, Error, Observer, Options, Progress};
-use strobe_files::summary::Summary;
 use strobe_hw::rt::Usage;
 use strobe_hw::uapi::STEPS_MAX;
 
@@ -89,12 +88,12 @@ impl Preflight {
 ///
 /// # Errors
 /// A run cannot be made, or not be started.
-pub fn measure<E: From<Error>>(
-    create: impl Fn(&Plan) -> Result<Arc<dyn Source>, E>,
+pub fn measure(
+    create: impl Fn(&Plan) -> Result<Arc<dyn Source>, engine::Error>,
     plan: &Plan,
     dry: &DryRun,
     writes: bool,
-) -> Result<Preflight, E> {
+) -> Result<Preflight, Error> {
     let options = Options {
         duration: Some(AT_MOST),
         ..Options::default()
@@ -107,7 +106,7 @@ pub fn measure<E: From<Error>>(
             ring: Some(2 * rows),
             ..plan.clone()
         })?;
-        Ok::<Summary, E>(record(run.as_ref(), &options, &Stop::default(), observer)?)
+        record(run.as_ref(), &options, &Stop::default(), observer)
     };
     let is_done = |step: &&Step| writes || matches!(step, Step::Read(_));
     let steps: Vec<Step> = plan.steps.iter().filter(is_done).cloned().collect();
@@ -123,7 +122,7 @@ pub fn measure<E: From<Error>>(
         Some(mean) => Some(shortest(mean, |period| {
             let rows = ROWS.max(TRIED_NS / period);
             let summary = run(EventSpec::timer(period), &steps, rows, &mut |_| {})?;
-            Ok::<_, E>(summary.missed * FEW <= summary.rows)
+            Ok::<_, Error>(summary.missed * FEW <= summary.rows)
         })?),
     };
     let rehearsal = match plan.event.period_ns() {

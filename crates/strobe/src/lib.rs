@@ -37,13 +37,17 @@ pub mod clock;
 pub mod engine;
 pub mod event;
 pub mod faults;
+pub mod figures;
+pub mod follow;
 pub mod info;
 pub mod note;
 pub mod plan;
 pub mod quantity;
 pub mod reader;
+pub mod runs;
 #[cfg(any(test, feature = "internals"))]
 pub mod samples;
+pub mod select;
 pub mod stats;
 pub mod stop;
 pub mod timing;

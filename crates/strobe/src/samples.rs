@@ -5,8 +5,13 @@
 use strobe_ring::{Engine, StartTimes};
 
 use crate::channel::{Channel, Class, Type};
+use crate::engine::user::User;
+use crate::engine::Source;
+use crate::figures::Figures;
 use crate::info::{Clock, End, RunInfo, Totals};
 use crate::note::{Noted, State};
+use crate::plan::{Plan, Step};
+use crate::reader::RunReader;
 
 pub fn channel(name: &str, kind: Type) -> Channel {
     Channel {
@@ -67,4 +72,20 @@ pub fn totals(rows: u64) -> Totals {
         end_time_ns: 9_000,
         end: End::Complete,
     }
+}
+
+/// A run on software triggers, with this many rows.
+pub fn watched_soft(channels: &[&str], rows: u32) -> (impl Source, RunReader, Figures) {
+    let mut plan = Plan::new("soft".parse().expect("an event"));
+    plan.ring = Some(64);
+    plan.steps = channels
+        .iter()
+        .map(|name| Step::Read((*name).into()))
+        .collect();
+    let run = User::default().create(&plan).expect("a run");
+    let reader = run.reader().expect("a reader");
+    run.start().expect("a start");
+    run.trigger(rows).expect("triggers");
+    let figures = Figures::new("user:1".into(), run.info().clone());
+    (run, reader, figures)
 }

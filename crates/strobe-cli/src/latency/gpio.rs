@@ -20,11 +20,12 @@ use strobe::rt::{self, Policy};
 use strobe::stop::Stop;
 use strobe_measure::machine::Machine;
 
-use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};
+use super::words;
 use crate::jitter::round::{check_cpu, is_interrupted, NoCpu};
 use crate::record::handle_signals;
 use crate::term::{self, fail};
+use strobe::follow::{self, follow, Account, Reading};
 
 mod inverter;
 
@@ -278,7 +279,7 @@ fn text(outcome: &Outcome) -> String {
     format!(
         "{}\n{}{}{}",
         outcome.machine,
-        outcome.account.text(&format!("line {}", outcome.line)),
+        words::account(&outcome.account, &format!("line {}", outcome.line)),
         outcome.report.text(""),
         observer.map_or(String::new(), Observer::text)
     )

@@ -265,9 +265,9 @@ fn is_here(args: &Args, event: &EventSpec, channel: &str) -> Result<bool, Error>
     };
     match args.choice.choose(&plan)?.dry_run(&plan) {
         Ok(_) => Ok(true),
-        Err(choice::Error::Engine(engine::Error::NotHere {
+        Err(engine::Error::NotHere {
             what: "channel", ..
-        })) => Ok(false),
+        }) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

@@ -16,11 +16,12 @@ use strobe::stop::Stop;
 use strobe_measure::machine::Machine;
 
 use super::delays::{self, Counter};
-use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};
+use super::words;
 use crate::jitter::round::{check_cpu, is_interrupted, NoCpu, StartedOn};
 use crate::record::handle_signals;
 use crate::term::{self, fail};
+use strobe::follow::{self, follow, Account, Reading};
 
 /// From an event to its row, and to the program that reads it
 ///
@@ -147,7 +148,7 @@ fn text(outcome: &Outcome) -> String {
     format!(
         "{}\n{}{}",
         outcome.machine,
-        outcome.account.text(&outcome.event),
+        words::account(&outcome.account, &outcome.event),
         outcome.report.text("")
     )
 }

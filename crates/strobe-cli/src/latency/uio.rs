@@ -22,11 +22,12 @@ use strobe_board::{Board, Faults};
 use strobe_measure::machine::Machine;
 use strobe_measure::trace::{self, Instance, Settings as TraceSettings};
 
-use super::follow::{self, follow, Account, Reading};
 use super::steps::{Report, Steps};
+use super::words;
 use crate::jitter::round::{check_cpu, is_interrupted, NoCpu};
 use crate::record::handle_signals;
 use crate::term::{self, fail};
+use strobe::follow::{self, follow, Account, Reading};
 
 mod chain;
 mod cyclictest;
@@ -434,7 +435,7 @@ impl Side {
             0 => String::new(),
             rows => format!("{rows} rows were overtaken by another interrupt: when theirs was raised is not known\n"),
         };
-        self.account.text(what) + &overtaken + &self.own.text("")
+        words::account(&self.account, what) + &overtaken + &self.own.text("")
     }
 }
 

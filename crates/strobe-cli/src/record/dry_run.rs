@@ -12,6 +12,7 @@ use strobe::quantity::show_ns;
 use strobe_measure::preflight::{self, Preflight};
 
 use super::{Args, Error};
+use crate::choice;
 use crate::report;
 use crate::term::{self, answer, say};
 
@@ -26,8 +27,8 @@ struct Answer {
 /// Measures, and says what it has found.
 pub fn run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
     let chosen = args.choice.choose(plan)?;
-    let dry = chosen.dry_run(plan)?;
-    let create = |plan: &Plan| chosen.create(plan).map_err(Error::from);
+    let dry = chosen.dry_run(plan).map_err(choice::Error::from)?;
+    let create = |plan: &Plan| chosen.create(plan);
     let measured = preflight::measure(create, plan, &dry, args.with_outputs)?;
     let impossible = measured
         .highest_hz

@@ -10,9 +10,9 @@ use ratatui::text::Line;
 use ratatui::widgets::{List, ListState};
 use ratatui::Frame;
 use strobe::engine::user::registry::Silent;
+use strobe::runs::{Place, Runs};
 
 use super::{Key, Screen};
-use crate::runs::{Place, Runs};
 use crate::status;
 
 /// How often the list is made anew.

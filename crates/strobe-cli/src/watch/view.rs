@@ -7,13 +7,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Gauge, Paragraph, Sparkline};
 use ratatui::Frame;
 use strobe::channel::{Channel, Type};
+use strobe::figures::Figures;
 use strobe::info::known_causes;
 use strobe::quantity::show_ns;
 use strobe::ring::layout::MISSED_CAUSES;
 use strobe::ring::{Missed, Snapshot};
 use strobe::stats::Stats;
-
-use super::figures::Figures;
 
 /// Lines of the histogram, with its title.
 const HISTOGRAM: u16 = 8;

@@ -26,8 +26,8 @@ use strobe_hw::awake::Awake;
 
 use super::{Args, Error, Line};
 use crate::jitter::round::is_interrupted;
-use crate::latency::follow::Account;
 use crate::latency::steps::Steps;
+use strobe::follow::Account;
 
 /// Signals and the end of the time are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

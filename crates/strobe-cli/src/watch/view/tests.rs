@@ -3,9 +3,9 @@ use ratatui::backend::TestBackend;
 use ratatui::Terminal;
 use strobe::channel::Class;
 use strobe::engine::Source;
+use strobe::figures::LastRow;
+use strobe::samples::watched_soft as soft;
 
-use super::super::figures::tests::soft;
-use super::super::figures::LastRow;
 use super::*;
 
 /// What is on a terminal of this size, line by line.

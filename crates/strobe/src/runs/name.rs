@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Names of runs on the command line.
+//! Names of runs.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::Runs;
 
-/// A run, as it is named on the command line: `3`, or `user:3`.
+/// A run, as people name it: `3`, or `user:3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunName {
     engine: Option<&'static str>,
@@ -16,7 +16,9 @@ pub struct RunName {
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
+    /// Whose it is: `kernel` or `user`.
     pub engine: &'static str,
+    /// Its number there.
     pub number: u32,
 }
 
@@ -61,6 +63,9 @@ impl Runs {
     }
 
     /// The one that is meant; what is wrong with the name, if there is none, or more.
+    ///
+    /// # Errors
+    /// The words for it.
     pub fn find(&self, name: &RunName) -> Result<Place, String> {
         let places = self.places();
         let is_meant = |place: &&Place| {
@@ -93,9 +98,9 @@ impl Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strobe::catalogue::RunStatus;
-    use strobe::engine::user::registry::Silent;
-    use strobe::ring::State;
+    use crate::catalogue::RunStatus;
+    use crate::engine::user::registry::Silent;
+    use strobe_ring::State;
 
     fn status(engine: &'static str, run: u32) -> RunStatus {
         RunStatus {

@@ -5,14 +5,14 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::clock::monotonic;
+use crate::engine::{self, Source};
+use crate::info::failure;
+use crate::info::End;
+use crate::stop::Stop;
 use serde::Serialize;
-use strobe::clock::monotonic;
-use strobe::engine::{self, Source};
-use strobe::info::failure;
-use strobe::info::End;
-use strobe::ring::{Row, State};
-use strobe::rt::{self, Policy};
-use strobe::stop::Stop;
+use strobe_hw::rt::{self, Policy};
+use strobe_ring::{Row, State};
 
 /// It looks for signals, and for the end of its time, at least this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -42,6 +42,7 @@ pub struct Account {
     pub missed: u64,
     /// Rows that were overwritten before they were seen.
     pub lost: u64,
+    /// How it ended.
     pub end: End,
     /// When it was started, on its clock.
     #[serde(skip)]
@@ -54,10 +55,13 @@ pub struct Account {
 /// Why a run could not be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The engine's reason.
     #[error(transparent)]
     Engine(#[from] engine::Error),
+    /// The reader's reason.
     #[error("its rows cannot be waited for: {0}")]
     Wait(io::Error),
+    /// The system's reason.
     #[error("the thread that reads its rows cannot be had: {0}")]
     Thread(io::Error),
 }
@@ -67,25 +71,12 @@ impl Account {
     pub fn is_whole(&self) -> bool {
         self.missed == 0 && self.lost == 0 && self.end == End::Complete
     }
-
-    /// In two lines or more.
-    pub fn text(&self, what: &str) -> String {
-        let end = match &self.end {
-            End::Failed(why) => format!("failed: {why}"),
-            end => end.word().to_owned(),
-        };
-        let mut text = format!(
-            "{what}: {} rows, missed {}, lost {}, {end}\n",
-            self.rows, self.missed, self.lost
-        );
-        for step in &self.refused {
-            text += &format!("without {}: {}\n", step.what, step.got);
-        }
-        text
-    }
 }
 
 /// Starts the run and follows it to its end, in a thread of its own; `each` gets every row, and when it was seen.
+///
+/// # Errors
+/// The run cannot be started, or its rows not be waited for.
 pub fn follow(
     run: &dyn Source,
     reading: &Reading,

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of both engines.
 
+use crate::catalogue::RunStatus;
+use crate::engine::kernel::Control;
+use crate::engine::user::memfd::ReaderError;
+use crate::engine::user::registry::{self, Registry, Silent};
+use crate::engine::{self, Error};
+use crate::info::RunInfo;
+use crate::reader::RunReader;
 use serde::Serialize;
-use strobe::catalogue::RunStatus;
-use strobe::engine::kernel::Control;
-use strobe::engine::user::registry::{Registry, Silent};
-use strobe::engine::Error;
 
-#[cfg(feature = "watch")]
 mod name;
-#[cfg(feature = "watch")]
+
 pub use name::{Place, RunName};
 
 /// The runs there are, of both engines.
@@ -55,5 +57,35 @@ impl Runs {
             silent,
             notes,
         }
+    }
+}
+
+/// Why a run cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// The kernel engine's reason.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+    /// The reason of the user engine's runs.
+    #[error(transparent)]
+    Registry(#[from] registry::Error),
+    /// Its ring is none.
+    #[error("the ring cannot be read: {0}")]
+    Ring(#[from] ReaderError),
+}
+
+impl Place {
+    /// The run that is there, to be read; it does not notice that.
+    ///
+    /// # Errors
+    /// It has ended, or is another user's.
+    pub fn attach(self) -> Result<(RunInfo, RunReader), AttachError> {
+        Ok(match self.engine {
+            "kernel" => Control::look()?.attach(self.number)?,
+            _ => {
+                let attached = Registry::of_this_user().attach(self.number)?;
+                (attached.info().clone(), attached.reader()?)
+            }
+        })
     }
 }

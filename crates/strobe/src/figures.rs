@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a watcher has seen of a run.
+//! What somebody who watches a run has seen of it.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use strobe::channel::{column_names, Channel};
-use strobe::clock::RunClock;
-use strobe::info::failure;
-use strobe::info::RunInfo;
-use strobe::quantity::show_ns;
-use strobe::reader::RunReader;
-use strobe::ring::{Row, Snapshot, State};
-use strobe::timing::Timing;
+use crate::channel::{column_names, Channel};
+use crate::clock::RunClock;
+use crate::info::failure;
+use crate::info::RunInfo;
+use crate::quantity::show_ns;
+use crate::reader::RunReader;
+use crate::timing::Timing;
+use strobe_ring::{Row, Snapshot, State};
 
 /// Values that are kept of each channel, one a picture.
 pub const TRACE: usize = 600;
@@ -220,27 +220,10 @@ fn value(channels: &[Channel], row: &LastRow, index: usize) -> Option<f64> {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
-    use strobe::engine::user::User;
-    use strobe::engine::Source;
-    use strobe::plan::{Plan, Step};
-
-    /// A run on software triggers, with this many rows.
-    pub fn soft(channels: &[&str], rows: u32) -> (impl Source, RunReader, Figures) {
-        let mut plan = Plan::new("soft".parse().expect("an event"));
-        plan.ring = Some(64);
-        plan.steps = channels
-            .iter()
-            .map(|name| Step::Read((*name).into()))
-            .collect();
-        let run = User::default().create(&plan).expect("a run");
-        let reader = run.reader().expect("a reader");
-        run.start().expect("a start");
-        run.trigger(rows).expect("triggers");
-        let figures = Figures::new("user:1".into(), run.info().clone());
-        (run, reader, figures)
-    }
+    use crate::engine::Source;
+    use crate::samples::watched_soft as soft;
 
     #[test]
     fn what_is_seen_is_what_the_run_did() {

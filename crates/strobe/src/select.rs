@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which engine makes the rows of a plan: the one that was asked for, or the one that can.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use strobe_board::{Board, Faults};
+
+use crate::engine::kernel::{self, Control};
+use crate::engine::user::{Settings, User, WaitMode};
+use crate::engine::{self, DryRun, Source};
+use crate::plan::Plan;
+
+/// The engine that is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// The kernel module where it is loaded and has what the plan asks for, else the user engine.
+    #[default]
+    Auto,
+    /// The kernel module.
+    Kernel,
+    /// A real-time thread of this process.
+    User,
+}
+
+/// What is asked for beside the plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Who is to make the rows.
+    pub engine: Wanted,
+    /// How the user engine is to wait; only it has a choice.
+    pub wait: Option<WaitMode>,
+    /// A board file for the user engine.
+    pub board: Option<PathBuf>,
+}
+
+/// Why there is no engine for a plan.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel engine, and a way to wait.
+    #[error("only the user engine has a choice of waiting")]
+    Wait,
+    /// The kernel engine, and a board file.
+    #[error("{}: board files are for the user engine; a board is installed for the kernel engine", .0.display())]
+    Board(PathBuf),
+    /// The kernel engine, and a board file that it can do nothing with.
+    #[error("{}: this board is for the user engine only", .0.display())]
+    UserBoard(PathBuf),
+    /// What is wrong with the board file.
+    #[error("{0}")]
+    Faults(#[from] Faults),
+    /// The engine's reason.
+    #[error(transparent)]
+    Engine(#[from] engine::Error),
+}
+
+/// The engine of a run.
+pub enum Chosen {
+    /// The kernel module.
+    Kernel(Control),
+    /// A thread of this process. Of the kernel engine, why it cannot be used, though it is there.
+    User(User, Option<engine::Error>),
+}
+
+impl Selection {
+    /// The engine that was asked for, or the one that can do this.
+    ///
+    /// # Errors
+    /// There is none, or what was asked for does not fit together.
+    pub fn choose(&self, plan: &Plan) -> Result<Chosen, Error> {
+        match self.engine {
+            Wanted::Kernel if self.wait.is_some() => Err(Error::Wait),
+            Wanted::Kernel => {
+                if let Some(path) = &self.board {
+                    let board = Board::read(path);
+                    let is_for_user = board.is_ok_and(|board| board.is_for_user_engine_only());
+                    return Err(match is_for_user {
+                        true => Error::UserBoard(path.clone()),
+                        false => Error::Board(path.clone()),
+                    });
+                }
+                kernel::check(plan)?;
+                Ok(Chosen::Kernel(Control::open()?))
+            }
+            Wanted::Auto if self.wait.is_none() && self.board.is_none() => auto(plan),
+            Wanted::Auto | Wanted::User => self.user(),
+        }
+    }
+
+    fn user(&self) -> Result<Chosen, Error> {
+        let mut user = User::new(Settings {
+            wait: self.wait.unwrap_or_default(),
+            ..Settings::default()
+        });
+        if let Some(board) = &self.board {
+            user = user.with_board(Board::read(board)?);
+        }
+        Ok(Chosen::User(user, None))
+    }
+}
+
+impl Chosen {
+    /// Makes the run.
+    ///
+    /// # Errors
+    /// The run is refused; the reason.
+    pub fn create(&self, plan: &Plan) -> Result<Arc<dyn Source>, engine::Error> {
+        Ok(match self {
+            Chosen::Kernel(control) => Arc::new(control.create(plan)?),
+            Chosen::User(user, _) => Arc::new(user.create(plan)?),
+        })
+    }
+
+    /// What the run would be.
+    ///
+    /// # Errors
+    /// The run would be refused; the reason.
+    pub fn dry_run(&self, plan: &Plan) -> Result<DryRun, engine::Error> {
+        Ok(match self {
+            Chosen::Kernel(control) => control.dry_run(plan)?,
+            Chosen::User(user, _) => user.dry_run(plan)?,
+        })
+    }
+}
+
+fn auto(plan: &Plan) -> Result<Chosen, Error> {
+    let user = || User::new(Settings::default());
+    let control = match kernel::check(plan).and_then(|()| Control::open()) {
+        Ok(control) => control,
+        // The event is one of the user engine, or there is no module.
+        Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
+            return Ok(Chosen::User(user(), None))
+        }
+        Err(error) => return Ok(Chosen::User(user(), Some(error))),
+    };
+    Ok(match control.dry_run(plan) {
+        // Something that this engine has not; the other may have all of it.
+        Err(engine::Error::NotHere { .. }) if user().dry_run(plan).is_ok() => {
+            Chosen::User(user(), None)
+        }
+        _ => Chosen::Kernel(control),
+    })
+}

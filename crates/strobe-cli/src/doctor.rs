@@ -11,16 +11,16 @@ use strobe::note::State;
 use strobe::quantity::duration_ns;
 use strobe::stop::Stop;
 use strobe_files::record::{self as recording};
+use strobe_measure::cpu::{check_cpu, NoCpu};
+use strobe_measure::doctor::prove::{prove, Proof};
 use strobe_measure::doctor::{Check, Finding, Intent, System, When, CHECKS};
 
 use crate::choice::WaitChoice;
-use crate::jitter::round;
+use crate::progress::Rounds;
 use crate::record::handle_signals;
 use crate::term::{self, fail};
 
 mod prove;
-
-use prove::Proof;
 
 /// How long the machine is watched, for the checks that need that.
 const WATCHED: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ enum Error {
     #[error("spinning: is about a run that never sleeps; say --wait spin")]
     NotSpinning,
     #[error(transparent)]
-    Cpu(#[from] round::NoCpu),
+    Cpu(#[from] NoCpu),
     #[error("signals cannot be handled: {0}")]
     Signals(std::io::Error),
     #[error("--prove: {0}")]
@@ -127,7 +127,7 @@ fn report(args: &Args) -> Result<Report, Error> {
         priority: args.priority,
         wait: args.wait.into(),
     };
-    round::check_cpu(args.cpu)?;
+    check_cpu(args.cpu)?;
     let checks = chosen(args, &intent)?;
     let mut system = System::this_one();
     if checks.iter().any(|check| check.when == When::Watched) {
@@ -146,7 +146,9 @@ fn report(args: &Args) -> Result<Report, Error> {
         true => {
             handle_signals(&stop).map_err(Error::Signals)?;
             let time = Duration::from_nanos(args.duration);
-            Some(prove::prove(&intent, time, args.rounds, &stop)?)
+            let line = Rounds::new(Some(args.duration / 1_000_000));
+            let show = |now| line.show(now);
+            Some(prove(&intent, time, args.rounds, &stop, &show)?)
         }
         false => None,
     };
@@ -155,7 +157,7 @@ fn report(args: &Args) -> Result<Report, Error> {
         those.count()
     };
     Ok(Report {
-        interrupted: round::is_interrupted(&stop),
+        interrupted: stop.is_interrupted(),
         cpu: intent.cpu,
         priority: intent.priority,
         wait: intent.wait.to_string(),

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use strobe::quantity::show_ns;
@@ -49,6 +50,36 @@ impl Line {
     pub fn clear(&self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// The lines of several measurements, one after the other.
+pub struct Rounds {
+    limit: Option<u64>,
+    line: Mutex<Option<Line>>,
+}
+
+impl Rounds {
+    /// Each of so many rows, if that is known.
+    pub fn new(limit: Option<u64>) -> Self {
+        let line = Mutex::new(None);
+        Rounds { limit, line }
+    }
+
+    /// Shows where one is, or takes its line away.
+    pub fn show(&self, now: Option<Progress>) {
+        // Who has panicked shows nothing more.
+        let Ok(mut line) = self.line.lock() else {
+            return;
+        };
+        match now {
+            Some(now) => line.get_or_insert_with(|| Line::new(self.limit)).show(now),
+            None => {
+                if let Some(line) = line.take() {
+                    line.clear();
+                }
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why rows were late, for the commands that measure or record: what is asked for, and what is said.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use strobe::quantity::show_ns;
 use strobe_measure::late::{Error, Found};
@@ -20,6 +20,11 @@ pub struct Keep {
 }
 
 impl Keep {
+    /// The directory.
+    pub fn place(&self) -> &Path {
+        &self.trace_to
+    }
+
     /// Writes what is to be kept; the names of the files begin like this.
     pub fn keep(&self, found: &mut Found, name: &str) -> Result<(), Error> {
         found.keep(&self.trace_to, name)

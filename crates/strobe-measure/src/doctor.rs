@@ -22,6 +22,7 @@ mod memory;
 mod own;
 mod permission;
 mod power;
+pub mod prove;
 mod system;
 mod task;
 mod tasks;

@@ -9,8 +9,15 @@ use strobe::info::RunInfo;
 use strobe::stats::{Figures, Stats};
 use strobe::timing::Timing;
 
+pub mod band;
+pub mod compare;
+pub mod contender;
 mod drift;
+pub mod load;
+mod relative;
+pub mod round;
 pub mod timeline;
+pub mod way;
 
 use drift::Drift;
 use timeline::Timeline;

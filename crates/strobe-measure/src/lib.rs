@@ -3,10 +3,12 @@
 //! why some are late ([`late`]), and what a plan's rows take ([`preflight`]).
 #![forbid(unsafe_code)]
 
+pub mod cpu;
 pub mod doctor;
 pub mod jitter;
 pub mod late;
 pub mod machine;
 pub mod preflight;
 pub mod trace;
+pub mod turns;
 pub mod wake;

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use strobe::info::End;
 use strobe::quantity::show_ns;
 use strobe::stats::{Figures, Stats};
+use strobe_measure::jitter::compare::{Measured, Outcome};
+use strobe_measure::jitter::round::Round;
 
-use super::round::Round;
-use super::{Measured, Outcome};
 use crate::report;
 use crate::term;
 use crate::why;

@@ -22,10 +22,10 @@ use strobe_measure::machine::Machine;
 
 use super::steps::{Report, Steps};
 use super::words;
-use crate::jitter::round::{check_cpu, is_interrupted, NoCpu};
 use crate::record::handle_signals;
 use crate::term::{self, fail};
 use strobe::follow::{self, follow, Account, Reading};
+use strobe_measure::cpu::{check_cpu, NoCpu};
 
 mod inverter;
 
@@ -154,7 +154,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
             (account, steps, None)
         }
     };
-    if account.rows == 0 && !is_interrupted(&stop) {
+    if account.rows == 0 && !stop.is_interrupted() {
         let wire = match args.drive {
             Some(_) => ", and is there a wire between the two lines",
             None => "",
@@ -163,7 +163,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
     }
     Ok(Outcome {
         line: args.input.to_string(),
-        interrupted: is_interrupted(&stop),
+        interrupted: stop.is_interrupted(),
         machine: machine.until_now(),
         account,
         report: steps.report(),

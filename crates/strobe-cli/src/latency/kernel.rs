@@ -18,10 +18,10 @@ use strobe_measure::machine::Machine;
 use super::delays::{self, Counter};
 use super::steps::{Report, Steps};
 use super::words;
-use crate::jitter::round::{check_cpu, is_interrupted, NoCpu, StartedOn};
 use crate::record::handle_signals;
 use crate::term::{self, fail};
 use strobe::follow::{self, follow, Account, Reading};
+use strobe_measure::cpu::{check_cpu, NoCpu, StartedOn};
 
 /// From an event to its row, and to the program that reads it
 ///
@@ -184,12 +184,12 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
     });
     let name = args.event.to_string();
     let account = account.map_err(|error| Error::Follow(name.clone(), error))?;
-    if account.rows == 0 && !is_interrupted(&stop) {
+    if account.rows == 0 && !stop.is_interrupted() {
         return Err(Error::Silent(name));
     }
     Ok(Outcome {
         event: name,
-        interrupted: is_interrupted(&stop),
+        interrupted: stop.is_interrupted(),
         machine: machine.until_now(),
         account,
         report: steps.report(),

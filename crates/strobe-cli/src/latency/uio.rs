@@ -24,10 +24,10 @@ use strobe_measure::trace::{self, Instance, Settings as TraceSettings};
 
 use super::steps::{Report, Steps};
 use super::words;
-use crate::jitter::round::{check_cpu, is_interrupted, NoCpu};
 use crate::record::handle_signals;
 use crate::term::{self, fail};
 use strobe::follow::{self, follow, Account, Reading};
+use strobe_measure::cpu::{check_cpu, NoCpu};
 
 mod chain;
 mod cyclictest;
@@ -192,7 +192,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
     }
     let machine = Machine::from_now();
     let (untraced, period_us) = side(args, &device, false, &stop)?;
-    let traced = match args.no_trace || is_interrupted(&stop) {
+    let traced = match args.no_trace || stop.is_interrupted() {
         true => None,
         false => Some(side(args, &device, true, &stop)?.0),
     };
@@ -200,13 +200,13 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         Policy::Fifo(priority) => priority,
         _ => 0,
     };
-    let beside = match is_interrupted(&stop) {
+    let beside = match stop.is_interrupted() {
         true => Err(cyclictest::Error::Interrupted),
         false => cyclictest::run(priority, period_us, args.rows, &stop),
     };
     Ok(Outcome {
         device: device.to_string(),
-        interrupted: is_interrupted(&stop),
+        interrupted: stop.is_interrupted(),
         machine: machine.until_now(),
         untraced,
         traced,
@@ -234,7 +234,7 @@ fn side(args: &Args, device: &Uio, traced: bool, stop: &Stop) -> Result<(Side, u
         (Some(first), Some(last)) if seen.len() > 1 => {
             (last.stamp - first.stamp) / (seen.len() as u64 - 1) / 1000
         }
-        (None, _) if !is_interrupted(stop) => return Err(Error::Silent(device.name.clone())),
+        (None, _) if !stop.is_interrupted() => return Err(Error::Silent(device.name.clone())),
         _ => 1000,
     };
     let kernel = match &instance {

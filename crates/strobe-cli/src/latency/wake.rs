@@ -16,10 +16,10 @@ use strobe::stop::Stop;
 use strobe_measure::machine::Machine;
 use strobe_measure::wake::{self, Plan};
 
-use crate::jitter::round::{is_interrupted, order};
 use crate::record::handle_signals;
 use crate::report;
 use crate::term::{self, fail, say};
+use strobe_measure::turns::order;
 
 /// Unless asked for.
 const POLICY: Policy = Policy::Fifo(60);
@@ -149,7 +149,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
     let mut measured: Vec<Measured> = cases.into_iter().map(Measured::new).collect();
     let turns = (0..args.rounds).flat_map(|round| order(round, measured.len()));
     for turn in turns.collect::<Vec<_>>() {
-        if is_interrupted(&stop) {
+        if stop.is_interrupted() {
             break;
         }
         if let Some(case) = measured.get_mut(turn) {
@@ -157,7 +157,7 @@ fn measure(args: &Args) -> Result<Outcome, Error> {
         }
     }
     Ok(Outcome {
-        interrupted: is_interrupted(&stop),
+        interrupted: stop.is_interrupted(),
         machine: machine.until_now(),
         ways: measured,
     })

@@ -15,10 +15,10 @@ use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
 use strobe_measure::machine::Machine;
 
-use crate::jitter::round::{is_interrupted, order};
 use crate::record::handle_signals;
 use crate::report;
 use crate::term::{self, fail};
+use strobe_measure::turns::order;
 
 /// The stock driver's first control node.
 const STOCK: &str = "rpmsg_ctrl0";
@@ -178,7 +178,7 @@ fn measure(args: &Args) -> Result<Outcome, Failure> {
             match done {
                 Err(why) if round == 0 => return Err(why),
                 Err(why) => error = Some(why.to_string()),
-                Ok(()) if is_interrupted(&stop) => {}
+                Ok(()) if stop.is_interrupted() => {}
                 Ok(()) => {
                     let ns = begun.elapsed().as_nanos() as f64;
                     sums.each_ns.push(ns / f64::from(args.count));
@@ -209,7 +209,7 @@ fn measure(args: &Args) -> Result<Outcome, Failure> {
             .collect()
     });
     Ok(Outcome {
-        interrupted: is_interrupted(&stop),
+        interrupted: stop.is_interrupted(),
         error,
         without_nodes,
         count: args.count,
@@ -269,7 +269,7 @@ fn once_each(
     mut once: impl FnMut() -> Result<Times, Failure>,
 ) -> Result<(), Failure> {
     for _ in 0..count {
-        if is_interrupted(stop) {
+        if stop.is_interrupted() {
             break;
         }
         add(stats, once()?);
@@ -293,7 +293,7 @@ fn files(
         // Together as many as were asked for.
         let some = args.count / args.threads + u32::from(thread < args.count % args.threads);
         (0..some)
-            .take_while(|_| !is_interrupted(stop))
+            .take_while(|_| !stop.is_interrupted())
             .map(|_| once())
             .collect::<Result<Vec<Times>, Failure>>()
     };

@@ -12,7 +12,6 @@ use strobe::rpmsg::{Endpoint, Error};
 use strobe::stop::Stop;
 
 use super::Where;
-use crate::jitter::round::is_interrupted;
 use crate::record::handle_signals;
 use crate::term::{self, fail, say};
 
@@ -77,7 +76,7 @@ pub fn run(args: &Args) -> ExitCode {
         ));
         is_whole = false;
     }
-    term::status(is_interrupted(&stop), is_whole).into()
+    term::status(stop.is_interrupted(), is_whole).into()
 }
 
 fn send_lines(endpoint: &Endpoint, input: &Input) {
@@ -105,7 +104,7 @@ fn print_messages(
     let mut message = vec![0; 65_536];
     let mut seen = 0;
     let mut last = Instant::now();
-    while args.count.is_none_or(|count| seen < count) && !is_interrupted(stop) {
+    while args.count.is_none_or(|count| seen < count) && !stop.is_interrupted() {
         let is_over = args.count.is_none() && input.at_end.load(Ordering::Acquire);
         if !is_over {
             last = Instant::now();

@@ -13,7 +13,6 @@ use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
 
 use super::Where;
-use crate::jitter::round::is_interrupted;
 use crate::record::handle_signals;
 use crate::report;
 use crate::term::{self, fail};
@@ -86,7 +85,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let mut took = Stats::around(0);
     let mut answer = vec![0; 65_536];
-    while outcome.sent < args.count && !is_interrupted(&stop) && outcome.error.is_none() {
+    while outcome.sent < args.count && !stop.is_interrupted() && outcome.error.is_none() {
         match once(&endpoint, args, &stop, &mut outcome, &mut answer) {
             Ok(Some(ns)) => took.add(ns),
             Ok(None) => {}
@@ -94,7 +93,7 @@ pub fn run(args: &Args) -> ExitCode {
             Err(error) => outcome.error = Some(error.to_string()),
         }
     }
-    outcome.interrupted = is_interrupted(&stop);
+    outcome.interrupted = stop.is_interrupted();
     outcome.took_ns = took.figures();
     let is_whole = outcome.back == outcome.sent && outcome.error.is_none();
     let status = term::status(outcome.interrupted, is_whole);
@@ -125,7 +124,7 @@ fn once(
     let begun = Instant::now();
     let deadline = begun + Duration::from_nanos(args.timeout);
     while !has_sent(endpoint, &message)? {
-        if is_interrupted(stop) {
+        if stop.is_interrupted() {
             return Ok(None);
         }
         if Instant::now() >= deadline {

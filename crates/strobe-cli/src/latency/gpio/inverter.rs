@@ -25,7 +25,6 @@ use strobe::stop::Stop;
 use strobe_hw::awake::Awake;
 
 use super::{Args, Error, Line};
-use crate::jitter::round::is_interrupted;
 use crate::latency::steps::Steps;
 use strobe::follow::Account;
 
@@ -123,7 +122,7 @@ pub fn invert(
         });
         let thread = thread.map_err(Error::Thread)?;
         while !finished.load(Ordering::Acquire) && !thread.is_finished() {
-            if is_interrupted(stop) || deadline.is_some_and(|end| Instant::now() >= end) {
+            if stop.is_interrupted() || deadline.is_some_and(|end| Instant::now() >= end) {
                 rope.ring();
             }
             std::thread::sleep(LOOK_EVERY);
@@ -143,7 +142,7 @@ pub fn invert(
         begun: 0,
         end: match failed {
             Some(error) => End::Failed(error.to_string()),
-            None if is_interrupted(stop) => End::Stopped,
+            None if stop.is_interrupted() => End::Stopped,
             None => End::Complete,
         },
         refused: set_up.into_iter().filter(|step| !step.ok).collect(),

@@ -4,7 +4,6 @@
 
 use std::io;
 
-use strobe::bell::Bell;
 use strobe::catalogue::Catalogue;
 use strobe::clock::{monotonic, RunClock};
 use strobe::engine::user::provider::Provider;
@@ -12,11 +11,13 @@ use strobe::engine::user::trigger::{EventSource, Trigger, Woken};
 use strobe::engine::user::Settings;
 use strobe::engine::Error;
 use strobe::event::EventSpec;
+use strobe_hw::bell::Bell;
 
 /// Has such an event, with this period in ns.
 pub struct Relative(pub u64);
 
 impl Relative {
+    /// Its name.
     pub const EVENT: &str = "loop.relative";
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use strobe::engine::Source;
-use strobe::rt;
+use strobe_hw::rt;
 
 use super::way::{Asked, Error, Policy, Way};
 
@@ -24,6 +24,9 @@ impl Contender {
     }
 
     /// A run of it. What it says of itself goes before what was asked for all.
+    ///
+    /// # Errors
+    /// It cannot be made.
     pub fn run(&self, asked: &Asked) -> Result<Arc<dyn Source>, Error> {
         self.way.run(&Asked {
             policy: match self.has_thread() {

@@ -9,7 +9,9 @@ use strobe::quantity::{duration_ns, show_ns};
 /// A part of the period, or a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Band {
+    /// So many hundredths of the period.
     Percent(f64),
+    /// ns.
     Time(u64),
 }
 

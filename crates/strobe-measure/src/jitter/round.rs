@@ -2,28 +2,24 @@
 //! One way to wait, once.
 
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+use super::timeline::Timeline;
+use super::{Jitter, Report, Target};
+use crate::late::{Found, Late};
+use crate::machine::Machine;
 use serde::Serialize;
-use strobe::engine::{Error, Source};
+use strobe::engine::Source;
 use strobe::info::{End, RunInfo, Totals};
-use strobe::reader::RunReader;
-use strobe::ring::Row;
-use strobe::rt::{self, Step, Usage};
 use strobe::stop::Stop;
 use strobe_files::record::{self as recording, record, Observer, Options, Progress};
 use strobe_files::summary::Summary;
-use strobe_measure::jitter::timeline::Timeline;
-use strobe_measure::jitter::{Jitter, Report, Target};
-use strobe_measure::late::{Found, Late};
-use strobe_measure::machine::Machine;
-
-use crate::progress::Line;
+use strobe_hw::rt::{Step, Usage};
+use strobe_ring::Row;
 
 /// What one round of one way has given.
 #[derive(Serialize)]
 pub struct Round {
+    /// How regular its rows were.
     #[serde(flatten)]
     pub report: Report,
     /// Rows made.
@@ -68,6 +64,7 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// One more row.
     pub fn add(&mut self, row: &Row<'_>) {
         self.read += 1;
         self.rows = row.row + 1;
@@ -79,11 +76,14 @@ impl Counts {
     }
 }
 
+/// Shows where a measurement is; `None`: it is over.
+pub type Show<'a> = dyn Fn(Option<Progress>) + Sync + 'a;
+
 /// Looks at each row.
 struct View<'a> {
     jitter: Jitter,
     target: Target,
-    line: Line,
+    show: &'a Show<'a>,
     late: Option<Late>,
     stop: &'a Stop,
 }
@@ -104,7 +104,7 @@ impl Observer for View<'_> {
     }
 
     fn progress(&mut self, now: Progress) {
-        self.line.show(now);
+        (self.show)(Some(now));
         if let Some(late) = &mut self.late {
             late.look();
             if late.has_first() {
@@ -116,26 +116,27 @@ impl Observer for View<'_> {
 
 impl Round {
     /// Measures a run, and finds out why rows were late, if somebody looks.
+    ///
+    /// # Errors
+    /// The run cannot be started.
     pub fn measure(
         run: &dyn Source,
         target: Target,
         options: &Options,
         stop: &Stop,
         late: Option<Late>,
+        show: &Show<'_>,
     ) -> Result<(Jitter, Round, Option<Found>), recording::Error> {
-        let rows = options
-            .duration
-            .map(|time| time.as_nanos() as u64 / target.period_ns);
         let machine = Machine::from_now();
         let mut view = View {
             jitter: Jitter::new(run.info(), target),
             target,
-            line: Line::new(rows),
+            show,
             late,
             stop,
         };
         let summary = record(run, options, stop, &mut view);
-        view.line.clear();
+        show(None);
         let found = view.late.map(Late::end);
         let machine = machine.until_now();
         let Summary {
@@ -193,106 +194,5 @@ impl Round {
     /// Whether all rows were seen. That some were missed is what is measured.
     pub fn is_whole(&self) -> bool {
         self.lost == 0 && !matches!(self.end, End::Failed(_))
-    }
-}
-
-/// A run that is started by a thread on one CPU: there is its timer then.
-pub struct StartedOn<S> {
-    run: S,
-    cpu: Option<usize>,
-}
-
-impl<S: Source> StartedOn<S> {
-    pub fn new(run: S, cpu: Option<usize>) -> Self {
-        StartedOn { run, cpu }
-    }
-}
-
-impl<S: Source> Source for StartedOn<S> {
-    fn info(&self) -> &RunInfo {
-        self.run.info()
-    }
-
-    fn start(&self) -> Result<(), Error> {
-        let before = sched_getaffinity(None);
-        if let Some(cpu) = self.cpu {
-            let mut only = CpuSet::new();
-            only.set(cpu);
-            // Whether it may was looked at before.
-            let _ = sched_setaffinity(None, &only);
-        }
-        let started = self.run.start();
-        if let Ok(before) = before {
-            let _ = sched_setaffinity(None, &before);
-        }
-        started
-    }
-
-    fn stop(&self) -> Result<(), Error> {
-        self.run.stop()
-    }
-
-    fn trigger(&self, count: u32) -> Result<(), Error> {
-        self.run.trigger(count)
-    }
-
-    fn reader(&self) -> Result<RunReader, Error> {
-        self.run.reader()
-    }
-}
-
-/// A CPU that was asked for, and that cannot be had.
-#[derive(Debug, thiserror::Error)]
-#[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
-pub struct NoCpu(usize);
-
-/// Whether this process may run there.
-pub fn check_cpu(cpu: Option<usize>) -> Result<(), NoCpu> {
-    match cpu.filter(|cpu| !rt::cpus().contains(cpu)) {
-        Some(cpu) => Err(NoCpu(cpu)),
-        None => Ok(()),
-    }
-}
-
-/// Whether a signal came, or the row that was waited for.
-pub fn is_over(stop: &Stop) -> bool {
-    is_interrupted(stop) || stop.finish.load(Ordering::Relaxed)
-}
-
-/// Whether a signal came.
-pub fn is_interrupted(stop: &Stop) -> bool {
-    stop.interrupt.load(Ordering::Relaxed)
-}
-
-/// In which order the ways take their turns in a round: by chance, so that none always follows the same other.
-pub fn order(round: u32, ways: usize) -> Vec<usize> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let chance = now.map_or(0, |now| u64::from(now.subsec_nanos())) + u64::from(round);
-    let mut order: Vec<usize> = (0..ways).collect();
-    let mut left = chance;
-    for end in (1..ways).rev() {
-        order.swap(end, (left % (end as u64 + 1)) as usize);
-        left /= end as u64 + 1;
-    }
-    order
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_way_has_one_turn_a_round() {
-        for ways in 0..9 {
-            let mut turns = order(3, ways);
-            turns.sort_unstable();
-            assert_eq!(turns, (0..ways).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn not_every_round_has_the_same_order() {
-        let first = order(0, 5);
-        assert!((0..1000).any(|round| order(round, 5) != first));
     }
 }

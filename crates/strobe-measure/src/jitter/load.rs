@@ -2,33 +2,34 @@
 //! Something else for the machine to do: stress-ng.
 
 use std::io;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
-use clap::ValueEnum;
 use serde::Serialize;
 
-use crate::with_parent;
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+/// What it does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Load {
-    /// All CPUs compute
+    /// All CPUs compute.
     Cpu,
-    /// Memory is mapped, written and unmapped
+    /// Memory is mapped, written and unmapped.
     Vm,
-    /// Files are synchronised with the disk
+    /// Files are synchronised with the disk.
     Io,
-    /// Processes wake each other
+    /// Processes wake each other.
     Switch,
 }
 
 /// Why there is no load.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// There is no such program.
     #[error("--load: stress-ng is not installed; install it (apt install stress-ng), or leave --load out")]
     Missing,
+    /// The system's reason.
     #[error("--load: stress-ng cannot be started: {0}")]
     Start(io::Error),
+    /// It has ended too early.
     #[error("--load: stress-ng has ended before the measurement, with {0}; what it said is above")]
     Ended(ExitStatus),
 }
@@ -37,12 +38,16 @@ pub enum Error {
 pub struct Stressor(Option<Child>);
 
 impl Stressor {
-    /// Starts it; of no kinds there is none.
-    pub fn new(kinds: &[Load]) -> Result<Stressor, Error> {
+    /// Starts it, by the command that `command` makes for a program, and that ends with this one; of no kinds there
+    /// is none.
+    ///
+    /// # Errors
+    /// It is not installed, or cannot be started.
+    pub fn new(kinds: &[Load], command: fn(&str) -> Command) -> Result<Stressor, Error> {
         if kinds.is_empty() {
             return Ok(Stressor(None));
         }
-        let mut command = with_parent::command("stress-ng");
+        let mut command = command("stress-ng");
         command.arg("--quiet");
         for kind in kinds {
             command.args(words(*kind));
@@ -55,6 +60,9 @@ impl Stressor {
     }
 
     /// Whether there has been a load until now. Without one, a measurement says nothing of it.
+    ///
+    /// # Errors
+    /// There was none.
     pub fn is_there(&mut self) -> Result<(), Error> {
         let Some(child) = &mut self.0 else {
             return Ok(());

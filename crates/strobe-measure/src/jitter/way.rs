@@ -11,10 +11,10 @@ use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
 use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
-use strobe::rt;
+use strobe_hw::rt;
 
 use super::relative::Relative;
-use super::round::StartedOn;
+use crate::cpu::StartedOn;
 
 /// How the next row is waited for, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +46,13 @@ const WAYS: [(&str, Way); 8] = [
 /// Why there is no run of a way.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The module with the loops is not there.
     #[error("{0}; the loops to compare with are in the module strobe_loop: run, as root, modprobe strobe_loop")]
     NoLoop(engine::Error),
+    /// They do not go at this rate.
     #[error("the loops to compare with have periods of 10 us to 1 s; choose another --rate, or kernel:timer")]
     Period,
+    /// The engine's reason.
     #[error(transparent)]
     Engine(#[from] engine::Error),
 }
@@ -65,9 +68,13 @@ pub enum Policy {
 
 /// What all ways have in common.
 pub struct Asked {
+    /// From row to row.
     pub period_ns: u64,
+    /// Of the user engine's thread; `None`: its usual one.
     pub policy: Option<Policy>,
+    /// Where rows are made.
     pub cpu: Option<usize>,
+    /// How long CPUs may take to wake.
     pub wake_within: WakeWithin,
     /// How much later than its point the thread of kernel:loop may wake.
     pub slack_ns: u64,
@@ -80,6 +87,9 @@ impl Way {
     }
 
     /// A run of it, of rows that are nothing but stamps.
+    ///
+    /// # Errors
+    /// It cannot be made.
     pub fn run(self, asked: &Asked) -> Result<Arc<dyn Source>, Error> {
         let period = asked.period_ns;
         let plan = |event: EventSpec| Plan {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The CPU that something is measured on.
+
+use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+use strobe::engine::{Error, Source};
+use strobe::info::RunInfo;
+use strobe::reader::RunReader;
+use strobe_hw::rt;
+
+/// A run that is started by a thread on one CPU: there is its timer then.
+pub struct StartedOn<S> {
+    run: S,
+    cpu: Option<usize>,
+}
+
+impl<S: Source> StartedOn<S> {
+    /// This run, on this CPU; without one, as it is.
+    pub fn new(run: S, cpu: Option<usize>) -> Self {
+        StartedOn { run, cpu }
+    }
+}
+
+impl<S: Source> Source for StartedOn<S> {
+    fn info(&self) -> &RunInfo {
+        self.run.info()
+    }
+
+    fn start(&self) -> Result<(), Error> {
+        let before = sched_getaffinity(None);
+        if let Some(cpu) = self.cpu {
+            let mut only = CpuSet::new();
+            only.set(cpu);
+            // Whether it may was looked at before.
+            let _ = sched_setaffinity(None, &only);
+        }
+        let started = self.run.start();
+        if let Ok(before) = before {
+            let _ = sched_setaffinity(None, &before);
+        }
+        started
+    }
+
+    fn stop(&self) -> Result<(), Error> {
+        self.run.stop()
+    }
+
+    fn trigger(&self, count: u32) -> Result<(), Error> {
+        self.run.trigger(count)
+    }
+
+    fn reader(&self) -> Result<RunReader, Error> {
+        self.run.reader()
+    }
+}
+
+/// A CPU that was asked for, and that cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
+pub struct NoCpu(usize);
+
+/// Whether this process may run there.
+///
+/// # Errors
+/// It may not.
+pub fn check_cpu(cpu: Option<usize>) -> Result<(), NoCpu> {
+    match cpu.filter(|cpu| !rt::cpus().contains(cpu)) {
+        Some(cpu) => Err(NoCpu(cpu)),
+        None => Ok(()),
+    }
+}

@@ -3,11 +3,9 @@
 
 use std::process::ExitCode;
 
-mod delays;
 mod gpio;
 mod hook;
 mod kernel;
-mod steps;
 mod uio;
 mod wake;
 mod words;

@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod doctor;
 pub mod jitter;
 pub mod late;
+pub mod latency;
 pub mod machine;
 pub mod preflight;
 pub mod trace;

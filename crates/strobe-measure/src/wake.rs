@@ -4,11 +4,14 @@
 //! Nothing but the waking is measured: the signaller lets the other one sleep for a while before each signal, and what
 //! the signal has left behind is taken away after the stamp.
 
+use std::fmt;
 use std::io;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
 use strobe::clock::monotonic;
 use strobe::plan::WakeWithin;
 use strobe::stats::Stats;
@@ -20,7 +23,8 @@ mod link;
 use link::{Link, Signal, Sleep};
 
 /// What a thread sleeps in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Way {
     /// It does not: it looks at a word in memory all the time.
     Spin,
@@ -73,6 +77,21 @@ impl Way {
     /// The system's reason.
     pub fn check(self) -> io::Result<()> {
         Link::new(self).map(|_| ())
+    }
+}
+
+impl FromStr for Way {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Way, String> {
+        let way = Way::ALL.into_iter().find(|way| way.name() == text);
+        way.ok_or_else(|| format!("there are {}", Way::ALL.map(Way::name).join(", ")))
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

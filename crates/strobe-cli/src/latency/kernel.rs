@@ -2,26 +2,16 @@
 //! `strobe latency kernel`: from an event to its row, and to the program that reads it, in the kernel engine.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use serde::Serialize;
-use strobe::engine::kernel::{self, Control};
-use strobe::engine::{self, Source};
-use strobe::event::{Event, EventSpec};
-use strobe::plan::{Plan, Step};
+use strobe::event::EventSpec;
 use strobe::quantity::duration_ns;
-use strobe::ring::Row;
 use strobe::rt::Policy;
 use strobe::stop::Stop;
-use strobe_measure::machine::Machine;
+use strobe_measure::latency::kernel::{measure, Asked, Outcome};
 
-use super::delays::{self, Counter};
-use super::steps::{Report, Steps};
 use super::words;
 use crate::record::handle_signals;
 use crate::term::{self, fail};
-use strobe::follow::{self, follow, Account, Reading};
-use strobe_measure::cpu::{check_cpu, NoCpu, StartedOn};
 
 /// From an event to its row, and to the program that reads it
 ///
@@ -77,66 +67,29 @@ pub struct Args {
     json: bool,
 }
 
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error(transparent)]
-    Cpu(#[from] NoCpu),
-    #[error("soft: nobody raises it; name a timer, such as timer:1kHz, or an event of a device (`strobe list` shows them)")]
-    Soft,
-    #[error("{0}: it has not happened; is its source running?")]
-    Silent(String),
-    #[error("signals cannot be handled: {0}")]
-    Signals(std::io::Error),
-    #[error(transparent)]
-    Engine(#[from] engine::Error),
-    #[error(transparent)]
-    Channels(#[from] delays::Error),
-    #[error("{0}: {1}")]
-    Follow(String, follow::Error),
-}
-
-#[derive(Serialize)]
-struct Outcome {
-    event: String,
-    /// A signal came: this is what there was until then.
-    interrupted: bool,
-    machine: Machine,
-    #[serde(flatten)]
-    account: Account,
-    #[serde(flatten)]
-    report: Report,
-}
-
-/// How it is known when a row's event was raised.
-enum Raised {
-    Unknown,
-    /// `clock.late` says how long before the stamp; the first value.
-    Due,
-    /// The values are: time, the running counter, time, the latched counter.
-    Counter(Counter),
-}
-
-impl Raised {
-    /// CLOCK_MONOTONIC, ns.
-    fn of(&self, row: &Row<'_>) -> Option<u64> {
-        match (self, row.values) {
-            (Raised::Due, [late, ..]) => Some(row.time.wrapping_sub(*late)),
-            (Raised::Counter(counter), [before, running, after, latched, ..]) => {
-                let ago = counter.ns(*latched, *running);
-                // Below 0 it was latched again, by the next event, before it was read.
-                let ago = u64::try_from(ago).ok()?;
-                // It was read at some time between the two.
-                let read = before + after.wrapping_sub(*before) / 2;
-                read.checked_sub(ago)
-            }
-            _ => None,
+impl Args {
+    fn asked(&self) -> Asked {
+        Asked {
+            event: self.event.clone(),
+            read: self.read.clone(),
+            running: self.running.clone(),
+            latched: self.latched.clone(),
+            rows: self.rows,
+            duration: self.duration,
+            policy: self.policy,
+            cpu: self.cpu,
+            spin: self.spin,
+            list: self.list,
         }
     }
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let outcome = match measure(args) {
+    let stop = Stop::default();
+    if let Err(error) = handle_signals(&stop) {
+        return fail(format_args!("signals cannot be handled: {error}"));
+    }
+    let outcome = match measure(&args.asked(), &stop) {
         Ok(outcome) => outcome,
         Err(error) => return fail(error),
     };
@@ -149,109 +102,6 @@ fn text(outcome: &Outcome) -> String {
         "{}\n{}{}",
         outcome.machine,
         words::account(&outcome.account, &outcome.event),
-        outcome.report.text("")
+        words::steps(&outcome.report, "")
     )
-}
-
-fn measure(args: &Args) -> Result<Outcome, Error> {
-    check_cpu(args.cpu)?;
-    if *args.event.event() == Event::Soft {
-        return Err(Error::Soft);
-    }
-    let stop = Stop::default();
-    handle_signals(&stop).map_err(Error::Signals)?;
-    let (run, raised) = create(args)?;
-    let machine = Machine::from_now();
-    let points: &[&str] = match raised {
-        Raised::Unknown => &["interrupt", "stored", "visible"],
-        _ => &["raised", "interrupt", "stored", "visible"],
-    };
-    let mut steps = Steps::new(points, args.list);
-    let reading = Reading {
-        policy: Some(args.policy),
-        cpu: args.cpu,
-        spin: args.spin,
-        duration: Duration::from_nanos(args.duration),
-    };
-    let account = follow(&run, &reading, &stop, |row, visible| {
-        if !row.faults.is_empty() {
-            return;
-        }
-        let stored = row.values.last().copied();
-        let times = [raised.of(row), Some(row.time), stored, Some(visible)];
-        let known = times.get(times.len() - points.len()..).unwrap_or(&times);
-        steps.add(row.row, known);
-    });
-    let name = args.event.to_string();
-    let account = account.map_err(|error| Error::Follow(name.clone(), error))?;
-    if account.rows == 0 && !stop.is_interrupted() {
-        return Err(Error::Silent(name));
-    }
-    Ok(Outcome {
-        event: name,
-        interrupted: stop.is_interrupted(),
-        machine: machine.until_now(),
-        account,
-        report: steps.report(),
-    })
-}
-
-fn create(args: &Args) -> Result<(StartedOn<kernel::Run>, Raised), Error> {
-    let is_timer = args.event.period_ns().is_some();
-    let counter = args.running.as_ref().zip(args.latched.as_ref());
-    let first: Vec<&str> = match counter {
-        Some((running, latched)) => vec!["clock.time", running, "clock.time", latched],
-        None if is_timer => vec!["clock.late"],
-        None => Vec::new(),
-    };
-    let names = first
-        .into_iter()
-        .chain(args.read.iter().map(String::as_str));
-    let names = names.chain(["clock.time"]);
-    let plan = Plan {
-        steps: names.map(|name| Step::Read(name.to_owned())).collect(),
-        limit: Some(args.rows),
-        ..Plan::new(args.event.clone())
-    };
-    kernel::check(&plan)?;
-    let run = Control::open()?.create(&plan)?;
-    let raised = match (counter, run.info().channels.as_slice()) {
-        (Some(_), [_, running, _, latched, ..]) => {
-            Raised::Counter(delays::counter_of(running, latched)?)
-        }
-        _ if is_timer => Raised::Due,
-        _ => Raised::Unknown,
-    };
-    Ok((StartedOn::new(run, args.cpu), raised))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use strobe::ring::{RowShape, Rows};
-
-    #[test]
-    fn an_event_was_raised_as_long_before_the_reading_as_the_counter_has_counted_since() {
-        let counter = Counter::of_bits(32, 10.0);
-        let raised = |values: [u64; 5]| {
-            let [a, b, c, d, e] = values;
-            let words = [0, 0, 5000, 0, a, b, c, d, e];
-            let rows: Vec<Option<u64>> = Rows::new(&words, RowShape::of_channels(5))
-                .map(|row| Raised::Counter(counter).of(&row))
-                .collect();
-            rows[0]
-        };
-        assert_eq!(raised([5100, 207, 5200, 200, 5300]), Some(5150 - 70));
-        assert_eq!(raised([5100, 3, 5200, 0xffff_fffe, 5300]), Some(5150 - 50));
-        assert_eq!(raised([5100, 207, 5200, 208, 5300]), None, "latched again");
-    }
-
-    #[test]
-    fn a_timer_was_due_as_long_before_the_stamp_as_the_row_was_late() {
-        let words = [0, 0, 5000, 0, 30, 5100];
-        let raised: Vec<_> = Rows::new(&words, RowShape::of_channels(2))
-            .map(|row| Raised::Due.of(&row))
-            .collect();
-        assert_eq!(raised, [Some(4970)]);
-    }
 }

@@ -12,22 +12,29 @@ use strobe::stop::Stop;
 /// What it says, us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Cyclictest {
+    /// The least.
     pub min_us: u64,
+    /// The mean.
     pub avg_us: u64,
+    /// The greatest.
     pub max_us: u64,
 }
 
 /// Why there is nothing to compare with. None of this is a fault of what is measured.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// It is not installed.
     #[error(
         "cyclictest is not installed, so there is nothing to compare with: apt install rt-tests"
     )]
     Missing,
+    /// The system's reason.
     #[error("cyclictest could not be run: {0}")]
     Run(#[from] io::Error),
+    /// What it has said.
     #[error("cyclictest has failed: {0}")]
     Failed(String),
+    /// A signal came.
     #[error("cyclictest was interrupted")]
     Interrupted,
 }

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use strobe_measure::trace::{Event, Trace, Wanted};
+use crate::trace::{Event, Trace, Wanted};
 
 /// The kernel's text of its events has whole microseconds.
 pub const RESOLUTION_NS: u64 = 1000;

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use strobe::bell::{bell, Bell};
 use strobe::clock::{monotonic, RunClock};
 use strobe::engine::user::gpio::{Drive, Edges, Gpio};
 use strobe::engine::user::provider::WriteOutput;
@@ -19,13 +18,13 @@ use strobe::engine::user::WaitMode;
 use strobe::event::Edge;
 use strobe::info::{Clock, End};
 use strobe::plan::WakeWithin;
-use strobe::quantity::show_ns;
-use strobe::rt;
 use strobe::stop::Stop;
 use strobe_hw::awake::Awake;
+use strobe_hw::bell::{bell, Bell};
+use strobe_hw::rt;
 
-use super::{Args, Error, Line};
-use crate::latency::steps::Steps;
+use super::super::steps::Steps;
+use super::{Asked, Error, Line};
 use strobe::follow::Account;
 
 /// Signals and the end of the time are looked for this often.
@@ -34,12 +33,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// What a chip says that observes who answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Observer {
-    answered: u64,
-    unanswered: u64,
-    best_ns: u64,
-    typical_ns: u64,
-    worst_ns: u64,
-    mean_ns: u64,
+    /// Edges that were answered.
+    pub answered: u64,
+    /// Edges that were not.
+    pub unanswered: u64,
+    /// The soonest answer.
+    pub best_ns: u64,
+    /// Half of the answers came no later.
+    pub typical_ns: u64,
+    /// The latest answer.
+    pub worst_ns: u64,
+    /// The mean of all answers.
+    pub mean_ns: u64,
 }
 
 impl Observer {
@@ -62,19 +67,6 @@ impl Observer {
             mean_ns: figure("mean_ns")?,
         })
     }
-
-    pub fn text(&self) -> String {
-        let show = |ns: u64| show_ns(ns as f64);
-        format!(
-            "as the chip has observed it: {} answered, {} not; best {}, typical {}, worst {}, mean {}\n",
-            self.answered,
-            self.unanswered,
-            show(self.best_ns),
-            show(self.typical_ns),
-            show(self.worst_ns),
-            show(self.mean_ns)
-        )
-    }
 }
 
 fn number(path: &Path) -> Option<u64> {
@@ -89,7 +81,7 @@ struct Answers {
 }
 
 pub fn invert(
-    args: &Args,
+    asked: &Asked,
     output: &Line,
     stop: &Stop,
 ) -> Result<(Account, Steps, Option<Observer>), Error> {
@@ -98,25 +90,25 @@ pub fn invert(
         let line = line.clone();
         move |why| Error::Line(line, why)
     };
-    let wait = match args.spin {
+    let wait = match asked.spin {
         true => WaitMode::Spin,
         false => WaitMode::Block,
     };
     let drive = gpio.drive(&output.chip, &output.line);
     let drive = drive.map_err(wrong(output))?;
-    let edges = gpio.edges(&args.input.chip, &args.input.line, Edge::Both, wait);
-    let edges = edges.map_err(wrong(&args.input))?;
+    let edges = gpio.edges(&asked.input.chip, &asked.input.line, Edge::Both, wait);
+    let edges = edges.map_err(wrong(&asked.input))?;
     let (rope, mut bell) = bell().map_err(Error::Thread)?;
     let finished = AtomicBool::new(false);
-    let deadline = Instant::now().checked_add(Duration::from_nanos(args.duration));
+    let deadline = Instant::now().checked_add(Duration::from_nanos(asked.duration));
     let (set_up, answered) = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
             let awake = Awake::hold(WakeWithin::default().0);
             let set_up: Vec<rt::Step> = [rt::lock_memory(), awake.step.clone()]
                 .into_iter()
-                .chain(rt::set_up_thread(args.cpu, args.policy))
+                .chain(rt::set_up_thread(asked.cpu, asked.policy))
                 .collect();
-            let answered = answer(args.rows, edges, drive, &mut bell);
+            let answered = answer(asked.rows, edges, drive, &mut bell);
             finished.store(true, Ordering::Release);
             (set_up, answered)
         });
@@ -131,7 +123,7 @@ pub fn invert(
         thread.join().map_err(dead)
     })?;
     let (answers, failed) = answered;
-    let mut steps = Steps::new(&["edge", "stamp", "answered"], args.list);
+    let mut steps = Steps::new(&["edge", "stamp", "answered"], asked.list);
     for (nth, times) in (0..).zip(&answers.edges) {
         steps.add(nth, &times.map(Some));
     }
@@ -147,7 +139,7 @@ pub fn invert(
         },
         refused: set_up.into_iter().filter(|step| !step.ok).collect(),
     };
-    Ok((account, steps, Observer::of(&args.input.chip)))
+    Ok((account, steps, Observer::of(&asked.input.chip)))
 }
 
 /// Until there are so many, or the bell rings.

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 use strobe::channel::{Channel, Type};
-use strobe::ring::Row;
 use strobe::stats::{Figures, Stats};
+use strobe_ring::Row;
 
 /// Where in a row the values are that delays are computed of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,12 +29,15 @@ pub struct Places {
 /// A channel that does not say what it would have to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// It counts no time.
     #[error("channel {0}: its unit is \"{1}\", not one of time (ns, us, ms or s); name another counter with --running and --latched")]
     NoTime(String, String),
+    /// It is no counter.
     #[error(
         "channel {0}: a counter is needed, and this is a number with a fraction; name another one"
     )]
     NoCounter(String),
+    /// They are not of one counter.
     #[error("channels {0} and {1}: a difference of the two means nothing, because they count in different steps or are of different widths; name two views of one counter")]
     Unlike(String, String),
 }
@@ -107,6 +110,7 @@ impl Counter {
         }
     }
 
+    /// One of so many bits and this step.
     #[cfg(test)]
     pub fn of_bits(bits: u32, ns: f64) -> Counter {
         Counter { bits, ns }
@@ -130,6 +134,7 @@ impl Counter {
         ((to.wrapping_sub(from) << unused) as i64) >> unused
     }
 
+    /// From one value to the other, ns; below 0 if the other was before.
     pub fn ns(self, from: u64, to: u64) -> i64 {
         (self.counts(from, to) as f64 * self.ns).round() as i64
     }
@@ -225,7 +230,7 @@ impl Delays {
 mod tests {
     use super::*;
     use strobe::channel::Class;
-    use strobe::ring::{RowShape, Rows};
+    use strobe_ring::{RowShape, Rows};
 
     fn channel(name: &str, unit: &str, scale: f64, bits: u32) -> Channel {
         Channel {

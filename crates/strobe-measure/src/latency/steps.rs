@@ -2,11 +2,7 @@
 //! The way of a row, from what made it to who reads it, as differences between instants.
 
 use serde::Serialize;
-use strobe::quantity::show_ns;
 use strobe::stats::{Figures, Stats};
-
-use crate::report;
-use crate::term;
 
 /// Instants that each row passes, in their order; statistics of the steps between them.
 #[derive(Debug, Clone)]
@@ -30,15 +26,19 @@ pub struct Report {
     pub list: Option<Vec<(u64, Vec<Option<i64>>)>>,
 }
 
+/// One step of the way.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
+    /// From this instant.
     pub from: &'static str,
+    /// To this one.
     pub to: &'static str,
     /// ns; null if no row has both ends.
     pub ns: Option<Figures>,
 }
 
 impl Steps {
+    /// For rows that pass these points; with a list of all of them, if it is wanted.
     pub fn new(points: &[&'static str], list: bool) -> Steps {
         Steps {
             points: points.to_vec(),
@@ -65,6 +65,7 @@ impl Steps {
         }
     }
 
+    /// In figures.
     pub fn report(&self) -> Report {
         let named = |(ends, stats): (&[&'static str], &Stats)| match *ends {
             [from, to] => Some(Step {
@@ -89,25 +90,6 @@ impl Steps {
                     .collect()
             }),
         }
-    }
-}
-
-impl Report {
-    /// A line for each step; before them one for each row, if they are listed.
-    pub fn text(&self, head: &str) -> String {
-        let mut text = String::new();
-        for (row, steps) in self.list.iter().flatten() {
-            let each = steps
-                .iter()
-                .map(|ns| ns.map_or("-".to_owned(), |ns| show_ns(ns as f64)));
-            text += &format!("row {row}: {}\n", each.collect::<Vec<_>>().join(", "));
-        }
-        let mut table = vec![report::head(head)];
-        for step in &self.steps {
-            let what = format!("{} -> {}", step.from, step.to);
-            table.push(report::line(&what, step.ns.as_ref()));
-        }
-        text + &term::table("", &table)
     }
 }
 
@@ -138,11 +120,6 @@ mod tests {
         );
         let list = report.list.clone().expect("a list");
         assert_eq!(list[1], (1, vec![None, Some(60)]));
-        let text = report.text("us");
-        assert!(
-            text.starts_with("row 0: 30 ns, 70 ns\nrow 1: -, 60 ns\n"),
-            "{text}"
-        );
     }
 
     #[test]

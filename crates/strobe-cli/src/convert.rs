@@ -2,12 +2,10 @@
 //! `strobe convert`: a recording in another format.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use strobe_files::journal::{self, Journal};
-use strobe_files::output;
+use strobe_files::convert::{convert, Error};
 
 use crate::term::{self, fail, say};
 
@@ -26,64 +24,26 @@ pub struct Args {
     output: String,
 }
 
-#[derive(Debug, thiserror::Error)]
-enum Error {
-    #[error("{0}: is both input and output; give the output another name")]
-    Same(String),
-    #[error(transparent)]
-    Input(#[from] journal::Error),
-    #[error(transparent)]
-    Output(#[from] output::Error),
-    #[error("output {name}: {source}")]
-    Write { name: String, source: io::Error },
-}
-
 pub fn run(args: &Args) -> ExitCode {
-    match convert(args) {
-        Ok(code) => code.into(),
+    let done = match convert(&args.input, &args.output) {
+        Ok(done) => done,
         // The reader of a pipe has seen enough.
         Err(Error::Write { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
-            term::INTERRUPTED.into()
+            return term::INTERRUPTED.into()
         }
-        Err(error) => fail(error),
-    }
-}
-
-fn convert(args: &Args) -> Result<u8, Error> {
-    output::check(&args.output)?;
-    let mut journal = Journal::open(&args.input)?;
-    if is_same(&args.input, Path::new(&args.output)) {
-        return Err(Error::Same(args.output.clone()));
-    }
-    let mut output = output::create(&args.output)?;
-    let failed = |source| Error::Write {
-        name: args.output.clone(),
-        source,
+        Err(error) => return fail(error),
     };
-    output.begin(journal.info()).map_err(failed)?;
-    while let Some(rows) = journal.read()? {
-        output.write(rows).map_err(failed)?;
+    if done.is_whole {
+        return term::COMPLETE.into();
     }
-    // The account of a torn file would be of rows that are not there.
-    let totals = journal.totals().filter(|_| !journal.is_torn());
-    output.finish(totals).map_err(failed)?;
-    if totals.is_some() {
-        return Ok(term::COMPLETE);
-    }
-    let rows = output.written().rows;
     say(format_args!(
-        "strobe: {}: the recording was cut off{}; converted {rows} rows",
+        "strobe: {}: the recording was cut off{}; converted {} rows",
         args.input.display(),
-        match journal.is_torn() {
+        match done.is_torn {
             true => ", and its last batch is not whole",
             false => "",
-        }
+        },
+        done.rows
     ));
-    Ok(term::NOT_WHOLE)
-}
-
-/// Whether both names are those of one file: creating it would empty it.
-fn is_same(input: &Path, output: &Path) -> bool {
-    let id = |path: &Path| path.metadata().map(|m| (m.dev(), m.ino())).ok();
-    id(input).is_some_and(|file| Some(file) == id(output))
+    term::NOT_WHOLE.into()
 }

@@ -22,6 +22,7 @@ use strobe_files::summary::Summary;
 use strobe_files::{output, record};
 use strobe_measure::doctor;
 use strobe_measure::late::{self, Found, Late, Which};
+use strobe_measure::preflight::too_long;
 
 use crate::choice;
 use crate::progress::Line;
@@ -206,7 +207,7 @@ fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
     let Some(run) = create(args, plan, &stop)? else {
         return Ok(term::INTERRUPTED.into());
     };
-    if let Some(cost) = dry_run::too_long(&run.info().channels, plan.event.period_ns()) {
+    if let Some(cost) = too_long(&run.info().channels, plan.event.period_ns()) {
         if !args.force {
             let cost = show_ns(cost as f64);
             return Err(Error::TooLong(plan.event.to_string(), cost));

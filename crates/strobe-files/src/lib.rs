@@ -19,6 +19,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod convert;
 pub mod journal;
 pub mod output;
 pub mod record;

@@ -10,6 +10,7 @@ pub mod late;
 pub mod latency;
 pub mod machine;
 pub mod preflight;
+pub mod rpmsg;
 pub mod trace;
 pub mod turns;
 pub mod wake;

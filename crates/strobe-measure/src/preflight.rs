@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::Serialize;
 use strobe_ring::{Engine, Row};
 
+use strobe::channel::{Channel, Class};
 use strobe::engine::{self, DryRun, Source};
 use strobe::event::EventSpec;
 use strobe::plan::{Plan, Step};
@@ -160,6 +161,14 @@ pub fn measure(
             usage: summary.usage,
         }),
     })
+}
+
+/// What the drivers say that a row takes, if that is more than its period.
+pub fn too_long(channels: &[Channel], period_ns: Option<u64>) -> Option<u64> {
+    // Values that arrive later are awaited together.
+    let one_by_one = channels.iter().filter(|c| c.class != Class::Async);
+    let cost = one_by_one.map(|c| u64::from(c.cost_ns)).sum();
+    period_ns.and_then(|period| (cost > period).then_some(cost))
 }
 
 /// The shortest period at which rows keep up, ns: to two parts in a hundred. `mean` is from row to row on the fast timer,

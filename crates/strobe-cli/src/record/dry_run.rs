@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use strobe::channel::{column_names, Channel, Class};
+use strobe::channel::{column_names, Class};
 use strobe::engine::DryRun;
 use strobe::plan::Plan;
 use strobe::quantity::show_ns;
@@ -48,14 +48,6 @@ pub fn run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
         }
         None => Ok(term::COMPLETE.into()),
     }
-}
-
-/// What the drivers say that a row takes, if that is more than its period.
-pub fn too_long(channels: &[Channel], period_ns: Option<u64>) -> Option<u64> {
-    // Values that arrive later are awaited together.
-    let one_by_one = channels.iter().filter(|c| c.class != Class::Async);
-    let cost = one_by_one.map(|c| u64::from(c.cost_ns)).sum();
-    period_ns.and_then(|period| (cost > period).then_some(cost))
 }
 
 fn text(plan: &Plan, dry: &DryRun, measured: &Preflight) -> String {

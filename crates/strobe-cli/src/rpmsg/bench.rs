@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe rpmsg bench`: what it takes to make and end an endpoint, as a file and, where the stock driver is, as a node.
 
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-use rustix::time::{clock_gettime, ClockId};
-use serde::Serialize;
 use strobe::quantity::show_ns;
-use strobe::rpmsg::{Address, Control, Endpoint, Error};
-use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
-use strobe_measure::machine::Machine;
+use strobe_measure::rpmsg::bench::{measure, Asked, Outcome, Way};
 
 use crate::record::handle_signals;
 use crate::report;
 use crate::term::{self, fail};
-use strobe_measure::turns::order;
-
-/// The stock driver's first control node.
-const STOCK: &str = "rpmsg_ctrl0";
-
-/// A node that has not come after this does not come.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Measure what it takes to make and end an endpoint: as a file, and as a node
 ///
@@ -66,369 +51,31 @@ pub struct Args {
     json: bool,
 }
 
-/// How an endpoint is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Way {
-    /// The stock driver's.
-    Node,
-    /// strobe_rpmsg's.
-    File,
-}
-
-/// Its steps.
-const STEPS: [&str; 5] = ["create", "open", "destroy", "close", "all"];
-
-/// Nanoseconds of each of STEPS.
-type Times = [u64; 4];
-
-/// What reading the clock takes, ns: no step's own.
-#[derive(Clone, Copy, Serialize)]
-#[serde(transparent)]
-struct Clock(u64);
-
-/// Times of the endpoints of a way, and of its rounds.
-struct Sums {
-    stats: Vec<Stats>,
-    each_ns: Vec<f64>,
-}
-
-#[derive(Serialize)]
-struct Measured {
-    way: Way,
-    /// Of each step, over all rounds, ns; null if the way has no such step.
-    steps: Vec<(&'static str, Option<Figures>)>,
-    /// Time of each whole round by its number of endpoints, ns.
-    each_ns: Vec<f64>,
-}
-
-#[derive(Serialize)]
-struct Outcome {
-    interrupted: bool,
-    /// Why it ended early; null if it did not.
-    error: Option<String>,
-    /// Why nodes were not measured; null if they were, or were not to be.
-    without_nodes: Option<String>,
-    count: u32,
-    threads: u32,
-    live: u32,
-    /// What reading the clock takes, ns; taken off each step.
-    clock_ns: Clock,
-    /// Bytes of memory that one more endpoint takes; null without `--live`.
-    bytes: Option<i64>,
-    machine: Machine,
-    ways: Vec<Measured>,
-    /// How many times longer a node takes than a file: of the medians, and of each round.
-    ratio: Option<f64>,
-    round_ratios: Vec<f64>,
-}
-
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error(transparent)]
-    Rpmsg(#[from] Error),
-    #[error("signals cannot be handled: {0}")]
-    Signals(io::Error),
-    #[error("{path}: {source}")]
-    Node { path: PathBuf, source: io::Error },
-    #[error("a thread has died")]
-    Thread,
+impl Args {
+    fn asked(&self) -> Asked {
+        Asked {
+            control: self.control.clone(),
+            stock: self.stock.clone(),
+            count: self.count,
+            rounds: self.rounds,
+            threads: self.threads,
+            live: self.live,
+        }
+    }
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    match measure(args) {
+    let stop = Stop::default();
+    if let Err(error) = handle_signals(&stop) {
+        return fail(format_args!("signals cannot be handled: {error}"));
+    }
+    match measure(&args.asked(), &stop) {
         Ok(outcome) => {
             let status = term::status(outcome.interrupted, outcome.error.is_none());
             term::found(&outcome, args.json, text, status)
         }
         Err(error) => fail(error),
     }
-}
-
-fn measure(args: &Args) -> Result<Outcome, Failure> {
-    let stop = Stop::default();
-    handle_signals(&stop).map_err(Failure::Signals)?;
-    let control = Control::find(args.control.as_deref())?;
-    let address = Address {
-        name: "strobe-bench".to_owned(),
-        src: None,
-        dst: None,
-    };
-    let (stock, without_nodes) = stock(args)?;
-    let clock = Clock::measure();
-    let (bytes, _live) = live(&control, &address, args.live)?;
-    let machine = Machine::from_now();
-    let mut ways = vec![Way::File];
-    ways.extend(stock.as_ref().map(|_| Way::Node));
-    let mut sums: Vec<Sums> = ways.iter().map(|_| Sums::new()).collect();
-    let mut error = None;
-    'rounds: for round in 0..args.rounds {
-        for turn in order(round, ways.len()) {
-            let Some((way, sums)) = ways.get(turn).zip(sums.get_mut(turn)) else {
-                continue;
-            };
-            let begun = Instant::now();
-            let done = match (way, &stock) {
-                (Way::Node, Some(stock)) => once_each(args.count, &stop, &mut sums.stats, || {
-                    stock.once(&address, clock)
-                }),
-                _ => files(&control, &address, args, clock, &stop, &mut sums.stats),
-            };
-            match done {
-                Err(why) if round == 0 => return Err(why),
-                Err(why) => error = Some(why.to_string()),
-                Ok(()) if stop.is_interrupted() => {}
-                Ok(()) => {
-                    let ns = begun.elapsed().as_nanos() as f64;
-                    sums.each_ns.push(ns / f64::from(args.count));
-                    continue;
-                }
-            }
-            break 'rounds;
-        }
-    }
-    let all: Vec<Measured> = std::iter::zip(ways, sums)
-        .map(|(way, sums)| Measured {
-            way,
-            steps: std::iter::zip(STEPS, sums.stats.iter().map(Stats::figures)).collect(),
-            each_ns: sums.each_ns,
-        })
-        .collect();
-    let by = |way| all.iter().find(|it| it.way == way);
-    let median = |it: &Measured| {
-        it.steps
-            .last()
-            .and_then(|(_, figures)| figures.as_ref()?.p50)
-    };
-    let (file, node) = (by(Way::File), by(Way::Node));
-    let ratio = node.and_then(median).zip(file.and_then(median));
-    let rounds = node.zip(file).map(|(node, file)| {
-        std::iter::zip(&node.each_ns, &file.each_ns)
-            .map(|(node, file)| node / file)
-            .collect()
-    });
-    Ok(Outcome {
-        interrupted: stop.is_interrupted(),
-        error,
-        without_nodes,
-        count: args.count,
-        threads: args.threads,
-        live: args.live,
-        clock_ns: clock,
-        bytes,
-        machine: machine.until_now(),
-        ratio: ratio.map(|(node, file)| node as f64 / file as f64),
-        round_ratios: rounds.unwrap_or_default(),
-        ways: all,
-    })
-}
-
-/// The stock driver, if it is there, or why it is not measured.
-fn stock(args: &Args) -> Result<(Option<Stock>, Option<String>), Failure> {
-    if let Some(name) = &args.stock {
-        return Ok((Some(Stock::new(name)?), None));
-    }
-    if args.threads > 1 {
-        return Ok((None, None));
-    }
-    // It belongs to root: who may have endpoints as files need not be that.
-    match Stock::new(STOCK) {
-        Ok(stock) => Ok((Some(stock), None)),
-        Err(Failure::Node { path, source }) => {
-            Ok((None, Some(format!("{}: {source}", path.display()))))
-        }
-        Err(other) => Err(other),
-    }
-}
-
-impl Sums {
-    fn new() -> Sums {
-        Sums {
-            stats: STEPS.map(|_| Stats::around(0)).into(),
-            each_ns: Vec::new(),
-        }
-    }
-}
-
-fn add(stats: &mut [Stats], times: Times) {
-    let all: u64 = times.iter().sum();
-    for (stats, ns) in std::iter::zip(stats, times.into_iter().chain([all])) {
-        // A step that a way does not have.
-        if ns > 0 {
-            stats.add(i64::try_from(ns).unwrap_or(i64::MAX));
-        }
-    }
-}
-
-/// So many endpoints, one after the other, unless it is interrupted.
-fn once_each(
-    count: u32,
-    stop: &Stop,
-    stats: &mut [Stats],
-    mut once: impl FnMut() -> Result<Times, Failure>,
-) -> Result<(), Failure> {
-    for _ in 0..count {
-        if stop.is_interrupted() {
-            break;
-        }
-        add(stats, once()?);
-    }
-    Ok(())
-}
-
-fn files(
-    control: &Control,
-    address: &Address,
-    args: &Args,
-    clock: Clock,
-    stop: &Stop,
-    stats: &mut [Stats],
-) -> Result<(), Failure> {
-    let once = || Ok(file(control, address, clock)?);
-    if args.threads == 1 {
-        return once_each(args.count, stop, stats, once);
-    }
-    let work = |thread: u32| {
-        // Together as many as were asked for.
-        let some = args.count / args.threads + u32::from(thread < args.count % args.threads);
-        (0..some)
-            .take_while(|_| !stop.is_interrupted())
-            .map(|_| once())
-            .collect::<Result<Vec<Times>, Failure>>()
-    };
-    let all = std::thread::scope(|scope| {
-        let work = &work;
-        let threads: Vec<_> = (0..args.threads)
-            .map(|thread| scope.spawn(move || work(thread)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join())
-            .collect::<Vec<_>>()
-    });
-    for times in all {
-        for times in times.map_err(|_| Failure::Thread)?? {
-            add(stats, times);
-        }
-    }
-    Ok(())
-}
-
-/// Now, ns. An `Instant` takes twice as many instructions, nearly as many as a system call.
-fn now() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-impl Clock {
-    fn measure() -> Clock {
-        let (mut since, clock) = (now(), Clock(0));
-        let mut all: Vec<u64> = (0..1001).map(|_| clock.lap(&mut since)).collect();
-        all.sort_unstable();
-        Clock(all.get(all.len() / 2).copied().unwrap_or(0))
-    }
-
-    /// What has passed since, and now.
-    fn lap(self, since: &mut u64) -> u64 {
-        let now = now();
-        let ns = now - std::mem::replace(since, now);
-        // Nothing takes no time at all: 0 says that there was no such step.
-        ns.saturating_sub(self.0).max(1)
-    }
-}
-
-/// One endpoint as a file.
-fn file(control: &Control, address: &Address, clock: Clock) -> Result<Times, Error> {
-    let mut since = now();
-    let endpoint = control.create(address)?;
-    let create = clock.lap(&mut since);
-    endpoint.destroy()?;
-    let destroy = clock.lap(&mut since);
-    drop(endpoint);
-    Ok([create, 0, destroy, clock.lap(&mut since)])
-}
-
-/// The stock driver's way.
-struct Stock {
-    control: Control,
-    /// The node that the next endpoint gets: the lowest number that is free.
-    node: PathBuf,
-}
-
-impl Stock {
-    fn new(control: &str) -> Result<Stock, Failure> {
-        let node = (0..).map(|number| PathBuf::from(format!("/dev/rpmsg{number}")));
-        let free = node.into_iter().find(|node| !node.exists());
-        let opened =
-            Control::open(&Path::new("/dev").join(control)).map_err(|error| match error {
-                Error::Open { path, source } => Failure::Node { path, source },
-                other => other.into(),
-            })?;
-        Ok(Stock {
-            control: opened,
-            node: free.unwrap_or_default(),
-        })
-    }
-
-    fn once(&self, address: &Address, clock: Clock) -> Result<Times, Failure> {
-        let mut since = now();
-        self.control.create_node(address)?;
-        let create = clock.lap(&mut since);
-        let endpoint = Endpoint::from(self.open()?);
-        let open = clock.lap(&mut since);
-        endpoint.destroy()?;
-        let destroy = clock.lap(&mut since);
-        drop(endpoint);
-        Ok([create, open, destroy, clock.lap(&mut since)])
-    }
-
-    /// The node is there as soon as the kernel's thread for nodes has made it.
-    fn open(&self) -> Result<File, Failure> {
-        let begun = Instant::now();
-        loop {
-            match OpenOptions::new().read(true).write(true).open(&self.node) {
-                Ok(file) => return Ok(file),
-                Err(error)
-                    if begun.elapsed() < PATIENCE && error.kind() == io::ErrorKind::NotFound => {}
-                Err(source) => {
-                    let path = self.node.clone();
-                    return Err(Failure::Node { path, source });
-                }
-            }
-        }
-    }
-}
-
-/// Endpoints that stay, and what one takes of memory.
-fn live(
-    control: &Control,
-    address: &Address,
-    count: u32,
-) -> Result<(Option<i64>, Vec<Endpoint>), Failure> {
-    let before = free_bytes();
-    let all = (0..count)
-        .map(|_| control.create(address))
-        .collect::<Result<Vec<Endpoint>, Error>>()?;
-    let taken = before
-        .zip(free_bytes())
-        .map(|(before, after)| before - after);
-    Ok((
-        taken
-            .filter(|_| count > 0)
-            .map(|bytes| bytes / i64::from(count)),
-        all,
-    ))
-}
-
-/// Memory that nobody uses.
-fn free_bytes() -> Option<i64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemFree:"))?;
-    let kib: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
 }
 
 fn text(outcome: &Outcome) -> String {

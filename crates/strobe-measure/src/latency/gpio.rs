@@ -33,7 +33,7 @@ pub struct Asked {
     pub input: Line,
     /// Make the edges: drive this line, and wire it to the other one.
     pub drive: Option<Line>,
-    /// Edges a second that are driven.
+    /// From one edge that is driven to the next, ns.
     pub rate: u64,
     /// Answer each edge on this line, by the other level.
     pub answer: Option<Line>,

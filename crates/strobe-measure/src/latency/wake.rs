@@ -24,7 +24,7 @@ pub struct Asked {
     pub policy: Vec<Policy>,
     /// The CPU that the thread sleeps on.
     pub cpu: Option<usize>,
-    /// Wakes a second, at most: 1kHz, 500us.
+    /// From one wake to the next, at least, ns.
     pub rate: u64,
     /// How often it is woken in a round.
     pub count: u64,

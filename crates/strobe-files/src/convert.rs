@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording in another format.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::journal::{self, Journal};
+use crate::output;
+
+/// Why a recording was not converted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Both are one file.
+    #[error("{0}: is both input and output; give the output another name")]
+    Same(String),
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Input(#[from] journal::Error),
+    /// The new file cannot be made.
+    #[error(transparent)]
+    Output(#[from] output::Error),
+    /// The new file cannot be written.
+    #[error("output {name}: {source}")]
+    Write {
+        /// The new file.
+        name: String,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// What was converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Converted {
+    /// Rows that are in the new file.
+    pub rows: u64,
+    /// The recording has its account; else it was cut off.
+    pub is_whole: bool,
+    /// Its last batch is not whole.
+    pub is_torn: bool,
+}
+
+/// Writes a recording in another format, up to its last whole batch.
+///
+/// # Errors
+/// One of the two cannot be used.
+pub fn convert(input: &Path, name: &str) -> Result<Converted, Error> {
+    output::check(name)?;
+    let mut journal = Journal::open(input)?;
+    if is_same(input, Path::new(name)) {
+        return Err(Error::Same(name.to_owned()));
+    }
+    let mut output = output::create(name)?;
+    let failed = |source| Error::Write {
+        name: name.to_owned(),
+        source,
+    };
+    output.begin(journal.info()).map_err(failed)?;
+    while let Some(rows) = journal.read()? {
+        output.write(rows).map_err(failed)?;
+    }
+    // The account of a torn file would be of rows that are not there.
+    let totals = journal.totals().filter(|_| !journal.is_torn());
+    output.finish(totals).map_err(failed)?;
+    Ok(Converted {
+        rows: output.written().rows,
+        is_whole: totals.is_some(),
+        is_torn: journal.is_torn(),
+    })
+}
+
+/// Whether both names are those of one file: creating it would empty it.
+fn is_same(input: &Path, output: &Path) -> bool {
+    let id = |path: &Path| path.metadata().map(|m| (m.dev(), m.ino())).ok();
+    id(input).is_some_and(|file| Some(file) == id(output))
+}

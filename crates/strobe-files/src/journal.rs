@@ -11,12 +11,12 @@ use std::path::Path;
 
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
+use strobe::channel::{Channel, Class, Type};
+use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe_ring::layout::{MISSED_CAUSES, ROW_HEADER_WORDS};
 use strobe_ring::{Engine, Missed, Rows, StartTimes};
 
 use crate::output::{FORMAT, SKIPPED};
-use strobe::channel::{Channel, Class, Type};
-use strobe::info::{Clock, End, RunInfo, Totals};
 
 mod rows;
 

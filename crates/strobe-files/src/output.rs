@@ -14,9 +14,8 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use strobe_ring::Rows;
-
 use strobe::info::{RunInfo, Totals};
+use strobe_ring::Rows;
 
 pub mod arrow;
 pub mod csv;

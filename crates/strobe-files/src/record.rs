@@ -10,10 +10,6 @@ use std::sync::mpsc;
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use strobe_ring::{Row, Snapshot, State};
-
-use crate::output;
-use crate::summary::{OutputSummary, Summary};
 use strobe::engine::{self, Source};
 use strobe::faults::FaultCount;
 use strobe::info::{failure, End, RunInfo, Totals};
@@ -21,6 +17,10 @@ use strobe::note::Noted;
 use strobe::reader::RunReader;
 use strobe::stop::Stop;
 use strobe::timing::Timing;
+use strobe_ring::{Row, Snapshot, State};
+
+use crate::output;
+use crate::summary::{OutputSummary, Summary};
 
 mod sink;
 

@@ -3,14 +3,13 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use strobe_ring::Engine;
-
 use strobe::channel::column_names;
 use strobe::faults::FaultCount;
 use strobe::info::{End, RunInfo, Totals};
 use strobe::stats::{Figures, Stats};
 use strobe::timing::Timing;
 use strobe_hw::rt::{Step, Usage};
+use strobe_ring::Engine;
 
 /// What one output got.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -8,7 +8,6 @@
 //! Nothing is changed by a check.
 
 use serde::Serialize;
-
 use strobe::engine::user::{WaitMode, PRIORITY};
 use strobe::info::RunInfo;
 use strobe::note::{Noted, State};

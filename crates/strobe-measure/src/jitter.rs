@@ -3,11 +3,10 @@
 //! hardware would judge it, and the lateness of each row.
 
 use serde::Serialize;
-use strobe_ring::Row;
-
 use strobe::info::RunInfo;
 use strobe::stats::{Figures, Stats};
 use strobe::timing::Timing;
+use strobe_ring::Row;
 
 pub mod band;
 pub mod compare;

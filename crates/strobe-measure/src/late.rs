@@ -11,16 +11,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use strobe_ring::{Engine, Row};
-
-use crate::trace::cause::{self, main_share, shares, Cause, Delay, Maker, Share};
-use crate::trace::{self, Instance, Settings, Text, Trace};
 use strobe::clock::RunClock;
 use strobe::engine::Source;
 use strobe::event::{Event, EventSpec};
 use strobe::info::RunInfo;
 use strobe::quantity::show_ns;
 use strobe::timing::Timing;
+use strobe_ring::{Engine, Row};
+
+use crate::trace::cause::{self, main_share, shares, Cause, Delay, Maker, Share};
+use crate::trace::{self, Instance, Settings, Text, Trace};
 
 /// For so long a buffer holds the events of rows, at the least.
 const SPAN_NS: u64 = 250_000_000;

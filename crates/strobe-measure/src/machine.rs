@@ -5,7 +5,6 @@ use std::fmt;
 use std::fs;
 
 use serde::Serialize;
-
 use strobe::clock::monotonic;
 
 /// A machine over some time.

@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe_ring::{Engine, Row};
-
 use strobe::channel::{Channel, Class};
 use strobe::engine::{self, DryRun, Source};
 use strobe::event::EventSpec;
@@ -21,6 +19,7 @@ use strobe::stop::Stop;
 use strobe_files::record::{record, Error, Observer, Options, Progress};
 use strobe_hw::rt::Usage;
 use strobe_hw::uapi::STEPS_MAX;
+use strobe_ring::{Engine, Row};
 
 /// Rows of each short run, unless they take too long.
 const ROWS: u64 = 1000;

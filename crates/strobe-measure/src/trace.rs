@@ -26,7 +26,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::io::Errno;
-
 use strobe::info::Clock;
 
 pub mod cause;

@@ -6,13 +6,14 @@
 
 use std::io;
 
+use strobe_hw::rt::Usage;
+use strobe_hw::uapi;
+use strobe_ring::layout::{RING_MAJOR, RING_MINOR};
+
 use crate::channel::Channel;
 use crate::info::RunInfo;
 use crate::quantity::show_ns;
 use crate::reader::RunReader;
-use strobe_hw::rt::Usage;
-use strobe_hw::uapi;
-use strobe_ring::layout::{RING_MAJOR, RING_MINOR};
 
 pub mod kernel;
 pub mod user;

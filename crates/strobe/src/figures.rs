@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use strobe_ring::{Row, Snapshot, State};
+
 use crate::channel::{column_names, Channel};
 use crate::clock::RunClock;
 use crate::info::failure;
@@ -11,7 +13,6 @@ use crate::info::RunInfo;
 use crate::quantity::show_ns;
 use crate::reader::RunReader;
 use crate::timing::Timing;
-use strobe_ring::{Row, Snapshot, State};
 
 /// Values that are kept of each channel, one a picture.
 pub const TRACE: usize = 600;

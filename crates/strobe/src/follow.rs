@@ -5,14 +5,15 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+use strobe_hw::rt::{self, Policy};
+use strobe_ring::{Row, State};
+
 use crate::clock::monotonic;
 use crate::engine::{self, Source};
 use crate::info::failure;
 use crate::info::End;
 use crate::stop::Stop;
-use serde::Serialize;
-use strobe_hw::rt::{self, Policy};
-use strobe_ring::{Row, State};
 
 /// It looks for signals, and for the end of its time, at least this often.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -5,13 +5,13 @@ use std::io;
 
 use rustix::io::Errno;
 use serde::{Serialize, Serializer};
+use strobe_hw::rt::Step;
 use strobe_ring::layout::MISSED_CAUSES;
 use strobe_ring::{Engine, Missed, RowShape, Snapshot, StartTimes};
 
 use crate::channel::{column_names, numbered, Channel};
 use crate::note::Noted;
 use crate::quantity::show_ns;
-use strobe_hw::rt::Step;
 
 /// Clock of all times of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The runs of both engines.
 
+use serde::Serialize;
+
 use crate::catalogue::RunStatus;
 use crate::engine::kernel::Control;
 use crate::engine::user::memfd::ReaderError;
@@ -8,7 +10,6 @@ use crate::engine::user::registry::{self, Registry, Silent};
 use crate::engine::{self, Error};
 use crate::info::RunInfo;
 use crate::reader::RunReader;
-use serde::Serialize;
 
 mod name;
 

@@ -20,11 +20,11 @@ use std::os::unix::fs::FileExt;
 
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, Schema};
+use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
 use super::table::{schema, Columns};
 use super::{Appender, Output, Written};
-use strobe::info::{RunInfo, Totals};
 
 /// Rows of one record batch, at most.
 const BATCH_ROWS: usize = 65_536;

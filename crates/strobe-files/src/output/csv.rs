@@ -11,13 +11,13 @@
 use std::fs::File;
 use std::io::{self, Write};
 
+use strobe::channel::{Channel, Type};
+use strobe::info::{RunInfo, Totals};
 use strobe_ring::layout::ROW_FAULTS;
 use strobe_ring::{Row, Rows};
 
 use super::table::SKIPPED;
 use super::{Appender, Output, Written};
-use strobe::channel::{Channel, Type};
-use strobe::info::{RunInfo, Totals};
 
 /// Lines are written when so many bytes of them are there, or at a flush.
 const BUFFER_BYTES: usize = 256 * 1024;

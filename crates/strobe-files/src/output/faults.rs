@@ -8,13 +8,13 @@ use std::path::Path;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, RecordBatch};
+use strobe::channel::Type;
+use strobe::samples::channel;
+use strobe::samples::{info as info_of, totals};
 use strobe_ring::layout::ROW_LATE;
 
 use super::*;
 use crate::journal::{self, Journal};
-use strobe::channel::Type;
-use strobe::samples::channel;
-use strobe::samples::{info as info_of, totals};
 
 /// Ten channels of all types, and two outputs, of an event that skips triggers.
 fn info() -> RunInfo {

@@ -36,12 +36,12 @@ use std::time::{Duration, Instant};
 use ::hdf5::types::FixedAscii;
 use ::hdf5::{Dataset, Error, File, Group};
 use ndarray::ArrayView2;
+use strobe::channel::Type;
+use strobe::info::{RunInfo, Totals};
 use strobe_ring::layout::ROW_FAULTS;
 use strobe_ring::{Faults, Row, Rows};
 
 use super::{Output, Written};
-use strobe::channel::Type;
-use strobe::info::{RunInfo, Totals};
 
 mod layout;
 

@@ -16,11 +16,11 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
+use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
 use super::table::{schema, Columns};
 use super::{Output, Written};
-use strobe::info::{RunInfo, Totals};
 
 /// Rows are encoded in steps of so many.
 const BATCH_ROWS: usize = 8 * 1024;

@@ -9,11 +9,10 @@ use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::Serialize;
-use strobe_ring::layout::{ROW_FAULTS, ROW_HEADER_WORDS};
-use strobe_ring::{RowShape, Rows};
-
 use strobe::channel::{Channel, Type};
 use strobe::info::{known_causes, RunInfo, Totals};
+use strobe_ring::layout::{ROW_FAULTS, ROW_HEADER_WORDS};
+use strobe_ring::{RowShape, Rows};
 
 /// What the columns and metadata mean; a reader refuses another number. 1, which was not written down, had 0
 /// where a channel had failed.

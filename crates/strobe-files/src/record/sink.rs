@@ -6,11 +6,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
 use std::sync::mpsc::Receiver;
 
+use strobe::info::{End, RunInfo, Totals};
+use strobe::reader::RunReader;
+
 use super::{rows_at_once, BUFFER_WORDS, FLUSH_EVERY};
 use crate::output::{self, Output};
 use crate::summary::OutputSummary;
-use strobe::info::{End, RunInfo, Totals};
-use strobe::reader::RunReader;
 
 /// An output and its reader, before they get a thread.
 pub(super) struct Sink {

@@ -3,25 +3,24 @@
 //! does what the test says.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
+use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
 use arrow_array::{Array, ArrayRef};
 use arrow_ipc::reader::StreamReader;
 use rustix::io::Errno;
+use strobe::channel::Type;
+use strobe::reader::Wake;
+use strobe::samples as tests;
+use strobe::samples::channel;
 use strobe_ring::{
     Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes, Writer,
 };
 
 use super::*;
-use std::fs::File;
-use std::io::Read;
-
-use strobe::channel::Type;
-use strobe::reader::Wake;
-use strobe::samples as tests;
-use strobe::samples::channel;
 
 /// A run whose producer acts whenever all its readers sleep.
 struct TestRun {

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use strobe::engine::user::WaitMode;
+
 use super::cpus::Cpus;
 use super::system::{not_understood, some_of, System, Unknown};
 use super::task::Task;
 use super::{Finding, Intent, Verdict};
-use strobe::engine::user::WaitMode;
 
 /// A device's interrupt is to come before the row it makes, and others after it. Who sleeps lets a thread through that
 /// is below him; who spins never does, and waits for ever for an interrupt whose thread is.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel: how it schedules, and how it tells the time.
 
+use strobe::engine::user::WaitMode;
+
 use super::system::{boot_with, not_understood, System, Unknown};
 use super::{Finding, Intent, Verdict};
-use strobe::engine::user::WaitMode;
 
 /// What Debian calls CPUs of this kind.
 const DEBIAN_ARCH: &str = if cfg!(target_arch = "aarch64") {

@@ -4,10 +4,11 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use super::system::{not_understood, some_of, System, Unknown};
-use super::{Finding, Intent, Verdict};
 use strobe::engine;
 use strobe_board::Board;
+
+use super::system::{not_understood, some_of, System, Unknown};
+use super::{Finding, Intent, Verdict};
 
 /// Where the kernel looks for boards.
 const BOARDS: &str = "/lib/firmware/strobe";

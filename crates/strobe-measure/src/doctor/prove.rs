@@ -6,8 +6,6 @@
 
 use std::time::Duration;
 
-use super::Intent;
-use crate::jitter::Target;
 use serde::Serialize;
 use strobe::engine::user::WaitMode;
 use strobe::plan::WakeWithin;
@@ -16,8 +14,10 @@ use strobe::stop::Stop;
 use strobe_files::record::{self as recording, Options};
 use strobe_hw::rt;
 
+use super::Intent;
 use crate::jitter::round::{Round, Show};
 use crate::jitter::way::{self, Asked, Policy, Way};
+use crate::jitter::Target;
 use crate::turns::order;
 
 /// 1 kHz, and 3 % of it.

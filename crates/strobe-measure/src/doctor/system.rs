@@ -8,14 +8,15 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::cpus::Cpus;
-use super::task::Task;
-use super::Intent;
 use strobe::engine;
 use strobe::engine::kernel::Control;
 use strobe::plan::WakeWithin;
 use strobe_hw::awake::Awake;
 use strobe_hw::rt::{self, Policy};
+
+use super::cpus::Cpus;
+use super::task::Task;
+use super::Intent;
 
 /// More than any file of a check has.
 const BYTES_MAX: u64 = 16 << 20;

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use super::*;
 use strobe::engine;
 use strobe::samples::info;
 use strobe_hw::rt::Step;
+
+use super::*;
 
 mod cpu;
 mod kernel;

@@ -3,10 +3,6 @@
 
 use std::sync::atomic::Ordering;
 
-use super::timeline::Timeline;
-use super::{Jitter, Report, Target};
-use crate::late::{Found, Late};
-use crate::machine::Machine;
 use serde::Serialize;
 use strobe::engine::Source;
 use strobe::info::{End, RunInfo, Totals};
@@ -15,6 +11,11 @@ use strobe_files::record::{self as recording, record, Observer, Options, Progres
 use strobe_files::summary::Summary;
 use strobe_hw::rt::{Step, Usage};
 use strobe_ring::Row;
+
+use super::timeline::Timeline;
+use super::{Jitter, Report, Target};
+use crate::late::{Found, Late};
+use crate::machine::Machine;
 
 /// What one round of one way has given.
 #[derive(Serialize)]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use strobe::samples::info;
 use strobe_ring::{RowShape, Rows};
 
 use super::*;
-use strobe::samples::info;
 
 /// Rows of a timer of 1000 ns that is first due at 1000: row, trigger, stamp.
 fn suspects(which: Which, rows: &[[u64; 3]]) -> Suspects {

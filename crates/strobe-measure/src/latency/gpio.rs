@@ -6,7 +6,6 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::machine::Machine;
 use serde::Serialize;
 use strobe::clock::monotonic;
 use strobe::engine::user::gpio::{Drive, Gpio};
@@ -14,13 +13,14 @@ use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
+use strobe::follow::{self, follow, Account, Reading};
 use strobe::plan::{Plan, Step};
 use strobe::stop::Stop;
 use strobe_hw::rt::{self, Policy};
 
 use super::steps::{Report, Steps};
 use crate::cpu::{check_cpu, NoCpu};
-use strobe::follow::{self, follow, Account, Reading};
+use crate::machine::Machine;
 
 mod inverter;
 

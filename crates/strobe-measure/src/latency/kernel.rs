@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use crate::machine::Machine;
 use serde::Serialize;
 use strobe::engine::kernel::{self, Control};
 use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
+use strobe::follow::{self, follow, Account, Reading};
 use strobe::plan::{Plan, Step};
 use strobe::stop::Stop;
 use strobe_hw::rt::Policy;
@@ -16,7 +16,7 @@ use strobe_ring::Row;
 use super::delays::{self, Counter};
 use super::steps::{Report, Steps};
 use crate::cpu::{check_cpu, NoCpu, StartedOn};
-use strobe::follow::{self, follow, Account, Reading};
+use crate::machine::Machine;
 
 /// What is to be measured.
 #[derive(Debug, Clone)]

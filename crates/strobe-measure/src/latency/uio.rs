@@ -8,12 +8,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::trace::{self, Instance, Settings as TraceSettings};
 use serde::Serialize;
 use strobe::engine::user::{Settings, User};
 use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
+use strobe::follow::{self, follow, Account, Reading};
 use strobe::plan::{Plan, Step};
 use strobe::stop::Stop;
 use strobe_board::{Board, Faults};
@@ -22,7 +21,8 @@ use strobe_hw::uio::{self, Uio};
 
 use super::steps::{Report, Steps};
 use crate::cpu::{check_cpu, NoCpu};
-use strobe::follow::{self, follow, Account, Reading};
+use crate::machine::Machine;
+use crate::trace::{self, Instance, Settings as TraceSettings};
 
 mod chain;
 pub mod cyclictest;

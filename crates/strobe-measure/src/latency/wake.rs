@@ -4,14 +4,14 @@
 use std::io;
 use std::time::Duration;
 
-use crate::machine::Machine;
-use crate::wake::{self, Plan, Way};
 use serde::{Serialize, Serializer};
 use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
 use strobe_hw::rt::{self, Policy};
 
+use crate::machine::Machine;
 use crate::turns::order;
+use crate::wake::{self, Plan, Way};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]

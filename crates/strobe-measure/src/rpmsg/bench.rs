@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::machine::Machine;
 use rustix::time::{clock_gettime, ClockId};
 use serde::Serialize;
 use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
 use strobe_hw::rpmsg::{Address, Control, Endpoint, Error};
 
+use crate::machine::Machine;
 use crate::turns::order;
 
 /// The stock driver's first control node.

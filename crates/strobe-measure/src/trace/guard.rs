@@ -3,10 +3,9 @@
 //! standard input, which comes when the owner is gone, however it went.
 
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-
-use std::os::unix::process::CommandExt;
 
 /// The kernel lets go of the files of a process that was killed one after the other, so the instance may be in use for a
 /// moment longer than the guard's input is open.

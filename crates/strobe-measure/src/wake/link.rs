@@ -12,7 +12,6 @@ use rustix::io::{retry_on_intr, Errno};
 use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::{pipe_with, PipeFlags};
 use rustix::thread::futex;
-
 use strobe_hw::uring::Uring;
 
 use super::Way;

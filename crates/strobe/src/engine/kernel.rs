@@ -8,6 +8,9 @@ use std::time::Duration;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::io::Errno;
+use strobe_hw::awake::Awake;
+use strobe_hw::mmap;
+use strobe_hw::uapi::{self, control_op, create_flag, kind, op, why};
 use strobe_ring::layout::CLOCK_TAI;
 use strobe_ring::{Begin, Engine, Reader, StartTimes, State};
 
@@ -18,9 +21,6 @@ use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step};
 use crate::quantity::show_ns;
 use crate::reader::{RunReader, Wake};
-use strobe_hw::awake::Awake;
-use strobe_hw::mmap;
-use strobe_hw::uapi::{self, control_op, create_flag, kind, op, why};
 
 mod entries;
 

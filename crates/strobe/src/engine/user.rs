@@ -8,6 +8,10 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
+use strobe_board::Board;
+use strobe_hw::awake::Awake;
+use strobe_hw::rt::{self, Policy};
+use strobe_hw::uapi;
 use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI, NO_LIMIT};
 use strobe_ring::{Geometry, Header, RowShape, StartTimes, Writer};
 
@@ -18,10 +22,6 @@ use crate::clock::RunClock;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step};
-use strobe_board::Board;
-use strobe_hw::awake::Awake;
-use strobe_hw::rt::{self, Policy};
-use strobe_hw::uapi;
 
 mod actions;
 mod builtin;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::*;
+use std::io::{Cursor, Read};
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
-use std::io::{Cursor, Read};
 use strobe::channel::Type;
 use strobe::info::End;
 use strobe::samples::channel;
 use strobe::samples::{info, totals};
 use strobe_ring::RowShape;
+
+use super::*;
 
 fn run() -> RunInfo {
     let mut scaled = channel("adc.u", Type::S64);

@@ -3,11 +3,12 @@
 
 use std::collections::HashSet;
 
-use super::*;
-use crate::output::table::{json, HEADER, SKIPPED, SKIPPED_COLUMN};
 use ::hdf5::types::VarLenUnicode;
 use strobe::channel::{column_names, Channel};
 use strobe::info::known_causes;
+
+use super::*;
+use crate::output::table::{json, HEADER, SKIPPED, SKIPPED_COLUMN};
 
 /// Elements of a chunk: 64 KiB. A larger one is written again and again.
 const CHUNK: usize = 8 * 1024;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::*;
 use strobe::samples::channel;
 use strobe::samples::{info, noted, totals};
 use strobe_ring::RowShape;
+
+use super::*;
 
 /// Rows of the channels u64, s64, f64: the second one after a gap of one
 /// trigger missed, the third after another two rows lost and one missed.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::*;
 use State::{Advice, Ok, Unknown};
+
+use super::*;
 
 const CPU: &str = "/sys/devices/system/cpu";
 

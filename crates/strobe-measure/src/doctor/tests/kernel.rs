@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::*;
 use State::{Advice, Ok, Unknown};
+
+use super::*;
 
 const RT: &str = "Linux version 6.12.1-rt (a@b) (gcc) #1 SMP PREEMPT_RT Debian 6.12.1 (2025)\n";
 const STOCK: &str =

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as it is now, and its upkeep.
 
-use super::*;
 use State::{Advice, Ok, Unknown};
+
+use super::*;
 
 const KERNEL: &str = "/proc/sys/kernel";
 const TRACING: &str = "/sys/kernel/tracing";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::*;
 use strobe_board::Board;
 use State::{Advice, Ok, Unknown};
+
+use super::*;
 
 const RELEASE: &str = "6.12.1-amd64";
 const LIVE: &str = "/sys/module/strobe/initstate";

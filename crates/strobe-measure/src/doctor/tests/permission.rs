@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::*;
 use State::{Advice, Ok, Unknown};
+
+use super::*;
 
 fn got(ok: bool, got: &str) -> Step {
     let (what, got) = ("policy".into(), got.to_owned());

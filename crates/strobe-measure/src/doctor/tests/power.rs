@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Power, and memory.
 
-use super::*;
 use State::{Advice, Ok, Unknown};
+
+use super::*;
 
 const CPU: &str = "/sys/devices/system/cpu";
 const MM: &str = "/sys/kernel/mm";

@@ -16,6 +16,7 @@ use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::trigger::{EventSource, Woken};
 use strobe::engine::user::WaitMode;
 use strobe::event::Edge;
+use strobe::follow::Account;
 use strobe::info::{Clock, End};
 use strobe::plan::WakeWithin;
 use strobe::stop::Stop;
@@ -25,7 +26,6 @@ use strobe_hw::rt;
 
 use super::super::steps::Steps;
 use super::{Asked, Error, Line};
-use strobe::follow::Account;
 
 /// Signals and the end of the time are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entries of the kernel's catalogue, in words of this crate.
 
+use strobe_hw::uapi::{self, entry_flag, kind};
 use strobe_ring::{Engine, State};
 
 use crate::catalogue::{Catalogue, Device, Event, RunStatus};
 use crate::channel::{Channel, Class, Type};
-use strobe_hw::uapi::{self, entry_flag, kind};
 
 /// The text before the NUL.
 pub(super) fn text(array: &[u8]) -> String {

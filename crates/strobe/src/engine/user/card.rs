@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use strobe_board::{self as board, Board, Kind};
+use strobe_hw::map::Register;
+use strobe_hw::uio::Uio;
+
 use super::field::{Load, Store};
 use super::presence::Presence;
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
-use strobe_board::{self as board, Board, Kind};
-use strobe_hw::map::Register;
-use strobe_hw::uio::Uio;
 
 /// Rough time of an access to a register on a bus.
 const ACCESS_NS: u32 = 500;

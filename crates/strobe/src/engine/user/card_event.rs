@@ -3,6 +3,8 @@
 
 use std::io;
 
+use strobe_board::{Event, Write as BoardWrite, WriteValue};
+use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
 use super::card::Card;
@@ -11,8 +13,6 @@ use super::settings::WaitMode;
 use super::trigger::{EventSource, Trigger, Woken};
 use super::uio;
 use crate::clock::{monotonic, RunClock};
-use strobe_board::{Event, Write as BoardWrite, WriteValue};
-use strobe_hw::bell::Bell;
 
 /// A busy wait that has found nothing for so long lets others run between two looks.
 const SPIN_NS: u64 = 100_000_000;

@@ -7,6 +7,9 @@
 
 use std::path::PathBuf;
 
+use strobe_board::{Board, Hardware};
+use strobe_hw::uio::Roots;
+
 use super::card::Card;
 use super::field::Field;
 use super::provider::{FoundChannel, FoundOutput, Provider};
@@ -16,8 +19,6 @@ use super::{card_event, pci_card, uio_card};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use strobe_board::{Board, Hardware};
-use strobe_hw::uio::Roots;
 
 /// Provides the channels, outputs and events of every card that a board file is for.
 pub struct Cards {

@@ -6,10 +6,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use super::presence::{gone, Presence};
-use super::provider::{ReadChannel, Row, WriteOutput};
 use strobe_board::{self as board, Channel, Kind};
 use strobe_hw::map::Register;
+
+use super::presence::{gone, Presence};
+use super::provider::{ReadChannel, Row, WriteOutput};
 
 /// Which bits of a word a field is.
 #[derive(Clone, Copy)]

@@ -9,12 +9,12 @@ use std::io;
 use std::os::fd::AsFd;
 
 use rustix::io::Errno;
+use strobe_board::{Board, FileChannel};
 
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device};
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
-use strobe_board::{Board, FileChannel};
 
 /// What begins the name of such a channel.
 const PREFIX: &str = "file:";

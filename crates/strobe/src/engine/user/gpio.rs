@@ -14,6 +14,7 @@ use gpiocdev_uapi::v2::{self, LineConfig, LineEdgeEvent, LineFlags, LineValues};
 use rustix::event::PollFlags;
 use rustix::fs::{fcntl_getfl, fcntl_setfl, OFlags};
 use rustix::io::Errno;
+use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
 use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
@@ -24,7 +25,6 @@ use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::event::{Edge, Event, EventSpec};
-use strobe_hw::bell::Bell;
 
 mod chip;
 

@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::{open, Mode, OFlags};
 use rustix::io::Errno;
+use strobe_hw::bell::Bell;
 use strobe_hw::hpet;
 use strobe_ring::Missed;
 
@@ -19,7 +20,6 @@ use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use strobe_hw::bell::Bell;
 
 const DEVICE: &str = "/dev/hpet";
 const MAX_USER_FREQ: &str = "/proc/sys/dev/hpet/max-user-freq";

@@ -10,11 +10,11 @@ use rustix::fs::{
     fcntl_add_seals, ftruncate, memfd_create, open, MemfdFlags, Mode, OFlags, SealFlags,
 };
 use rustix::io::Errno;
+use strobe_hw::mmap;
+use strobe_hw::rt;
 use strobe_ring::{AttachError, Begin, MemoryMut, Reader};
 
 use crate::reader::{RunReader, Wake};
-use strobe_hw::mmap;
-use strobe_hw::rt;
 
 /// The file of a ring, to be read only.
 pub struct RingFile {

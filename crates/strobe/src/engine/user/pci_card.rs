@@ -6,11 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::card::Place;
-use super::presence::{Kind, Presence};
 use strobe_board::{Block, Board, Register as Described};
 use strobe_hw::map::{Region, Register};
 use strobe_hw::uio::Uio;
+
+use super::card::Place;
+use super::presence::{Kind, Presence};
 
 /// A card, by its directory in sysfs.
 struct PciCard(PathBuf);

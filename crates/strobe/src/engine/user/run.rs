@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
 use rustix::io::Errno;
+use strobe_hw::awake::Awake;
+use strobe_hw::bell::Rope;
+use strobe_hw::rt::{self, Policy, Step, Usage};
 
 use super::memfd::{ReaderError, RingFile};
 use super::registry::{self, About, Claim, Post};
@@ -14,9 +17,6 @@ use super::service::{Order, Request, Service};
 use crate::engine::{Error, Source};
 use crate::info::RunInfo;
 use crate::reader::RunReader;
-use strobe_hw::awake::Awake;
-use strobe_hw::bell::Rope;
-use strobe_hw::rt::{self, Policy, Step, Usage};
 
 /// Bytes of its stack. All of them are locked in memory, so not more than it needs.
 const STACK: usize = 512 * 1024;

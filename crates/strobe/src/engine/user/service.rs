@@ -7,16 +7,16 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
+use strobe_hw::bell::Bell;
+use strobe_hw::mmap;
+use strobe_hw::rt::Usage;
+use strobe_hw::uapi::TRIGGER_MAX;
 use strobe_ring::layout::ROW_LATE;
 use strobe_ring::{End, State, Writer};
 
 use super::provider::{ReadChannel, Row, WriteOutput};
 use super::trigger::{EventSource, Trigger, Woken};
 use crate::clock::RunClock;
-use strobe_hw::bell::Bell;
-use strobe_hw::mmap;
-use strobe_hw::rt::Usage;
-use strobe_hw::uapi::TRIGGER_MAX;
 
 /// What the owner of a run wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

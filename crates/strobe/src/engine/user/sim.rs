@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
-
+use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
 use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
@@ -20,7 +20,6 @@ use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use strobe_hw::bell::Bell;
 
 /// Period of `sim.pulse` and `sim.decimated`.
 const PULSE_NS: u64 = 1_000_000;

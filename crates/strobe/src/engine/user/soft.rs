@@ -6,11 +6,11 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
+use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
 use super::trigger::{EventSource, Trigger, Woken};
 use crate::clock::RunClock;
-use strobe_hw::bell::Bell;
 
 /// The event `soft`: the thread itself makes the rows of a call, so there is nothing to wait for.
 pub struct Soft;

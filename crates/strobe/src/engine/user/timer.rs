@@ -5,12 +5,12 @@
 use std::io;
 
 use rustix::time::{clock_gettime, ClockId};
+use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
 use super::settings::WaitMode;
 use super::trigger::{EventSource, Trigger, Woken};
 use crate::clock::RunClock;
-use strobe_hw::bell::Bell;
 
 /// Time over which the CPU share of a run that cannot keep up is looked at.
 const WINDOW_NS: u64 = 100_000_000;

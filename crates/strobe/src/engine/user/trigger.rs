@@ -3,10 +3,10 @@
 
 use std::io;
 
+use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
 use crate::clock::RunClock;
-use strobe_hw::bell::Bell;
 
 /// An occurrence of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::AsFd;
 
 use rustix::event::PollFlags;
+use strobe_hw::bell::Bell;
+use strobe_hw::uio::{self, Device, Roots, Uio};
 use strobe_ring::Missed;
 
 use super::provider::Provider;
@@ -14,8 +16,6 @@ use crate::catalogue::{Catalogue, Event as Listed};
 use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
-use strobe_hw::bell::Bell;
-use strobe_hw::uio::{self, Device, Roots, Uio};
 
 /// Provides `uio:NAME`, where NAME is what the device's driver calls it, or `uioN`.
 #[derive(Default)]

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use super::card::Place;
-use super::presence::{Kind, Presence};
 use strobe_board::{outside, Block, Board, Register as Described};
 use strobe_hw::map::Register;
 use strobe_hw::uio::{Map, Roots, Uio};
+
+use super::card::Place;
+use super::presence::{Kind, Presence};
 
 /// A device.
 struct UioCard(Uio);

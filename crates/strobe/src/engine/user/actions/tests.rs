@@ -6,6 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use strobe_board::Board;
+use strobe_hw::uio::fake::Fake;
 
 use crate::catalogue::Catalogue;
 use crate::channel::{Channel, Class, Type};
@@ -16,8 +18,6 @@ use crate::engine::user::trigger::Trigger;
 use crate::engine::user::User;
 use crate::engine::Error;
 use crate::plan::{Plan, Step};
-use strobe_board::Board;
-use strobe_hw::uio::fake::Fake;
 
 /// Two registers at one place, and the same bytes in another width and in the other order.
 const TEXT: &str = r#"

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Frames without a co-processor: the remote is the other end of a pair of sockets.
 
-use super::*;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::Instant;
 
-use crate::info::Clock;
 use strobe_hw::bell::bell;
+
+use super::*;
+use crate::info::Clock;
 
 fn frames() -> Frames {
     let text = include_str!("../../../../../../boards/adc-frames.toml");

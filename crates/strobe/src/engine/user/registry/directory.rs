@@ -2,10 +2,9 @@
 //! The directory of the sockets. Only its owner may write there.
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-use std::os::unix::fs::MetadataExt;
 
 use rustix::fs::{flock, fstat, mkdir, open, unlinkat, AtFlags, Dir, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;

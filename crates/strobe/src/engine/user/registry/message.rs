@@ -2,11 +2,11 @@
 //! What an owner says of its run: one line of JSON. What changes is in the ring.
 
 use serde::{Deserialize, Serialize};
+use strobe_hw::rt::Step;
 use strobe_ring::{Engine, StartTimes};
 
 use crate::channel::Channel;
 use crate::info::{Clock, RunInfo};
-use strobe_hw::rt::Step;
 
 /// Version of this message; another one is not understood.
 const VERSION: u32 = 2;

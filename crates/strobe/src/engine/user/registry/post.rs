@@ -16,12 +16,12 @@ use rustix::net::{
     SendFlags, SocketFlags,
 };
 use rustix::process::geteuid;
+use strobe_hw::rt;
 
 use super::claim::Claim;
 use super::message::{Message, STAYS};
 use crate::engine::user::memfd::RingFile;
 use crate::info::RunInfo;
-use strobe_hw::rt;
 
 /// Connections at the same time.
 const VISITORS_MAX: usize = 256;

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{channel, sync_channel, Sender};
 
+use strobe_hw::bell::{bell, Rope};
 use strobe_ring::layout::{CLOCK_MONOTONIC, NO_LIMIT};
 use strobe_ring::{Begin, Engine, Geometry, Header, MemoryMut, Missed, Reader, RowShape, Snapshot};
 
 use super::*;
 use crate::info::Clock;
-use strobe_hw::bell::{bell, Rope};
 
 /// What a source was asked for, in its order.
 type Calls = Arc<Mutex<Vec<&'static str>>>;

@@ -12,7 +12,7 @@ use strobe::map::{Region, Register};
 use strobe::ring::layout::ROW_HEADER_WORDS;
 use strobe::rt::{self, Policy};
 
-use crate::words::{are_of, inherit, inherited, Memory, ROW_WORDS};
+use crate::words::{Memory, ROW_WORDS, are_of, inherit, inherited};
 
 /// What it says at its end.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]

@@ -7,15 +7,15 @@ use std::io::Write;
 use std::time::Instant;
 
 use serde::Serialize;
-use strobe::engine::user::User;
 use strobe::engine::Source;
+use strobe::engine::user::User;
 use strobe::event::EventSpec;
 use strobe::info::RunInfo;
 use strobe::plan::{Plan, Step};
 use strobe::ring::{RowShape, Rows};
 use strobe_files::output;
 
-use crate::words::{value, CHANNELS, ROW_WORDS};
+use crate::words::{CHANNELS, ROW_WORDS, value};
 
 /// A format, and what a row took.
 #[derive(Debug, Clone, Serialize)]

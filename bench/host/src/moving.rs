@@ -10,12 +10,12 @@ use std::time::Instant;
 
 use serde::Serialize;
 use strobe::engine::user::memfd::ring_memory;
-use strobe::ring::layout::{Engine, CLOCK_MONOTONIC, NO_LIMIT};
+use strobe::ring::layout::{CLOCK_MONOTONIC, Engine, NO_LIMIT};
 use strobe::ring::{End, Geometry, Header, RowShape, StartTimes, Writer};
 use strobe::rt::{self, Policy};
 
 use crate::consumer::Consumer;
-use crate::words::{value, values, CHANNELS, NARROW_CHANNELS, RING_ROWS, ROW_WORDS};
+use crate::words::{CHANNELS, NARROW_CHANNELS, RING_ROWS, ROW_WORDS, value, values};
 
 /// A way to move rows, and what a row took.
 #[derive(Debug, Clone, Serialize)]

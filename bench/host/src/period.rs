@@ -7,11 +7,11 @@ use std::fmt;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::thread::{clock_nanosleep_absolute, ClockId, Timespec};
+use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 use serde::Serialize;
 use strobe::clock::monotonic;
-use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::Source;
+use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::event::EventSpec;
 use strobe::plan::Plan;
 use strobe::plan::WakeWithin;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use crate::{files, moving, Figures};
+use crate::{Figures, files, moving};
 
 /// A row that is stamped, ten words of it read, stored and read by another process.
 const ROW_NS: f64 = 50.0;

@@ -21,7 +21,7 @@ use strobe::map::Register;
 use strobe::plan::{Plan, Step};
 
 use crate::consumer::Consumer;
-use crate::words::{values, Memory, CHANNELS, RING_ROWS};
+use crate::words::{CHANNELS, Memory, RING_ROWS, values};
 
 /// What was measured.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -40,7 +40,9 @@ const CREDIT: u8 = 18;
 
 /// A frame's size that cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of {0} bytes is not possible; take a multiple of {FRAME_STEP} from {FRAME_MIN} to {FRAME_MAX}")]
+#[error(
+    "a frame of {0} bytes is not possible; take a multiple of {FRAME_STEP} from {FRAME_MIN} to {FRAME_MAX}"
+)]
 pub struct BadSize(pub usize);
 
 /// Why a message, or a frame of it, makes no row.

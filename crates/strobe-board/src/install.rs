@@ -98,7 +98,9 @@ pub enum InstallError {
         source: io::Error,
     },
     /// The driver is not there.
-    #[error("the driver {driver} cannot be loaded: {said}; run it with sudo, or install strobe's kernel modules first")]
+    #[error(
+        "the driver {driver} cannot be loaded: {said}; run it with sudo, or install strobe's kernel modules first"
+    )]
     NoDriver {
         /// Which.
         driver: &'static str,
@@ -124,10 +126,14 @@ pub enum InstallError {
         files: Vec<String>,
     },
     /// A board with channels that a driver cannot read.
-    #[error("board {0}: it has channels that are files, which only the user engine reads: strobe record --board FILE; leave them out to install it")]
+    #[error(
+        "board {0}: it has channels that are files, which only the user engine reads: strobe record --board FILE; leave them out to install it"
+    )]
     Files(String),
     /// A board of a device that another driver has, and that PCI does not know.
-    #[error("board {0}: it is for a UIO device, which only the user engine reaches: strobe record --board FILE; there is nothing to install")]
+    #[error(
+        "board {0}: it is for a UIO device, which only the user engine reaches: strobe record --board FILE; there is nothing to install"
+    )]
     Uio(String),
     /// A board file is wrong.
     #[error(transparent)]
@@ -196,7 +202,9 @@ impl System {
 
         let at_boot = self.autoload.is_dir();
         if at_boot {
-            let text = format!("# Written by `strobe board install`: takes the devices that boards were installed for.\n{driver}\n");
+            let text = format!(
+                "# Written by `strobe board install`: takes the devices that boards were installed for.\n{driver}\n"
+            );
             replace(&self.autoload_file(driver), text.as_bytes())?;
         }
         let fresh = self.load_driver(&board.hardware)?;

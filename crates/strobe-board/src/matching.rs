@@ -3,7 +3,7 @@
 
 use super::table::Table;
 use super::words::line;
-use super::{pci, rpmsg, Hardware};
+use super::{Hardware, pci, rpmsg};
 
 /// The driver puts it into a path.
 const PLATFORM_NAME_MAX: usize = 48;

@@ -10,9 +10,9 @@ use super::fault::Log;
 use super::matching::Bus;
 use super::resolve::{self, Registers};
 use super::table::{self, Either, Table};
-use super::words::{description, line, name_at, outside, NAME_MAX};
+use super::words::{NAME_MAX, description, line, name_at, outside};
 use super::{
-    rpmsg, Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register,
+    Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register, rpmsg,
 };
 
 /// Longest name of a device: "edu" may have to become "edu2" or "edu123".

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::fault::hint;
 use super::table::{Either, Table};
-use super::words::{description, name_at, text, NAME_MAX, UNIT_MAX};
+use super::words::{NAME_MAX, UNIT_MAX, description, name_at, text};
 use super::{
     Channel, Event, FileChannel, Interrupt, InterruptKind, Kind, Output, Pending, Register, Write,
     WriteValue,

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::table::Table;
-use super::words::{description, name_at, NAME_MAX};
+use super::words::{NAME_MAX, description, name_at};
 use super::{Access, Bar, Event, Hardware, Interrupt, InterruptKind};
 use crate::frame::{Counters, FRAME_MAX, FRAME_MIN, FRAME_STEP};
 

@@ -6,10 +6,10 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use toml::de::{DeTable, DeValue};
 use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
-use super::fault::{hint, Log};
+use super::fault::{Log, hint};
 
 /// A value and where it stands in the text.
 pub(super) type At<T> = (T, Range<usize>);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use strobe_board::frame::{BadSize, Command, Counters, Decoder, Refusal, FRAME_MIN, HEADER_SIZE};
+use strobe_board::frame::{BadSize, Command, Counters, Decoder, FRAME_MIN, HEADER_SIZE, Refusal};
 
 fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -161,9 +161,11 @@ fn what_is_refused_is_counted_by_name_and_changes_nothing_else() {
         assert!(!names.contains(&name), "{name}: twice");
         names.push(name);
         let mut decoder = started(32, 1);
-        assert!(decoder
-            .feed(&message(32, 1, &[5]), 0)
-            .is_ok_and(|mut frames| frames.all(|frame| frame.is_ok())));
+        assert!(
+            decoder
+                .feed(&message(32, 1, &[5]), 0)
+                .is_ok_and(|mut frames| frames.all(|frame| frame.is_ok()))
+        );
 
         let mut expected = decoder.counters();
         expected.messages += 1;
@@ -279,9 +281,11 @@ fn frames_of_the_stream_before_are_no_gap_in_the_next() {
     );
     let first = message(16, 0, &[0]);
     let mut frames = decoder.feed(&first, 0).expect("it is good");
-    assert!(frames
-        .next()
-        .is_some_and(|frame| frame.is_ok_and(|frame| frame.missed_before == 0)));
+    assert!(
+        frames
+            .next()
+            .is_some_and(|frame| frame.is_ok_and(|frame| frame.missed_before == 0))
+    );
     let counters = decoder.counters();
     assert_eq!(
         (counters.rows, counters.missed, counters.out_of_order),

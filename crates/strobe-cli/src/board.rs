@@ -172,7 +172,9 @@ fn install(system: &System, file: &Path, policy: Policy) -> Result<bool, Install
             Outcome::Bound(Some(name)) => say!("{address}: device {name}"),
             Outcome::Bound(None) => say!("{address}: bound"),
             Outcome::Other(driver) => {
-                say!("{address}: left to the driver {driver}, which has it; --force takes it from there");
+                say!(
+                    "{address}: left to the driver {driver}, which has it; --force takes it from there"
+                );
             }
             Outcome::Free => {
                 good = false;

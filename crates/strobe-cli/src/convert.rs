@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use strobe_files::convert::{convert, Error};
+use strobe_files::convert::{Error, convert};
 
 use crate::term::{self, fail, say};
 
@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(done) => done,
         // The reader of a pipe has seen enough.
         Err(Error::Write { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
-            return term::INTERRUPTED.into()
+            return term::INTERRUPTED.into();
         }
         Err(error) => return fail(error),
     };

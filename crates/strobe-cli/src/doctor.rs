@@ -11,9 +11,9 @@ use strobe::note::State;
 use strobe::quantity::duration_ns;
 use strobe::stop::Stop;
 use strobe_files::record::{self as recording};
-use strobe_measure::cpu::{check_cpu, NoCpu};
-use strobe_measure::doctor::prove::{prove, Proof};
-use strobe_measure::doctor::{Check, Finding, Intent, System, When, CHECKS};
+use strobe_measure::cpu::{NoCpu, check_cpu};
+use strobe_measure::doctor::prove::{Proof, prove};
+use strobe_measure::doctor::{CHECKS, Check, Finding, Intent, System, When};
 
 use crate::choice::WaitChoice;
 use crate::progress::Rounds;

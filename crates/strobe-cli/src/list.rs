@@ -8,8 +8,8 @@ use serde::Serialize;
 use strobe::catalogue::Catalogue;
 use strobe::channel::Channel;
 use strobe::engine::kernel::Control;
-use strobe::engine::user::registry::Registry;
 use strobe::engine::user::User;
+use strobe::engine::user::registry::Registry;
 use strobe_board::Board;
 
 use crate::term::{answer, fail, say, table};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use plotters::prelude::*;
-use plotters::style::{register_font, FontStyle};
+use plotters::style::{FontStyle, register_font};
 use strobe_files::journal;
 
 use crate::term::{self, fail, say};

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::io::{self, BufRead};
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -17,7 +17,7 @@ use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, show_ns};
 use strobe::ring::Row;
 use strobe::stop::Stop;
-use strobe_files::record::{record, Observer, Options, Progress};
+use strobe_files::record::{Observer, Options, Progress, record};
 use strobe_files::summary::Summary;
 use strobe_files::{output, record};
 use strobe_measure::doctor;
@@ -130,7 +130,9 @@ enum Error {
          one or fewer channels, measure it with --dry-run, or try it with --force"
     )]
     TooLong(String, String),
-    #[error("event {0}: rows of these steps can be made at {1} at most, as was measured; use a longer period or fewer channels")]
+    #[error(
+        "event {0}: rows of these steps can be made at {1} at most, as was measured; use a longer period or fewer channels"
+    )]
     TooFast(String, String),
     #[error("the answer as JSON: {0}")]
     Json(serde_json::Error),

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use strobe::quantity::duration_ns;
 use strobe::uio::{Device, Error, Uio};
 
-use crate::term::{answer, fail, say, COMPLETE, INTERRUPTED, NOT_WHOLE};
+use crate::term::{COMPLETE, INTERRUPTED, NOT_WHOLE, answer, fail, say};
 
 /// Show UIO devices, and wait for their interrupts
 #[derive(clap::Args)]
@@ -230,7 +230,7 @@ fn serve(
                     "UIO device {}: no interrupt came in {:?}",
                     account.device,
                     args.timeout.unwrap_or_default()
-                ))
+                ));
             }
             Err(error) => return End::Failed(error.to_string()),
         };

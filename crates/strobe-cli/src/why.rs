@@ -45,7 +45,9 @@ pub fn text(found: &Found) -> String {
     }
     if let (count @ 1.., most) = found.overlooked {
         let most = show_ns(most as f64);
-        text += &format!("without {count} rows that were made while others were looked at, late {most} at most\n");
+        text += &format!(
+            "without {count} rows that were made while others were looked at, late {most} at most\n"
+        );
     }
     text
 }

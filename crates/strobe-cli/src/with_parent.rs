@@ -7,7 +7,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use rustix::process::{getppid, set_parent_process_death_signal, Pid, Signal};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use crate::term::fail;
 

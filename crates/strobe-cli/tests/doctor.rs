@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use strobe::note::State;
 use strobe_files::journal::Journal;
-use strobe_measure::doctor::{When, CHECKS};
+use strobe_measure::doctor::{CHECKS, When};
 
 mod common;
 
@@ -157,8 +157,7 @@ fn a_proof_of_two_rounds_has_figures_and_no_verdict() {
 }
 
 /// Nothing may be written, no capability is left, no device is there, and processes are those of a container.
-const CONTAINER: &str =
-    "mount -t proc proc /proc && mount -o bind /sys /sys && mount -o remount,bind,ro /sys && \
+const CONTAINER: &str = "mount -t proc proc /proc && mount -o bind /sys /sys && mount -o remount,bind,ro /sys && \
                          mount -t tmpfs tmpfs /dev && ";
 
 #[test]

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use serde_json::{json, Value};
+use serde_json::{Value, json};
 use strobe_files::journal::Journal;
 
 /// Of ten channels, those that fail.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 mod common;
 
-use common::{command, strobe, Process};
+use common::{Process, command, strobe};
 
 fn json(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);

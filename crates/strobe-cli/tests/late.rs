@@ -14,7 +14,7 @@ use strobe_measure::trace::{Instance, Settings, Tracefs};
 
 mod common;
 
-use common::{command, until, Process};
+use common::{Process, command, until};
 
 /// Whether this user may trace.
 fn may_trace() -> bool {

@@ -11,7 +11,7 @@ use strobe::engine::user::registry::Registry;
 use strobe::ring::State;
 
 mod common;
-use common::{recorder, strobe, until, Process};
+use common::{Process, recorder, strobe, until};
 
 const ENDLESS: [&str; 4] = ["--event", "timer:1kHz", "--read", "sim.counter"];
 
@@ -206,9 +206,11 @@ fn both_engines_are_listed_and_a_missing_one_says_why() {
     );
     assert_eq!(user["available"], true);
     let channels = user["catalogue"]["channels"].as_array().expect("a list");
-    assert!(channels
-        .iter()
-        .any(|channel| channel["name"] == "sim.counter"));
+    assert!(
+        channels
+            .iter()
+            .any(|channel| channel["name"] == "sim.counter")
+    );
     if Path::new("/dev/strobe").exists() {
         return;
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 mod common;
 #[path = "common/terminal.rs"]
 mod terminal;
-use common::{recorder, recorder_with, strobe, until, Process};
+use common::{Process, recorder, recorder_with, strobe, until};
 use terminal::Terminal;
 
 const ENDLESS: [&str; 4] = ["--event", "timer:1kHz", "--read", "sim.counter,sim.sine"];
@@ -75,7 +75,7 @@ fn every_way_out_restores_the_terminal() {
 
 #[test]
 fn a_terminal_that_goes_away_ends_the_view_without_a_signal() {
-    use rustix::pty::{grantpt, openpt, ptsname, unlockpt, OpenptFlags};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let dir = tempfile::tempdir().expect("a folder");
     let _run = running(dir.path());
     // Not the controlling terminal of anybody, so that nobody is sent a SIGHUP.

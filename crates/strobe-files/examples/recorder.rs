@@ -22,7 +22,7 @@ use strobe::ring::{
     Writer,
 };
 use strobe::stop::Stop;
-use strobe_files::record::{record, Options};
+use strobe_files::record::{Options, record};
 
 const PERIOD: u64 = 1_000_000;
 const START: u64 = 1_000_000_000;

@@ -34,7 +34,9 @@ pub enum Error {
         source: io::Error,
     },
     /// It is something else.
-    #[error("{path}: not a recording of strobe: {why}; give an .arrows file that `strobe record` has written")]
+    #[error(
+        "{path}: not a recording of strobe: {why}; give an .arrows file that `strobe record` has written"
+    )]
     Foreign {
         /// The file.
         path: String,
@@ -298,7 +300,7 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::{arrow::ArrowFile, Output};
+    use crate::output::{Output, arrow::ArrowFile};
     use strobe::samples::channel;
     use strobe::samples::{info, noted, totals};
     use strobe_ring::RowShape;

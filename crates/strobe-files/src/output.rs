@@ -228,7 +228,9 @@ mod tests {
         let error = create("/nonexistent/a.csv").err().map(|e| e.to_string());
         assert_eq!(
             error.as_deref(),
-            Some("output /nonexistent/a.csv: cannot be created: No such file or directory (os error 2)")
+            Some(
+                "output /nonexistent/a.csv: cannot be created: No such file or directory (os error 2)"
+            )
         );
     }
 

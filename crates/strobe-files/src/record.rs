@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use strobe::engine::{self, Source};
 use strobe::faults::FaultCount;
-use strobe::info::{failure, End, RunInfo, Totals};
+use strobe::info::{End, RunInfo, Totals, failure};
 use strobe::note::Noted;
 use strobe::reader::RunReader;
 use strobe::stop::Stop;

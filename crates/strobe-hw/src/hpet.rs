@@ -4,7 +4,7 @@
 use std::os::fd::AsFd;
 
 use rustix::io;
-use rustix::ioctl::{ioctl, opcode, IntegerSetter, NoArg, Opcode};
+use rustix::ioctl::{IntegerSetter, NoArg, Opcode, ioctl, opcode};
 
 const HPET_IE_ON: Opcode = opcode::none(b'h', 1);
 const HPET_IE_OFF: Opcode = opcode::none(b'h', 2);

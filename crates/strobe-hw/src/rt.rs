@@ -7,8 +7,8 @@ use std::io;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use rustix::process::{getrlimit, Resource};
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+use rustix::process::{Resource, getrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
 /// What to do about the limit of locked memory.
@@ -266,7 +266,13 @@ fn affinity(cpu: Option<usize>) -> Step {
     match asked {
         Some(Err(errno)) => {
             let cpu = cpu.unwrap_or(0);
-            step("cpu", false, format!("{got}; CPU {cpu} was refused ({errno}): there is none, or this group of processes may not use it"))
+            step(
+                "cpu",
+                false,
+                format!(
+                    "{got}; CPU {cpu} was refused ({errno}): there is none, or this group of processes may not use it"
+                ),
+            )
         }
         _ => step("cpu", true, got),
     }
@@ -302,9 +308,13 @@ fn other() -> Step {
         Ok(true) => step("policy", true, Policy::Other.to_string()),
         refused => {
             let why = refused.map_or_else(|error| format!(" ({error})"), |_| String::new());
-            step("policy", false, format!(
-                "that of who has started this program; other was refused{why}: start it without chrt, or be root"
-            ))
+            step(
+                "policy",
+                false,
+                format!(
+                    "that of who has started this program; other was refused{why}: start it without chrt, or be root"
+                ),
+            )
         }
     }
 }
@@ -316,10 +326,14 @@ fn fifo(priority: u8) -> Step {
         Err(error) => error,
     };
     let limit = getrlimit(Resource::Rtprio).current.unwrap_or(99);
-    step("policy", false, format!(
-        "other; fifo:{priority} was refused ({error}), the limit is {limit} (ulimit -r): raise it (LimitRTPRIO=, or \
+    step(
+        "policy",
+        false,
+        format!(
+            "other; fifo:{priority} was refused ({error}), the limit is {limit} (ulimit -r): raise it (LimitRTPRIO=, or \
          an rtprio line in /etc/security/limits.conf), give the program CAP_SYS_NICE, or be root"
-    ))
+        ),
+    )
 }
 
 fn deadline(runtime_ns: u64, period_ns: u64) -> Step {
@@ -343,10 +357,14 @@ fn deadline(runtime_ns: u64, period_ns: u64) -> Step {
     if !refused && policy_of_this_thread() == libc::SCHED_DEADLINE {
         return step("policy", true, policy.to_string());
     }
-    step("policy", false, format!(
-        "other; {policy} was refused ({error}): it needs CAP_SYS_NICE, a thread that may run on all CPUs, and room \
+    step(
+        "policy",
+        false,
+        format!(
+            "other; {policy} was refused ({error}): it needs CAP_SYS_NICE, a thread that may run on all CPUs, and room \
          beside the others that have it; leave the CPU out, or use fifo"
-    ))
+        ),
+    )
 }
 
 fn policy_of_this_thread() -> i32 {

@@ -10,7 +10,7 @@
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io;
-use rustix::ioctl::{ioctl, opcode, Opcode, Updater};
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
 /// The control device.
 pub const DEVICE_PATH: &str = "/dev/strobe";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The CPU that something is measured on.
 
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use strobe::engine::{Error, Source};
 use strobe::info::RunInfo;
 use strobe::reader::RunReader;
@@ -55,7 +55,9 @@ impl<S: Source> Source for StartedOn<S> {
 
 /// A CPU that was asked for, and that cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
+#[error(
+    "--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another"
+)]
 pub struct NoCpu(usize);
 
 /// Whether this process may run there.

@@ -8,7 +8,7 @@
 //! Nothing is changed by a check.
 
 use serde::Serialize;
-use strobe::engine::user::{WaitMode, PRIORITY};
+use strobe::engine::user::{PRIORITY, WaitMode};
 use strobe::info::RunInfo;
 use strobe::note::{Noted, State};
 

@@ -19,7 +19,7 @@ use strobe::quantity::show_ns;
 use strobe::timing::Timing;
 use strobe_ring::{Engine, Row};
 
-use crate::trace::cause::{self, main_share, shares, Cause, Delay, Maker, Share};
+use crate::trace::cause::{self, Cause, Delay, Maker, Share, main_share, shares};
 use crate::trace::{self, Instance, Settings, Text, Trace};
 
 /// For so long a buffer holds the events of rows, at the least.
@@ -48,7 +48,9 @@ pub enum Which {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Neither engine is at it in a way that is known here.
-    #[error("why rows of {0} are late cannot be told: its events have no time at which they are due, or a thread makes its rows that is not known; use a timer")]
+    #[error(
+        "why rows of {0} are late cannot be told: its events have no time at which they are due, or a thread makes its rows that is not known; use a timer"
+    )]
     Maker(String),
     /// Tracing is not to be had.
     #[error(transparent)]

@@ -16,7 +16,7 @@ use strobe::event::EventSpec;
 use strobe::plan::{Plan, Step};
 use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
-use strobe_files::record::{record, Error, Observer, Options, Progress};
+use strobe_files::record::{Error, Observer, Options, Progress, record};
 use strobe_hw::rt::Usage;
 use strobe_hw::uapi::STEPS_MAX;
 use strobe_ring::{Engine, Row};

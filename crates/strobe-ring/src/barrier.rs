@@ -23,9 +23,9 @@
 //!
 //! In a loom build a test can break any [`Rule`], and so shows that it is needed.
 
-use crate::layout::{RingHeader, State, RING_MAGIC};
+use crate::layout::{RING_MAGIC, RingHeader, State};
 use crate::memory::Memory;
-use crate::sync::{fence, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, fence};
 use std::mem::offset_of;
 
 const MAGIC: usize = offset_of!(RingHeader, magic);

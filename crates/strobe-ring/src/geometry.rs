@@ -168,13 +168,22 @@ impl fmt::Display for GeometryError {
         match self {
             GeometryError::RowStride { row_stride, shape } => {
                 let (channels, need) = (shape.channels, shape.bytes());
-                write!(f, "row stride of {row_stride} bytes: rows of {channels} channels need a multiple of 64, at least {need}")
+                write!(
+                    f,
+                    "row stride of {row_stride} bytes: rows of {channels} channels need a multiple of 64, at least {need}"
+                )
             }
             GeometryError::Capacity { capacity } => {
-                write!(f, "capacity of {capacity} rows: it must be a power of two, from 2 to {CAPACITY_MAX}")
+                write!(
+                    f,
+                    "capacity of {capacity} rows: it must be a power of two, from 2 to {CAPACITY_MAX}"
+                )
             }
             GeometryError::DataOffset { data_offset } => {
-                write!(f, "rows at byte {data_offset}: they must start at a multiple of 64 behind the header")
+                write!(
+                    f,
+                    "rows at byte {data_offset}: they must start at a multiple of 64 behind the header"
+                )
             }
             GeometryError::TooLarge => {
                 f.write_str("a ring larger than the address space: ask for fewer rows or channels")

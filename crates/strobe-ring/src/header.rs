@@ -4,8 +4,8 @@
 use crate::barrier;
 use crate::geometry::{Geometry, GeometryError};
 use crate::layout::{
-    Engine, RingHeader, State, HEADER_SIZE, INCOMPAT_SKIPPED, KNOWN_INCOMPAT, MISSED_CAUSES,
-    RING_MAGIC, RING_MAJOR, RING_MINOR,
+    Engine, HEADER_SIZE, INCOMPAT_SKIPPED, KNOWN_INCOMPAT, MISSED_CAUSES, RING_MAGIC, RING_MAJOR,
+    RING_MINOR, RingHeader, State,
 };
 use crate::memory::Memory;
 use crate::shape::RowShape;
@@ -321,16 +321,25 @@ impl fmt::Display for AttachError {
                 f.write_str("a ring of a machine of the other byte order: read it there")
             }
             AttachError::Major { major } => {
-                write!(f, "a ring of layout version {major}, this program reads {RING_MAJOR}: use a program as new as the ring's engine")
+                write!(
+                    f,
+                    "a ring of layout version {major}, this program reads {RING_MAJOR}: use a program as new as the ring's engine"
+                )
             }
             AttachError::Incompat { unknown } => {
-                write!(f, "a ring with features unknown to this program ({unknown:#x}): use one as new as the ring's engine")
+                write!(
+                    f,
+                    "a ring with features unknown to this program ({unknown:#x}): use one as new as the ring's engine"
+                )
             }
             AttachError::HeaderSize {
                 header_size,
                 data_offset,
             } => {
-                write!(f, "damaged ring: a header of {header_size} bytes, rows at byte {data_offset}; the header needs {HEADER_SIZE} bytes before the rows")
+                write!(
+                    f,
+                    "damaged ring: a header of {header_size} bytes, rows at byte {data_offset}; the header needs {HEADER_SIZE} bytes before the rows"
+                )
             }
             AttachError::RowSize {
                 row_size,
@@ -341,7 +350,10 @@ impl fmt::Display for AttachError {
                     channels, outputs, ..
                 } = shape;
                 let (need, bits) = (shape.bytes(), shape.incompat());
-                write!(f, "damaged ring: rows of {row_size} bytes and features {incompat:#x}; {channels} channels and {outputs} outputs need {need} bytes and {bits:#x}")
+                write!(
+                    f,
+                    "damaged ring: rows of {row_size} bytes and features {incompat:#x}; {channels} channels and {outputs} outputs need {need} bytes and {bits:#x}"
+                )
             }
             AttachError::Geometry(error) => write!(f, "damaged ring: {error}"),
             AttachError::CutOff { bytes, need } => {

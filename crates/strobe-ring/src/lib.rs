@@ -59,9 +59,9 @@ mod sync;
 mod writer;
 
 #[cfg(loom)]
-pub use barrier::{break_rule, Rule};
+pub use barrier::{Rule, break_rule};
 pub use batch::{Batch, Row, Rows};
-pub use geometry::{oldest, Geometry, GeometryError};
+pub use geometry::{Geometry, GeometryError, oldest};
 pub use header::{AttachError, Header, Snapshot, StartTimes};
 pub use layout::{Engine, Missed, State, Status};
 pub use memory::{Memory, MemoryMut};

@@ -5,8 +5,8 @@ use crate::barrier;
 use crate::geometry::Geometry;
 use crate::header::{Header, StartTimes};
 use crate::layout::{
-    Missed, RingHeader, State, MISSED_CAUSES, ROW_FLAGS, ROW_HEADER_WORDS, ROW_RESUMED,
-    STATUS_FAULTS,
+    MISSED_CAUSES, Missed, ROW_FLAGS, ROW_HEADER_WORDS, ROW_RESUMED, RingHeader, STATUS_FAULTS,
+    State,
 };
 use crate::memory::{Memory, MemoryMut};
 use crate::sync::{AtomicU64, Ordering};
@@ -412,7 +412,7 @@ impl std::error::Error for WrongState {}
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::layout::{Engine, CLOCK_MONOTONIC, NO_LIMIT};
+    use crate::layout::{CLOCK_MONOTONIC, Engine, NO_LIMIT};
     use crate::reader::{Begin, Reader};
     use crate::shape::RowShape;
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::{Bytes, Image, Random};
 use std::mem::offset_of;
-use strobe_ring::layout::{RingHeader, INCOMPAT_FAULTS, INCOMPAT_SKIPPED, RING_MAGIC};
+use strobe_ring::layout::{INCOMPAT_FAULTS, INCOMPAT_SKIPPED, RING_MAGIC, RingHeader};
 use strobe_ring::{AttachError, Begin, GeometryError, Memory, MemoryMut, Reader, RowShape};
 
 fn attach(image: &Image) -> Result<Reader, AttachError> {

@@ -2,7 +2,7 @@
 //! The one-line rule against its definition, and the bounds of a ring's shape.
 
 use strobe_ring::layout::{CAPACITY_MAX, NO_LIMIT};
-use strobe_ring::{oldest, Geometry, GeometryError, RowShape};
+use strobe_ring::{Geometry, GeometryError, RowShape, oldest};
 
 fn new(channels: u32, capacity: u64, limit: u64) -> Result<Geometry, GeometryError> {
     Geometry::new(RowShape::of_channels(channels), capacity, limit)

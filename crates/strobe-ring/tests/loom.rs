@@ -10,12 +10,12 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use strobe_ring::layout::{CLOCK_MONOTONIC, NO_LIMIT};
 use strobe_ring::{
-    break_rule, AttachError, Begin, End, Engine, Geometry, Header, MemoryMut, Reader, RowShape,
-    Rule, StartTimes, Writer,
+    AttachError, Begin, End, Engine, Geometry, Header, MemoryMut, Reader, RowShape, Rule,
+    StartTimes, Writer, break_rule,
 };
 
 /// One producer that makes `rows` rows and ends, and readers that read `reads` times meanwhile.

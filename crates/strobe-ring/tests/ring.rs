@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{header, running, running_of, Image, Random};
+use common::{Image, Random, header, running, running_of};
 use std::mem::offset_of;
-use strobe_ring::layout::{RingHeader, NO_LIMIT, ROW_LATE};
+use strobe_ring::layout::{NO_LIMIT, ROW_LATE, RingHeader};
 use strobe_ring::{
     Begin, End, Memory, MemoryMut, Missed, Reader, RowShape, Rows, Snapshot, StartTimes, State,
     Writer,

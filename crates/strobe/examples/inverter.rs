@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rustix::time::{clock_gettime, ClockId};
-use strobe::bell::{bell, Bell, Rope};
-use strobe::clock::{monotonic, RunClock};
+use rustix::time::{ClockId, clock_gettime};
+use strobe::bell::{Bell, Rope, bell};
+use strobe::clock::{RunClock, monotonic};
+use strobe::engine::user::WaitMode;
 use strobe::engine::user::gpio::{Drive, Gpio};
 use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::trigger::{EventSource, Woken};
-use strobe::engine::user::WaitMode;
 use strobe::event::Edge;
 use strobe::info::Clock;
 use strobe::rt::{self, Policy};

@@ -7,7 +7,7 @@
 //! ```
 
 use std::error::Error;
-use std::sync::atomic::{fence, Ordering};
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use strobe::map::Register;

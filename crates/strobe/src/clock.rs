@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clock of a run. Reading it is no system call where the vDSO serves it.
 
-use rustix::time::{clock_gettime, ClockId};
+use rustix::time::{ClockId, clock_gettime};
 use strobe_ring::StartTimes;
 
 use crate::info::Clock;

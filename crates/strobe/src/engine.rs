@@ -165,7 +165,9 @@ pub enum Error {
         bits: Option<u32>,
     },
     /// Lateness on an event that is never due.
-    #[error("channel {channel}: event {event} is never due, so no row of it can be late; leave the channel out, or use a timer")]
+    #[error(
+        "channel {channel}: event {event} is never due, so no row of it can be late; leave the channel out, or use a timer"
+    )]
     Due {
         /// The channel.
         channel: String,
@@ -210,7 +212,9 @@ pub enum Error {
         cost_ns: u64,
     },
     /// A user with too many runs.
-    #[error("run on event {0}: this user has as many runs as one may have; `strobe status` shows them; end one")]
+    #[error(
+        "run on event {0}: this user has as many runs as one may have; `strobe status` shows them; end one"
+    )]
     Runs(String),
     /// Too many async channels, of all runs.
     #[error(

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use strobe_ring::{Row, Snapshot, State};
 
-use crate::channel::{column_names, Channel};
+use crate::channel::{Channel, column_names};
 use crate::clock::RunClock;
-use crate::info::failure;
 use crate::info::RunInfo;
+use crate::info::failure;
 use crate::quantity::show_ns;
 use crate::reader::RunReader;
 use crate::timing::Timing;
@@ -245,9 +245,11 @@ mod tests {
         figures.update(&mut reader);
         assert!(!figures.is_live());
         assert_eq!((figures.state().as_str(), figures.waiting), ("stopped", 0));
-        assert!(figures
-            .last_words()
-            .starts_with("user:1 soft: stopped, 10 rows in "));
+        assert!(
+            figures
+                .last_words()
+                .starts_with("user:1 soft: stopped, 10 rows in ")
+        );
     }
 
     #[test]

@@ -11,8 +11,8 @@ use strobe_ring::{Row, State};
 
 use crate::clock::monotonic;
 use crate::engine::{self, Source};
-use crate::info::failure;
 use crate::info::End;
+use crate::info::failure;
 use crate::stop::Stop;
 
 /// It looks for signals, and for the end of its time, at least this often.

@@ -9,7 +9,7 @@ use strobe_hw::rt::Step;
 use strobe_ring::layout::MISSED_CAUSES;
 use strobe_ring::{Engine, Missed, RowShape, Snapshot, StartTimes};
 
-use crate::channel::{column_names, numbered, Channel};
+use crate::channel::{Channel, column_names, numbered};
 use crate::note::Noted;
 use crate::quantity::show_ns;
 
@@ -228,20 +228,26 @@ mod tests {
             skipped.is_whole(),
             "what was left out on purpose is no loss"
         );
-        assert!(!Totals {
-            lost: 1,
-            ..whole.clone()
-        }
-        .is_whole());
-        assert!(!Totals {
-            errors: 1,
-            ..whole.clone()
-        }
-        .is_whole());
-        assert!(!Totals {
-            triggers: 11,
-            ..whole
-        }
-        .is_whole());
+        assert!(
+            !Totals {
+                lost: 1,
+                ..whole.clone()
+            }
+            .is_whole()
+        );
+        assert!(
+            !Totals {
+                errors: 1,
+                ..whole.clone()
+            }
+            .is_whole()
+        );
+        assert!(
+            !Totals {
+                triggers: 11,
+                ..whole
+            }
+            .is_whole()
+        );
     }
 }

@@ -5,8 +5,8 @@
 use strobe_ring::{Engine, StartTimes};
 
 use crate::channel::{Channel, Class, Type};
-use crate::engine::user::User;
 use crate::engine::Source;
+use crate::engine::user::User;
 use crate::figures::Figures;
 use crate::info::{Clock, End, RunInfo, Totals};
 use crate::note::{Noted, State};

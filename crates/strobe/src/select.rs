@@ -129,7 +129,7 @@ fn auto(plan: &Plan) -> Result<Chosen, Error> {
         Ok(control) => control,
         // The event is one of the user engine, or there is no module.
         Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
-            return Ok(Chosen::User(user(), None))
+            return Ok(Chosen::User(user(), None));
         }
         Err(error) => return Ok(Chosen::User(user(), Some(error))),
     };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a process that may lock no more memory is told.
 
-use rustix::process::{getrlimit, setrlimit, Resource};
-use rustix::thread::{set_thread_res_uid, Uid};
-use strobe::engine::user::User;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::thread::{Uid, set_thread_res_uid};
 use strobe::engine::Source;
+use strobe::engine::user::User;
 use strobe::plan::Plan;
 use strobe::rt::lock_memory;
 

@@ -14,7 +14,7 @@ use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::plan::{Plan, Step};
 use strobe::rt::Usage;
-use strobe_hw::allocations::{calls, Counting};
+use strobe_hw::allocations::{Counting, calls};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -10,14 +10,14 @@
 //! ```
 
 use std::error::Error;
-use std::fs::{remove_file, File};
+use std::fs::{File, remove_file};
 use std::io::Write;
 use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::kernel::Control;
 use strobe::engine::Source;
+use strobe::engine::kernel::Control;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
 use strobe_ring::{Row, Snapshot};

@@ -5,9 +5,9 @@ use std::fs;
 
 use strobe::bell::bell;
 use strobe::clock::RunClock;
+use strobe::engine::user::WaitMode;
 use strobe::engine::user::hpet::Hpet;
 use strobe::engine::user::trigger::{EventSource, Woken};
-use strobe::engine::user::WaitMode;
 use strobe::info::Clock;
 
 /// Interrupts of the HPET, as the kernel counts them, before this and after it: it says so only while they are

@@ -21,4 +21,4 @@ pub mod uio;
 pub mod wave;
 
 pub use account::{Account, Kept, Pace};
-pub use engine::{errno, plan, Engine, Kernel, User};
+pub use engine::{Engine, Kernel, User, errno, plan};

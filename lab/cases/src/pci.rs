@@ -4,12 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use strobe::engine::user::{Settings, User};
 use strobe::engine::Source;
+use strobe::engine::user::{Settings, User};
 use strobe::plan::{Plan, Step};
 use strobe_board::{Board, Hardware, Policy, System};
 
-use crate::{plan, Engine, Kernel};
+use crate::{Engine, Kernel, plan};
 
 /// Cards with this device id, in the order of their addresses.
 pub fn cards(device: u16) -> Vec<PathBuf> {

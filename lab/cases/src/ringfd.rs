@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::io::{read, Errno};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read};
 use strobe_ring::{RowShape, Rows};
 
 use crate::machine::patience;
-use crate::{raw, Account, Pace};
+use crate::{Account, Pace, raw};
 
 /// STROBE_NONBLOCK.
 const NONBLOCK: u32 = 1;

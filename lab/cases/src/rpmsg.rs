@@ -4,13 +4,13 @@
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{chown, PermissionsExt};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 
 use crate::machine::{command, slowness};
-use crate::raw::rpmsg::{asked, create, receive, send, NONBLOCK};
+use crate::raw::rpmsg::{NONBLOCK, asked, create, receive, send};
 
 /// The control node of strobe_rpmsg.
 pub const CONTROL: &str = "/dev/strobe_rpmsg0";

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
-use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::Error;
+use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 
 /// Has the channel `slow.count`, which counts its reads.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use rustix::time::{clock_gettime, ClockId};
+use rustix::time::{ClockId, clock_gettime};
 
 const ALARM: &str = "/sys/class/rtc/rtc0/wakealarm";
 /// The chipset's bridge, and where it has the ports of power management.

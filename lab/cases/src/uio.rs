@@ -4,7 +4,7 @@
 use std::fs;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{fence, Ordering};
+use std::sync::atomic::{Ordering, fence};
 
 use strobe::map::{Region, Register};
 use strobe::uio::{Device, Uio};

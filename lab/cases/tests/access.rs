@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use strobe::engine::user::{Settings, User};
 use strobe_board::{Board, Policy, System};
-use strobe_cases::pci::{cards, once, Bound};
+use strobe_cases::pci::{Bound, cards, once};
 use strobe_cases::{Engine, Kernel};
 
 /// Of the test device, and of the card with memory.

@@ -14,13 +14,13 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use strobe::engine::kernel::Run;
 use strobe::engine::Source;
+use strobe::engine::kernel::Run;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
 use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{begin, read_now, until, until_rows};
-use strobe_cases::{plan, Account, Engine, Kernel};
+use strobe_cases::{Account, Engine, Kernel, plan};
 use strobe_ring::State;
 
 const CARDS: [&str; 3] = ["0000:00:01.0", "0000:00:02.0", "0000:00:05.0"];
@@ -176,20 +176,24 @@ fn a_board_makes_devices_of_its_cards_until_it_is_removed() {
                 "{name}"
             );
         }
-        assert!(catalogue
-            .events
-            .iter()
-            .any(|event| event.name == format!("{name}.irq")));
+        assert!(
+            catalogue
+                .events
+                .iter()
+                .any(|event| event.name == format!("{name}.irq"))
+        );
     }
     assert_eq!(
         board.remove(),
         [Outcome::Free, Outcome::Free, Outcome::Free]
     );
     let catalogue = engine.0.catalogue().expect("the catalogue");
-    assert!(!catalogue
-        .devices
-        .iter()
-        .any(|device| device.name.starts_with("edu")));
+    assert!(
+        !catalogue
+            .devices
+            .iter()
+            .any(|device| device.name.starts_with("edu"))
+    );
     assert!(CARDS.iter().all(|card| driver(card).is_none()));
 }
 
@@ -342,10 +346,12 @@ fn interrupts_of_a_timer_run_are_accounted_for(board: &str) {
         "{} triggers of {raised} interrupts",
         end.triggers
     );
-    assert!(account
-        .rows
-        .iter()
-        .all(|row| row.values[..2] == [ID, 1] && (row.values[2] == 3 || board == MSI)));
+    assert!(
+        account
+            .rows
+            .iter()
+            .all(|row| row.values[..2] == [ID, 1] && (row.values[2] == 3 || board == MSI))
+    );
     println!(
         "{raised} raised, {} triggers, {} rows, {} missed",
         end.triggers,

@@ -8,15 +8,15 @@ use std::thread;
 use std::time::Duration;
 
 use strobe::channel::{Channel, Type};
+use strobe::engine::Source;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::{Settings, User, WaitMode};
-use strobe::engine::Source;
 use strobe::map::Region;
 use strobe::plan::Plan;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
-use strobe_cases::pci::{self, row, set, Bound};
-use strobe_cases::{plan, Pace};
+use strobe_cases::pci::{self, Bound, row, set};
+use strobe_cases::{Pace, plan};
 use strobe_ring::{Missed, State};
 
 fn user(wait: WaitMode) -> User {

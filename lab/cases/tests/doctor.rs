@@ -122,8 +122,7 @@ fn a_module_that_is_not_loaded_is_advised_and_the_advice_mends_it() {
 }
 
 /// Less is to be seen, nothing may be written, and no capability is left.
-const CONTAINER: &str =
-    "mount -t proc proc /proc && mount -o bind /sys /sys && mount -o remount,bind,ro /sys && \
+const CONTAINER: &str = "mount -t proc proc /proc && mount -o bind /sys /sys && mount -o remount,bind,ro /sys && \
                          mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3 && \
                          exec su user -c 'strobe doctor --json'";
 
@@ -160,7 +159,9 @@ fn in_a_container_nothing_is_ok_that_is_not_ok_outside() {
 fn recordings_of_both_engines_say_how_the_machine_was() {
     for engine in ["kernel", "user"] {
         let path = format!("/tmp/{engine}.arrows");
-        let words = format!("record --engine {engine} --event timer:100Hz --read sim.counter --rows 5 --allow-loss -o {path}");
+        let words = format!(
+            "record --engine {engine} --event timer:100Hz --read sim.counter --rows 5 --allow-loss -o {path}"
+        );
         assert!(command(&format!("strobe {words}")), "{words}");
         let journal = Journal::open(Path::new(&path)).expect("a recording");
         let doctor = &journal.info().doctor;

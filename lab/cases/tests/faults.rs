@@ -6,7 +6,7 @@ use strobe::engine::Source;
 use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, record};
 use strobe_cases::machine::Sim;
-use strobe_cases::{plan, Engine, Kept, Kernel};
+use strobe_cases::{Engine, Kept, Kernel, plan};
 
 /// One row on the event "soft" while all of these fail.
 fn one_row(steps: Vec<Step>, fails: u64) -> Kept {

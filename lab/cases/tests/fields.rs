@@ -8,8 +8,8 @@ use strobe::plan::{Plan, Step};
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::record;
 use strobe_cases::machine::slowness;
-use strobe_cases::pci::{cards, set, Bound};
-use strobe_cases::{plan, Account, Engine, Kernel};
+use strobe_cases::pci::{Bound, cards, set};
+use strobe_cases::{Account, Engine, Kernel, plan};
 
 /// The counter and its low half: each whole under two names, and fields that lie side by side, over each other, and
 /// in two's complement. `anew` is the counter again, with an access for each channel.

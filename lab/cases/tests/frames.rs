@@ -16,11 +16,11 @@ use strobe::engine::user::{Settings, User};
 use strobe::engine::{self, Source};
 use strobe::plan::{Plan, Step};
 use strobe_board::{Board, Outcome, Policy, System};
-use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows, Account, Pace};
+use strobe_cases::account::{Account, Pace, begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::{command, patience, slowness};
-use strobe_cases::rpmsg::{overflown, Coprocessor, Processor, Program};
-use strobe_cases::slow::{made_up, Slowness};
-use strobe_cases::{plan, raw, Engine, Kernel};
+use strobe_cases::rpmsg::{Coprocessor, Processor, Program, overflown};
+use strobe_cases::slow::{Slowness, made_up};
+use strobe_cases::{Engine, Kernel, plan, raw};
 use strobe_ring::{Missed, Snapshot, State};
 
 const BOARD: &str = "/boards/adc-frames.toml";

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use strobe::bell::{bell, Bell};
+use strobe::bell::{Bell, bell};
 use strobe::clock::RunClock;
 use strobe::engine::user::gpio::{Edges, Gpio, QUEUE};
 use strobe::engine::user::provider::WriteOutput;
@@ -23,7 +23,7 @@ use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::pin;
 use strobe_cases::wave::Wave;
-use strobe_cases::{plan, Engine, Pace, User};
+use strobe_cases::{Engine, Pace, User, plan};
 use strobe_ring::{Missed, State};
 
 const WAITS: [WaitMode; 2] = [WaitMode::Block, WaitMode::Spin];

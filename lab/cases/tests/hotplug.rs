@@ -11,17 +11,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use strobe::engine::user::{self, User};
 use strobe::engine::Source;
+use strobe::engine::user::{self, User};
 use strobe::map::Region;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, record, until, until_rows};
 use strobe_cases::machine::{command, slowness};
-use strobe_cases::monitor::{Monitor, Slot, SLOTS};
+use strobe_cases::monitor::{Monitor, SLOTS, Slot};
 use strobe_cases::pci::cards;
-use strobe_cases::{plan, raw, Account, Engine, Kernel};
+use strobe_cases::{Account, Engine, Kernel, plan, raw};
 use strobe_ring::State;
 
 const BOARD: &str = "/boards/edu.toml";
@@ -380,8 +380,8 @@ fn only_the_last_row_is_at_fault(account: &Account, of_card: &[usize], what: &st
 }
 
 #[test]
-fn a_card_that_is_pulled_by_surprise_ends_the_runs_that_read_it_and_the_others_when_the_kernel_knows(
-) {
+fn a_card_that_is_pulled_by_surprise_ends_the_runs_that_read_it_and_the_others_when_the_kernel_knows()
+ {
     let mut machine = Machine::new();
     let mut sum = Sum::default();
     let name = machine.plug(&SLOTS[0]);

@@ -6,19 +6,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::Duration;
 
-use rustix::thread::{set_thread_uid, Uid};
+use rustix::thread::{Uid, set_thread_uid};
 use strobe::bell::bell;
 use strobe::clock::RunClock;
-use strobe::engine::user::hpet::Hpet;
-use strobe::engine::user::trigger::{EventSource, Woken};
-use strobe::engine::user::WaitMode;
 use strobe::engine::Error;
 use strobe::engine::Source;
+use strobe::engine::user::WaitMode;
+use strobe::engine::user::hpet::Hpet;
+use strobe::engine::user::trigger::{EventSource, Woken};
 use strobe::info::{Clock, RunInfo};
 use strobe::plan::Plan;
 use strobe_cases::account::record;
 use strobe_cases::hpet::interrupts;
-use strobe_cases::{plan, Engine, User};
+use strobe_cases::{Engine, User, plan};
 use strobe_ring::{Missed, State};
 
 /// Triggers, and what was missed, of a source that is ended after so many triggers.

@@ -11,7 +11,7 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{read_to_end, record, until_rows};
 use strobe_cases::thermometer::Thermometer;
-use strobe_cases::{plan, Engine, Kernel, Pace};
+use strobe_cases::{Engine, Kernel, Pace, plan};
 use strobe_ring::State;
 
 const CHANNELS: [&str; 2] = ["thermometer.temperature", "clock.waited"];
@@ -31,9 +31,11 @@ fn a_value_is_read_over_the_bus_by_the_runs_thread() {
         };
         let (account, end) = record(&kernel.run(&plan));
         assert_eq!(end.state, State::Done);
-        assert!(account
-            .column(0)
-            .all(|word| word as i64 == i64::from(steps)));
+        assert!(
+            account
+                .column(0)
+                .all(|word| word as i64 == i64::from(steps))
+        );
         assert!(account.column(1).all(|waited| waited > 0));
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 use strobe::clock::monotonic;
 use strobe::map::Region;
-use strobe::rt::{set_up_thread, Policy};
+use strobe::rt::{Policy, set_up_thread};
 use strobe_cases::pci::cards;
 
 const PERIOD: u64 = 1_000_000;

@@ -7,16 +7,16 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
-use rustix::time::{clock_gettime, ClockId};
+use rustix::time::{ClockId, clock_gettime};
 use strobe::engine::Source;
 use strobe::plan::Plan;
-use strobe::rt::{set_up_thread, Policy};
+use strobe::rt::{Policy, set_up_thread};
 use strobe_cases::account::read_now;
 use strobe_cases::machine::{Counting, Sim};
 use strobe_cases::raw::{
-    create, list, order, request, soft, step, OtherUser, Talk, PAUSE, READ, RESUME, START, STOP,
+    OtherUser, PAUSE, READ, RESUME, START, STOP, Talk, create, list, order, request, soft, step,
 };
-use strobe_cases::{plan, Account, Engine, Kernel};
+use strobe_cases::{Account, Engine, Kernel, plan};
 use strobe_ring::Missed;
 
 const SECOND: u64 = 1_000_000_000;

@@ -11,8 +11,8 @@ use std::time::Duration;
 use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{read_to_end, record};
-use strobe_cases::machine::{slowness, timer, Counting, Sim};
-use strobe_cases::{plan, Account, Engine, Kernel, Pace};
+use strobe_cases::machine::{Counting, Sim, slowness, timer};
+use strobe_cases::{Account, Engine, Kernel, Pace, plan};
 use strobe_ring::{Missed, Snapshot};
 
 fn recorded(event: &str, rows: u64, channels: &[&str]) -> (Account, Snapshot) {

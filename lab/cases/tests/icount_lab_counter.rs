@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::user;
 use strobe::engine::Source;
+use strobe::engine::user;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, until};
-use strobe_cases::machine::{slowness, Counting, Sim};
+use strobe_cases::machine::{Counting, Sim, slowness};
 use strobe_cases::pci::{self, counted, get, put};
 use strobe_cases::slow::Slowness;
-use strobe_cases::{plan, Engine};
+use strobe_cases::{Engine, plan};
 
 const BOARD: [&str; 1] = ["lab-counter"];
 const PERIODS: [u64; 3] = [10_000_000, 1_000_000, 200_000];

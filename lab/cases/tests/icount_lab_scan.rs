@@ -11,7 +11,7 @@ use strobe::engine::Source;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::machine::slowness;
 use strobe_cases::pci::{counted, get, once, put, steps};
-use strobe_cases::{both, plan, Engine};
+use strobe_cases::{Engine, both, plan};
 
 const BOARDS: [&str; 3] = ["lab-counter", "lab-encoder", "lab-adc"];
 const SECOND: i64 = 1_000_000_000;

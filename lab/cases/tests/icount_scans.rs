@@ -4,12 +4,12 @@
 
 use std::thread;
 
-use strobe::engine::kernel::Run;
 use strobe::engine::Source;
+use strobe::engine::kernel::Run;
 use strobe::plan::Plan;
 use strobe_cases::account::read_to_end;
 use strobe_cases::machine::{slowness, timer};
-use strobe_cases::{pci, plan, Account, Engine, Pace};
+use strobe_cases::{Account, Engine, Pace, pci, plan};
 use strobe_ring::Snapshot;
 
 /// All rows of each run, which are started in this order.

@@ -4,8 +4,8 @@
 use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::record;
-use strobe_cases::machine::{slowness, timer, Sim};
-use strobe_cases::{plan, Engine, Kernel};
+use strobe_cases::machine::{Sim, slowness, timer};
+use strobe_cases::{Engine, Kernel, plan};
 use strobe_ring::State;
 
 #[test]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::user::{Run, Settings, User, WaitMode};
 use strobe::engine::Source;
+use strobe::engine::user::{Run, Settings, User, WaitMode};
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::hpet::interrupts;

@@ -10,8 +10,8 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, until};
-use strobe_cases::pci::{cards, counted, get, put, Bound};
-use strobe_cases::{plan, Engine, Kernel};
+use strobe_cases::pci::{Bound, cards, counted, get, put};
+use strobe_cases::{Engine, Kernel, plan};
 use strobe_ring::Missed;
 
 const BOARD: &str = "/boards/lab-counter.toml";

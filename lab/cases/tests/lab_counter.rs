@@ -9,7 +9,7 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::pci::{self, counted, get, once, put, set, steps};
-use strobe_cases::{both, plan, Engine};
+use strobe_cases::{Engine, both, plan};
 
 const BOARD: [&str; 1] = ["lab-counter"];
 
@@ -111,10 +111,12 @@ fn every_end_of_count_is_a_row_or_accounted_for(engine: &impl Engine) {
     assert_eq!(raised, ENDS);
     assert_eq!(end.head + end.missed() + coalesced, raised);
     let start = get(engine, "counter.start");
-    assert!(account
-        .rows
-        .iter()
-        .all(|row| row.values[1] <= start + ENDS * 1_000_000));
+    assert!(
+        account
+            .rows
+            .iter()
+            .all(|row| row.values[1] <= start + ENDS * 1_000_000)
+    );
     let rising: Vec<u64> = account.column(0).collect();
     assert!(
         rising.windows(2).all(|pair| pair[0] < pair[1]),

@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{setrlimit, Resource, Rlimit};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::Value;
 use strobe_cases::machine::{command, patience, slowness};
-use strobe_cases::uio::{register, Dummy, Edu, IRQ_STATUS};
+use strobe_cases::uio::{Dummy, Edu, IRQ_STATUS, register};
 use strobe_cases::wave::Wave;
 
 /// The first card of a guest.
@@ -131,7 +131,15 @@ fn each_row_of_a_uio_device_has_all_steps_in_order_and_they_add_up_to_its_own_st
     let own = list(&said["traced"]["own"]);
     let mut compared = 0;
     for (steps, own) in list(traced).iter().zip(&own) {
-        let [_, Some(handled), Some(woken), Some(running), Some(returned), _] = steps[..] else {
+        let [
+            _,
+            Some(handled),
+            Some(woken),
+            Some(running),
+            Some(returned),
+            _,
+        ] = steps[..]
+        else {
             continue;
         };
         for (step, name) in steps.iter().zip(&names) {

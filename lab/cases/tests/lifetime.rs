@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use libc::{
-    EBADF, EMFILE, ENOENT, EPIPE, EWOULDBLOCK, FD_CLOEXEC, F_GETFD, MAP_SHARED, POLLHUP, POLLIN,
+    EBADF, EMFILE, ENOENT, EPIPE, EWOULDBLOCK, F_GETFD, FD_CLOEXEC, MAP_SHARED, POLLHUP, POLLIN,
     PROT_READ,
 };
 use strobe_cases::raw::*;
@@ -419,9 +419,11 @@ fn nobody_not_even_root_can_write_into_sysfs() {
     let control = control();
     let run = running(&control);
     let files = files_below("/sys/class/strobe");
-    assert!(files
-        .iter()
-        .any(|file| file.ends_with("sim/channels/counter")));
+    assert!(
+        files
+            .iter()
+            .any(|file| file.ends_with("sim/channels/counter"))
+    );
     assert!(files.iter().any(|file| file.ends_with("/state")));
     let before = census(&control);
     for file in &files {

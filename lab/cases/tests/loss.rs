@@ -6,15 +6,15 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::Duration;
 
-use rustix::time::{clock_gettime, ClockId};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
-use strobe::engine::kernel::Run;
 use strobe::engine::Source;
+use strobe::engine::kernel::Run;
 use strobe::plan::Plan;
 use strobe_cases::account::{read_to_end, until_rows};
-use strobe_cases::machine::{pin, Counting, Sim};
+use strobe_cases::machine::{Counting, Sim, pin};
 use strobe_cases::ringfd::RingFd;
-use strobe_cases::{plan, Account, Engine, Kernel, Pace};
+use strobe_cases::{Account, Engine, Kernel, Pace, plan};
 use strobe_ring::{Missed, Snapshot, State};
 
 fn create(event: &str, ring: u64, limit: Option<u64>, channels: &[&str]) -> Run {
@@ -73,9 +73,11 @@ fn bursts_of_a_source_are_rows_or_counted() {
         if burst == 10_000 {
             assert!(cause(&end, Missed::Throttled) > 5000, "{end:?}");
         }
-        assert!(accounts
-            .iter()
-            .all(|a| a.rows.iter().all(|row| row.values[0] == row.row)));
+        assert!(
+            accounts
+                .iter()
+                .all(|a| a.rows.iter().all(|row| row.values[0] == row.row))
+        );
     }
 }
 

@@ -8,13 +8,13 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use strobe::engine::kernel::Run;
 use strobe::engine::Source;
+use strobe::engine::kernel::Run;
 use strobe::plan::Plan;
 use strobe_cases::account::{read_to_end, until, until_rows};
-use strobe_cases::machine::{command, Sim};
+use strobe_cases::machine::{Sim, command};
 use strobe_cases::ringfd::RingFd;
-use strobe_cases::{plan, Engine, Kept, Kernel, Pace};
+use strobe_cases::{Engine, Kept, Kernel, Pace, plan};
 use strobe_ring::State;
 
 fn create(event: &str, ring: u64, limit: Option<u64>, channels: &[&str]) -> Run {
@@ -67,9 +67,11 @@ fn eight_mapped_and_reading_readers_at_different_cursors_are_all_exact() {
     let all = accounts.iter().flat_map(|account| &account.rows);
     let mut by_number: Vec<&Kept> = all.collect();
     by_number.sort_by_key(|row| row.row);
-    assert!(by_number
-        .windows(2)
-        .all(|w| w[0].row != w[1].row || w[0] == w[1]));
+    assert!(
+        by_number
+            .windows(2)
+            .all(|w| w[0].row != w[1].row || w[0] == w[1])
+    );
 }
 
 #[test]

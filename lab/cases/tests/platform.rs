@@ -12,7 +12,7 @@ use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::machine::command;
 use strobe_cases::pci::{counted, get, once, put, steps};
-use strobe_cases::{plan, Engine, Kernel};
+use strobe_cases::{Engine, Kernel, plan};
 use strobe_ring::State;
 
 const DEVICE: &str = "/sys/bus/platform/devices/lab_platform";

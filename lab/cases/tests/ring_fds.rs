@@ -14,7 +14,7 @@ use libc::{
     EACCES, EAGAIN, EBADF, EFAULT, EINTR, EINVAL, ENODEV, EPERM, MAP_PRIVATE, MAP_SHARED,
     PROT_EXEC, PROT_NONE, PROT_READ, PROT_WRITE, SA_RESTART,
 };
-use rustix::event::{eventfd, EventfdFlags};
+use rustix::event::{EventfdFlags, eventfd};
 use strobe_cases::machine::patience;
 use strobe_cases::raw::*;
 

@@ -138,8 +138,7 @@ fn a_container_without_any_node_has_the_endpoint_it_was_given_though_the_giver_h
 }
 
 /// The same, with what a shell has, around the program.
-const CONTAINER: &str =
-    "mount -t tmpfs tmpfs /mnt && mkdir /mnt/dev && touch /mnt/dev/strobe_rpmsg0 && \
+const CONTAINER: &str = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/dev && touch /mnt/dev/strobe_rpmsg0 && \
                          mount -o bind /dev/strobe_rpmsg0 /mnt/dev/strobe_rpmsg0 && \
                          cp /usr/local/bin/strobe /mnt && \
                          exec chroot /mnt /strobe rpmsg ping --count 100 --json";

@@ -14,8 +14,8 @@ use libc::{
 use strobe_cases::machine::slowness;
 use strobe_cases::raw::rpmsg::*;
 use strobe_cases::raw::{
-    adopt, become_user, fork, ioctl, ioctl_at, receive_fd, references, send_fd, set_flags, sys,
-    until, wait, Findings, Map,
+    Findings, Map, adopt, become_user, fork, ioctl, ioctl_at, receive_fd, references, send_fd,
+    set_flags, sys, until, wait,
 };
 use strobe_cases::rpmsg::*;
 

@@ -4,7 +4,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{chown, PermissionsExt};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -69,11 +69,7 @@ impl Drop for Remote {
 
 /// How often the remote goes.
 fn rounds() -> u64 {
-    if slowness() == 1 {
-        100
-    } else {
-        20
-    }
+    if slowness() == 1 { 100 } else { 20 }
 }
 
 fn number(message: &[u8]) -> u64 {

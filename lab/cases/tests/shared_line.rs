@@ -6,15 +6,15 @@
 use std::fs;
 use std::path::Path;
 
-use strobe::engine::kernel::Run;
 use strobe::engine::Source;
+use strobe::engine::kernel::Run;
 use strobe::uio::Device;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, until};
 use strobe_cases::machine::patience;
-use strobe_cases::pci::{steps, Bound};
+use strobe_cases::pci::{Bound, steps};
 use strobe_cases::uio::{self, Edu};
-use strobe_cases::{plan, Engine, Kernel};
+use strobe_cases::{Engine, Kernel, plan};
 
 const BOARD: &str = "/boards/edu-intx.toml";
 /// In slots that share a line.

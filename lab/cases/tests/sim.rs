@@ -10,9 +10,9 @@ use strobe::engine::kernel::Run;
 use strobe::engine::{Error, Source};
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
-use strobe_cases::machine::{slowness, Sim};
+use strobe_cases::machine::{Sim, slowness};
 use strobe_cases::ringfd::RingFd;
-use strobe_cases::{plan, Account, Engine, Kept, Kernel, Pace};
+use strobe_cases::{Account, Engine, Kept, Kernel, Pace, plan};
 use strobe_ring::{Missed, Snapshot, State};
 
 const ENODEV: i32 = Errno::NODEV.raw_os_error();

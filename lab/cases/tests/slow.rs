@@ -6,14 +6,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::thread::{capabilities, set_capabilities, CapabilitySet};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use strobe::engine::kernel::Run;
 use strobe::engine::{Error, Source};
 use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
-use strobe_cases::machine::{patience, slowness, Sim};
+use strobe_cases::machine::{Sim, patience, slowness};
 use strobe_cases::raw::limit;
-use strobe_cases::{plan, Engine, Kernel, Pace};
+use strobe_cases::{Engine, Kernel, Pace, plan};
 use strobe_ring::{Missed, Snapshot, State};
 
 const NEVER: u64 = 1;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use strobe::uio::{Error, Uio};
 use strobe_cases::machine::{command, patience};
-use strobe_cases::uio::{open, register, Dummy, Edu, DUMMY};
+use strobe_cases::uio::{DUMMY, Dummy, Edu, open, register};
 
 #[path = "uio/engine.rs"]
 mod engine;

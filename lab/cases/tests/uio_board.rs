@@ -10,14 +10,14 @@ use std::thread;
 use std::time::Duration;
 
 use strobe::channel::Type;
-use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::Source;
+use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::plan::{Plan, Step};
 use strobe_board::Board;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::{command, pin};
-use strobe_cases::uio::{Dummy, DUMMY};
-use strobe_cases::{plan, Pace};
+use strobe_cases::uio::{DUMMY, Dummy};
+use strobe_cases::{Pace, plan};
 use strobe_ring::{Missed, State};
 
 /// Where the boards are in a guest.
@@ -146,10 +146,12 @@ fn rows_and_missed_are_the_events_of_the_device() {
     assert_eq!(end.triggers, EVENTS);
     assert_eq!(end.head + end.missed(), EVENTS);
     // More may have come until the register is read, but no less.
-    assert!(account
-        .rows
-        .iter()
-        .all(|row| row.values[1] >= row.values[0]));
+    assert!(
+        account
+            .rows
+            .iter()
+            .all(|row| row.values[1] >= row.values[0])
+    );
     eprintln!("{} rows, {} missed", end.head, end.missed());
 }
 

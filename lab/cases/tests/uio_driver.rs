@@ -15,7 +15,7 @@ use strobe::map::Region;
 use strobe::uio::{Device, Uio};
 use strobe_board::Board;
 use strobe_cases::machine::patience;
-use strobe_cases::pci::{cards, once, Bound};
+use strobe_cases::pci::{Bound, cards, once};
 
 const EDU: u16 = 0x11e8;
 const PLAIN: u16 = 0x1110;

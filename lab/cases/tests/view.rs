@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use strobe::engine::kernel::Run;
 use strobe::engine::Source;
+use strobe::engine::kernel::Run;
 use strobe::plan::Plan;
 use strobe_cases::account::{read_to_end, record, until_rows};
-use strobe_cases::machine::{sysfs, sysfs_number, Sim};
-use strobe_cases::{plan, Engine, Kernel, Pace};
+use strobe_cases::machine::{Sim, sysfs, sysfs_number};
+use strobe_cases::{Engine, Kernel, Pace, plan};
 
 fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> Run {
     Kernel::open().run(&Plan {
@@ -106,10 +106,12 @@ fn sysfs_describes_every_device_channel_output_and_event() {
     {
         described("events", &event.name, &event.description);
     }
-    assert!(catalogue
-        .channels
-        .iter()
-        .any(|channel| channel.name == "sim.ramp"));
+    assert!(
+        catalogue
+            .channels
+            .iter()
+            .any(|channel| channel.name == "sim.ramp")
+    );
 }
 
 /// A trace buffer of our own, with the tracepoints of strobe.

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{open, Mode, OFlags};
-use rustix::pty::{grantpt, openpt, ptsname, unlockpt, OpenptFlags};
-use rustix::termios::{tcgetattr, tcsetwinsize, Winsize};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use serde_json::Value;
+use strobe::engine::Source;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::User;
-use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe::ring::State;
 use strobe_cases::engine::plan;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use strobe::quantity::{duration_ns, period_ns, show_ns};
 use strobe::rt::Policy;
 use strobe::stop::Stop;
-use strobe_measure::latency::gpio::{measure, Asked, Line, Observer, Outcome};
+use strobe_measure::latency::gpio::{Asked, Line, Observer, Outcome, measure};
 
 use super::words;
 use crate::record::handle_signals;

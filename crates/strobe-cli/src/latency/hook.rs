@@ -8,7 +8,7 @@ use strobe::plan::{Plan, Step};
 use strobe::quantity::duration_ns;
 use strobe::select;
 use strobe::stop::Stop;
-use strobe_measure::latency::hook::{measure, Asked, Error, Outcome};
+use strobe_measure::latency::hook::{Asked, Error, Outcome, measure};
 
 use crate::choice;
 use crate::progress::Rounds;
@@ -152,7 +152,9 @@ fn text(outcome: &Outcome) -> String {
     });
     let overtaken = match delays.overtaken {
         0 => String::new(),
-        rows => format!("in {rows} rows the counter was latched by the next event before it was read: no latency\n"),
+        rows => format!(
+            "in {rows} rows the counter was latched by the next event before it was read: no latency\n"
+        ),
     };
     report::account(summary) + &board + &overtaken + &term::table("", &table)
 }

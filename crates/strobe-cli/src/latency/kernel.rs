@@ -7,7 +7,7 @@ use strobe::event::EventSpec;
 use strobe::quantity::duration_ns;
 use strobe::rt::Policy;
 use strobe::stop::Stop;
-use strobe_measure::latency::kernel::{measure, Asked, Outcome};
+use strobe_measure::latency::kernel::{Asked, Outcome, measure};
 
 use super::words;
 use crate::record::handle_signals;

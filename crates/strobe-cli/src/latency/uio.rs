@@ -8,7 +8,7 @@ use strobe::event::EventSpec;
 use strobe::quantity::duration_ns;
 use strobe::rt::Policy;
 use strobe::stop::Stop;
-use strobe_measure::latency::uio::{measure, Asked, Outcome, Side};
+use strobe_measure::latency::uio::{Asked, Outcome, Side, measure};
 
 use super::words;
 use crate::record::handle_signals;
@@ -102,7 +102,9 @@ pub fn run(args: &Args) -> ExitCode {
 fn side(side: &Side, what: &str) -> String {
     let overtaken = match side.overtaken {
         0 => String::new(),
-        rows => format!("{rows} rows were overtaken by another interrupt: when theirs was raised is not known\n"),
+        rows => format!(
+            "{rows} rows were overtaken by another interrupt: when theirs was raised is not known\n"
+        ),
     };
     words::account(&side.account, what) + &overtaken + &words::steps(&side.own, "")
 }

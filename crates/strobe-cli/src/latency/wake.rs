@@ -8,7 +8,7 @@ use strobe::quantity::{period_ns, show_ns};
 use strobe::rt::{self, Policy};
 use strobe::stats::Figures;
 use strobe::stop::Stop;
-use strobe_measure::latency::wake::{measure, Asked, Measured, Outcome, Place};
+use strobe_measure::latency::wake::{Asked, Measured, Outcome, Place, measure};
 use strobe_measure::wake::Way;
 
 use crate::record::handle_signals;

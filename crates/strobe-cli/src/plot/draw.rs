@@ -6,9 +6,9 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use strobe::info::Totals;
 use strobe::quantity::show_ns;
-use strobe::stats::{Figures, Stats, QUANTILE_ERROR};
+use strobe::stats::{Figures, QUANTILE_ERROR, Stats};
 
-use super::trace::{Curve, Trace, CHANNELS, COLUMNS};
+use super::trace::{CHANNELS, COLUMNS, Curve, Trace};
 
 pub type Outcome<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 

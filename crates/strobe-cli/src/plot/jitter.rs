@@ -12,7 +12,7 @@ use strobe::quantity::show_ns;
 use strobe::stats::Stats;
 use strobe_measure::jitter::timeline::Timeline;
 
-use super::draw::{font, Outcome, CURVES, GRID, INK, MISSED, RIGHT, SOFT, TIME_AXIS, TITLE};
+use super::draw::{CURVES, GRID, INK, MISSED, Outcome, RIGHT, SOFT, TIME_AXIS, TITLE, font};
 
 /// Ways that find room in one picture.
 const WAYS: usize = CURVES.len();

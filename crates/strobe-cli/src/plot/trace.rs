@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use strobe::channel::{column_names, Channel};
+use strobe::channel::{Channel, column_names};
 use strobe::info::{RunInfo, Totals};
 use strobe::ring::Row;
 use strobe::timing::Timing;

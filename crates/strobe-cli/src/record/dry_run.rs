@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use serde::Serialize;
-use strobe::channel::{column_names, Class};
+use strobe::channel::{Class, column_names};
 use strobe::engine::DryRun;
 use strobe::plan::Plan;
 use strobe::quantity::show_ns;

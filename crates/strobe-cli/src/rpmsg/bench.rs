@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strobe::quantity::show_ns;
 use strobe::stop::Stop;
-use strobe_measure::rpmsg::bench::{measure, Asked, Outcome, Way};
+use strobe_measure::rpmsg::bench::{Asked, Outcome, Way, measure};
 
 use crate::record::handle_signals;
 use crate::report;
@@ -104,7 +104,9 @@ fn text(outcome: &Outcome) -> String {
         );
     }
     if let Some((ratio, (least, most))) = outcome.ratio.zip(range(&outcome.round_ratios)) {
-        text += &format!("a node takes {ratio:.1} times as long, by the medians; {least:.1} .. {most:.1} over the rounds\n");
+        text += &format!(
+            "a node takes {ratio:.1} times as long, by the medians; {least:.1} .. {most:.1} over the rounds\n"
+        );
     }
     if let Some(bytes) = outcome.bytes {
         text += &format!(

@@ -3,8 +3,8 @@
 
 use std::io::{self, BufRead, Write as _};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use strobe::quantity::duration_ns;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strobe::quantity::{duration_ns, show_ns};
 use strobe::stop::Stop;
-use strobe_measure::rpmsg::ping::{measure, Asked, Outcome};
+use strobe_measure::rpmsg::ping::{Asked, Outcome, measure};
 
 use super::Where;
 use crate::record::handle_signals;

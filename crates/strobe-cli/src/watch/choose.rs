@@ -4,11 +4,11 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{List, ListState};
-use ratatui::Frame;
 use strobe::engine::user::registry::Silent;
 use strobe::runs::{Place, Runs};
 

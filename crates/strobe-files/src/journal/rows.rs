@@ -5,8 +5,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
-use strobe_ring::layout::{ROW_HEADER_WORDS, STATUS_FAULTS};
 use strobe_ring::RowShape;
+use strobe_ring::layout::{ROW_HEADER_WORDS, STATUS_FAULTS};
 
 /// Columns into rows of words; `None` if they are not those of a recording.
 pub(super) fn interleave(batch: &RecordBatch, shape: RowShape, words: &mut Vec<u64>) -> Option<()> {

@@ -23,7 +23,7 @@ use arrow_schema::{ArrowError, Schema};
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
-use super::table::{schema, Columns};
+use super::table::{Columns, schema};
 use super::{Appender, Output, Written};
 
 /// Rows of one record batch, at most.

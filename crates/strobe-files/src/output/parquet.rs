@@ -10,7 +10,7 @@ use std::io;
 
 use arrow_schema::DataType;
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
-use parquet::arrow::{encode_arrow_schema, ARROW_SCHEMA_META_KEY};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -19,7 +19,7 @@ use parquet::schema::types::ColumnPath;
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
-use super::table::{schema, Columns};
+use super::table::{Columns, schema};
 use super::{Output, Written};
 
 /// Rows are encoded in steps of so many.

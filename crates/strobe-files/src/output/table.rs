@@ -10,7 +10,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, ScalarB
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use serde::Serialize;
 use strobe::channel::{Channel, Type};
-use strobe::info::{known_causes, RunInfo, Totals};
+use strobe::info::{RunInfo, Totals, known_causes};
 use strobe_ring::layout::{ROW_FAULTS, ROW_HEADER_WORDS};
 use strobe_ring::{RowShape, Rows};
 

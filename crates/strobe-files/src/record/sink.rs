@@ -3,13 +3,13 @@
 //! can be slow or fail without anyone else noticing.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 
 use strobe::info::{End, RunInfo, Totals};
 use strobe::reader::RunReader;
 
-use super::{rows_at_once, BUFFER_WORDS, FLUSH_EVERY};
+use super::{BUFFER_WORDS, FLUSH_EVERY, rows_at_once};
 use crate::output::{self, Output};
 use crate::summary::OutputSummary;
 

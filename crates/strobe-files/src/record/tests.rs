@@ -354,10 +354,11 @@ fn an_output_that_fails_does_not_stop_the_others() {
         panic!("two outputs")
     };
     assert_eq!((full.rows, good.rows), (0, 30));
-    assert!(full
-        .error
-        .as_ref()
-        .is_some_and(|e| e.contains("No space left")));
+    assert!(
+        full.error
+            .as_ref()
+            .is_some_and(|e| e.contains("No space left"))
+    );
     assert_eq!(good.error, None);
 }
 

@@ -5,7 +5,7 @@
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io;
-use rustix::ioctl::{ioctl, opcode, NoArg, Opcode, Setter, Updater};
+use rustix::ioctl::{NoArg, Opcode, Setter, Updater, ioctl, opcode};
 
 /// Bytes of a service's name, its NUL included.
 pub const NAME_SIZE: usize = 32;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::call::{self, Info, ANY, NAME_SIZE};
+use super::call::{self, ANY, Info, NAME_SIZE};
 use super::endpoint::Endpoint;
 use super::error::Error;
 

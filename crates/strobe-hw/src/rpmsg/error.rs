@@ -28,10 +28,14 @@ pub enum Error {
     #[error("{0}: no control node of strobe_rpmsg; `strobe rpmsg list` shows what there is")]
     NoControlNode(PathBuf),
     /// This process has no number left for a file.
-    #[error("rpmsg: an endpoint is a file, and this process may have no more of them; `ulimit -n` raises that")]
+    #[error(
+        "rpmsg: an endpoint is a file, and this process may have no more of them; `ulimit -n` raises that"
+    )]
     TooMany,
     /// This user has as many nodes of endpoints as he may.
-    #[error("rpmsg: this user may have no more nodes of endpoints; destroy some, or raise the module's nodes_max")]
+    #[error(
+        "rpmsg: this user may have no more nodes of endpoints; destroy some, or raise the module's nodes_max"
+    )]
     TooManyNodes,
     /// The transport has to know where a message goes.
     #[error("rpmsg endpoint 0x{0:x}: it has nobody to send to; say the address of the remote")]

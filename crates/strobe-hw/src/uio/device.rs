@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -109,10 +109,10 @@ impl Device {
             Err(Errno::AGAIN | Errno::INTR) => return Ok(None),
             // The kernel says EIO for both; a device without an interrupt is still there.
             Err(Errno::IO) if self.is_here() => {
-                return Err(Error::NoInterrupt(self.about.name.clone()))
+                return Err(Error::NoInterrupt(self.about.name.clone()));
             }
             Err(Errno::IO | Errno::NODEV) | Ok(_) => {
-                return Err(Error::Gone(self.about.name.clone()))
+                return Err(Error::Gone(self.about.name.clone()));
             }
             Err(errno) => return Err(self.failed("reading its count", errno)),
         }
@@ -343,15 +343,19 @@ mod tests {
         assert!(begin.elapsed() >= timeout);
         assert_eq!(device.wait_timeout(Duration::ZERO).expect("to wait"), None);
         node.interrupt(1);
-        assert!(device
-            .wait_timeout(Duration::ZERO)
-            .expect("to wait")
-            .is_some());
+        assert!(
+            device
+                .wait_timeout(Duration::ZERO)
+                .expect("to wait")
+                .is_some()
+        );
         node.interrupt(2);
-        assert!(device
-            .wait_timeout(Duration::MAX)
-            .expect("to wait")
-            .is_some());
+        assert!(
+            device
+                .wait_timeout(Duration::MAX)
+                .expect("to wait")
+                .is_some()
+        );
     }
 
     #[test]

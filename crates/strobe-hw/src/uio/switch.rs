@@ -90,7 +90,7 @@ fn command(config: &File, on: bool) -> Result<(), Errno> {
 mod tests {
     use super::super::fake::Fake;
     use super::*;
-    use std::os::unix::fs::{symlink, PermissionsExt};
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
     fn a_card_of_uio_pci_generic_is_enabled_in_its_configuration() {

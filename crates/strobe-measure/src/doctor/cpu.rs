@@ -2,7 +2,7 @@
 //! The CPU that makes the rows: whether it is left alone.
 
 use super::cpus::Cpus;
-use super::system::{boot_with, not_understood, some_of, System, Unknown};
+use super::system::{System, Unknown, boot_with, not_understood, some_of};
 use super::task::Task;
 use super::{Finding, Intent, Verdict};
 
@@ -164,6 +164,9 @@ pub fn spinning(system: &System, intent: &Intent) -> Verdict {
              soft interrupts and RCU of the CPU it is on, also those of its own device",
             intent.priority
         ),
-        format!("--wait hybrid; or {}", isolating(cpu, &online.without(&Cpus::one(cpu)), has_nohz)),
+        format!(
+            "--wait hybrid; or {}",
+            isolating(cpu, &online.without(&Cpus::one(cpu)), has_nohz)
+        ),
     ))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use strobe::engine::user::WaitMode;
 
 use super::cpus::Cpus;
-use super::system::{not_understood, some_of, System, Unknown};
+use super::system::{System, Unknown, not_understood, some_of};
 use super::task::Task;
 use super::{Finding, Intent, Verdict};
 

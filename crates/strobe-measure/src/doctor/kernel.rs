@@ -3,7 +3,7 @@
 
 use strobe::engine::user::WaitMode;
 
-use super::system::{boot_with, not_understood, System, Unknown};
+use super::system::{System, Unknown, boot_with, not_understood};
 use super::{Finding, Intent, Verdict};
 
 /// What Debian calls CPUs of this kind.
@@ -143,7 +143,10 @@ pub fn clock(system: &System, _: &Intent) -> Verdict {
         missing.is_empty(),
         match missing.is_empty() {
             true => "clocksource tsc; constant_tsc and nonstop_tsc".to_owned(),
-            false => format!("clocksource tsc, but the CPU does not promise {}", missing.join(" and ")),
+            false => format!(
+                "clocksource tsc, but the CPU does not promise {}",
+                missing.join(" and ")
+            ),
         },
         "compare with a clock outside of the machine (chronyc tracking); in a virtual machine give it the host's CPU model",
     ))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine as it is now.
 
-use super::system::{not_understood, System, Unknown};
+use super::system::{System, Unknown, not_understood};
 use super::{Finding, Intent, Verdict};
 
 /// Busy CPUs that are nobody's business.
@@ -100,7 +100,7 @@ pub fn tracing(system: &System, _: &Intent) -> Verdict {
     let mount = format!("mount -t tracefs nodev {PLACE} (as root)");
     match system.list(PLACE) {
         Ok(names) if names.is_empty() => {
-            return Ok(Finding::advice(format!("{PLACE} is empty"), mount))
+            return Ok(Finding::advice(format!("{PLACE} is empty"), mount));
         }
         Ok(_) => {}
         Err(unknown) => return Err(unknown),

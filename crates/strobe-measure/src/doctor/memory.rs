@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the kernel does with pages behind the back of who uses them.
 
-use super::system::{not_understood, System};
+use super::system::{System, not_understood};
 use super::{Finding, Intent, Verdict};
 
 const PLACE: &str = "/sys/kernel/mm";

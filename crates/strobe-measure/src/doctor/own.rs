@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use strobe::engine;
 use strobe_board::Board;
 
-use super::system::{not_understood, some_of, System, Unknown};
+use super::system::{System, Unknown, not_understood, some_of};
 use super::{Finding, Intent, Verdict};
 
 /// Where the kernel looks for boards.
@@ -184,7 +184,7 @@ pub fn device(system: &System, _: &Intent) -> Verdict {
         Ok(channels) => {
             return Ok(Finding::ok(format!(
                 "/dev/strobe was opened, and has {channels} channels"
-            )))
+            )));
         }
         Err(error) => error,
     };

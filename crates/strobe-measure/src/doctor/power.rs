@@ -2,7 +2,7 @@
 //! What saves power, and costs time.
 
 use super::cpus::Cpus;
-use super::system::{not_understood, System, Unknown};
+use super::system::{System, Unknown, not_understood};
 use super::{Finding, Intent, Verdict};
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -112,14 +112,14 @@ pub fn smt(system: &System, intent: &Intent) -> Verdict {
         0 => {
             return Ok(Finding::ok(
                 "smt/active is 0: as far as this machine knows, each core is one CPU",
-            ))
+            ));
         }
         1 => {}
         other => {
             return Err(not_understood(
                 &format!("{CPU}/smt/active"),
                 &other.to_string(),
-            ))
+            ));
         }
     }
     let mut siblings = Vec::new();

@@ -15,9 +15,9 @@ use strobe_files::record::{self as recording, Options};
 use strobe_hw::rt;
 
 use super::Intent;
+use crate::jitter::Target;
 use crate::jitter::round::{Round, Show};
 use crate::jitter::way::{self, Asked, Policy, Way};
-use crate::jitter::Target;
 use crate::turns::order;
 
 /// 1 kHz, and 3 % of it.

@@ -14,9 +14,9 @@ use strobe::plan::WakeWithin;
 use strobe_hw::awake::Awake;
 use strobe_hw::rt::{self, Policy};
 
+use super::Intent;
 use super::cpus::Cpus;
 use super::task::Task;
-use super::Intent;
 
 /// More than any file of a check has.
 const BYTES_MAX: u64 = 16 << 20;

@@ -2,8 +2,8 @@
 //! The threads of a machine.
 
 use super::cpus::Cpus;
-use super::system::{not_understood, System, Unknown};
-use super::task::{parse, Task};
+use super::system::{System, Unknown, not_understood};
+use super::task::{Task, parse};
 
 impl System {
     /// Its tasks, looked for once: there may be thousands.

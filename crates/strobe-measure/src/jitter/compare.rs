@@ -16,7 +16,7 @@ use super::load::{self, Load, Stressor};
 use super::round::{Counts, Round, Show};
 use super::way::{self, Asked};
 use super::{Jitter, Report, Target};
-use crate::cpu::{check_cpu, NoCpu};
+use crate::cpu::{NoCpu, check_cpu};
 use crate::late::{self, Found, Late, Which};
 use crate::machine::Machine;
 use crate::turns::order;

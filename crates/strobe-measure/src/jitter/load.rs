@@ -24,7 +24,9 @@ pub enum Load {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no such program.
-    #[error("--load: stress-ng is not installed; install it (apt install stress-ng), or leave --load out")]
+    #[error(
+        "--load: stress-ng is not installed; install it (apt install stress-ng), or leave --load out"
+    )]
     Missing,
     /// The system's reason.
     #[error("--load: stress-ng cannot be started: {0}")]

@@ -5,11 +5,11 @@
 use std::io;
 
 use strobe::catalogue::Catalogue;
-use strobe::clock::{monotonic, RunClock};
+use strobe::clock::{RunClock, monotonic};
+use strobe::engine::Error;
+use strobe::engine::user::Settings;
 use strobe::engine::user::provider::Provider;
 use strobe::engine::user::trigger::{EventSource, Trigger, Woken};
-use strobe::engine::user::Settings;
-use strobe::engine::Error;
 use strobe::event::EventSpec;
 use strobe_hw::bell::Bell;
 

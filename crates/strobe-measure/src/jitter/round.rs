@@ -7,7 +7,7 @@ use serde::Serialize;
 use strobe::engine::Source;
 use strobe::info::{End, RunInfo, Totals};
 use strobe::stop::Stop;
-use strobe_files::record::{self as recording, record, Observer, Options, Progress};
+use strobe_files::record::{self as recording, Observer, Options, Progress, record};
 use strobe_files::summary::Summary;
 use strobe_hw::rt::{Step, Usage};
 use strobe_ring::Row;

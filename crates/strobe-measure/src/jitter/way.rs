@@ -47,10 +47,14 @@ const WAYS: [(&str, Way); 8] = [
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The module with the loops is not there.
-    #[error("{0}; the loops to compare with are in the module strobe_loop: run, as root, modprobe strobe_loop")]
+    #[error(
+        "{0}; the loops to compare with are in the module strobe_loop: run, as root, modprobe strobe_loop"
+    )]
     NoLoop(engine::Error),
     /// They do not go at this rate.
-    #[error("the loops to compare with have periods of 10 us to 1 s; choose another --rate, or kernel:timer")]
+    #[error(
+        "the loops to compare with have periods of 10 us to 1 s; choose another --rate, or kernel:timer"
+    )]
     Period,
     /// The engine's reason.
     #[error(transparent)]

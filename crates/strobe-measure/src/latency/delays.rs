@@ -30,7 +30,9 @@ pub struct Places {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It counts no time.
-    #[error("channel {0}: its unit is \"{1}\", not one of time (ns, us, ms or s); name another counter with --running and --latched")]
+    #[error(
+        "channel {0}: its unit is \"{1}\", not one of time (ns, us, ms or s); name another counter with --running and --latched"
+    )]
     NoTime(String, String),
     /// It is no counter.
     #[error(
@@ -38,7 +40,9 @@ pub enum Error {
     )]
     NoCounter(String),
     /// They are not of one counter.
-    #[error("channels {0} and {1}: a difference of the two means nothing, because they count in different steps or are of different widths; name two views of one counter")]
+    #[error(
+        "channels {0} and {1}: a difference of the two means nothing, because they count in different steps or are of different widths; name two views of one counter"
+    )]
     Unlike(String, String),
 }
 

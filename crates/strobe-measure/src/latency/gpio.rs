@@ -13,13 +13,13 @@ use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
-use strobe::follow::{self, follow, Account, Reading};
+use strobe::follow::{self, Account, Reading, follow};
 use strobe::plan::{Plan, Step};
 use strobe::stop::Stop;
 use strobe_hw::rt::{self, Policy};
 
 use super::steps::{Report, Steps};
-use crate::cpu::{check_cpu, NoCpu};
+use crate::cpu::{NoCpu, check_cpu};
 use crate::machine::Machine;
 
 mod inverter;

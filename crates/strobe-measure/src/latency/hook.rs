@@ -14,7 +14,7 @@ use strobe::event::{Event, EventSpec};
 use strobe::plan::{Plan, Step};
 use strobe::select::{self, Chosen};
 use strobe::stop::Stop;
-use strobe_files::record::{self as recording, record, Observer, Options, Progress};
+use strobe_files::record::{self as recording, Observer, Options, Progress, record};
 use strobe_files::summary::Summary;
 use strobe_ring::Row;
 

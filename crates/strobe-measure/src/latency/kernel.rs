@@ -7,7 +7,7 @@ use serde::Serialize;
 use strobe::engine::kernel::{self, Control};
 use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
-use strobe::follow::{self, follow, Account, Reading};
+use strobe::follow::{self, Account, Reading, follow};
 use strobe::plan::{Plan, Step};
 use strobe::stop::Stop;
 use strobe_hw::rt::Policy;
@@ -15,7 +15,7 @@ use strobe_ring::Row;
 
 use super::delays::{self, Counter};
 use super::steps::{Report, Steps};
-use crate::cpu::{check_cpu, NoCpu, StartedOn};
+use crate::cpu::{NoCpu, StartedOn, check_cpu};
 use crate::machine::Machine;
 
 /// What is to be measured.
@@ -50,7 +50,9 @@ pub enum Error {
     #[error(transparent)]
     Cpu(#[from] NoCpu),
     /// An event that nobody raises.
-    #[error("soft: nobody raises it; name a timer, such as timer:1kHz, or an event of a device (`strobe list` shows them)")]
+    #[error(
+        "soft: nobody raises it; name a timer, such as timer:1kHz, or an event of a device (`strobe list` shows them)"
+    )]
     Soft,
     /// Nothing has happened.
     #[error("{0}: it has not happened; is its source running?")]

@@ -12,7 +12,7 @@ use serde::Serialize;
 use strobe::engine::user::{Settings, User};
 use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
-use strobe::follow::{self, follow, Account, Reading};
+use strobe::follow::{self, Account, Reading, follow};
 use strobe::plan::{Plan, Step};
 use strobe::stop::Stop;
 use strobe_board::{Board, Faults};
@@ -20,7 +20,7 @@ use strobe_hw::rt::Policy;
 use strobe_hw::uio::{self, Uio};
 
 use super::steps::{Report, Steps};
-use crate::cpu::{check_cpu, NoCpu};
+use crate::cpu::{NoCpu, check_cpu};
 use crate::machine::Machine;
 use crate::trace::{self, Instance, Settings as TraceSettings};
 
@@ -69,13 +69,17 @@ pub enum Error {
     #[error(transparent)]
     Cpu(#[from] NoCpu),
     /// Nothing has happened.
-    #[error("{0}: no interrupt of it came; is it running, and its interrupt enabled? `strobe uio wait {0}` shows them")]
+    #[error(
+        "{0}: no interrupt of it came; is it running, and its interrupt enabled? `strobe uio wait {0}` shows them"
+    )]
     Silent(String),
     /// Tracing is not possible.
     #[error("{0}; without tracing, use --no-trace")]
     Trace(#[from] trace::Error),
     /// The thread of the run cannot be found.
-    #[error("the thread of the run cannot be found in /proc/self/task, so it cannot be traced; is /proc mounted? Without tracing, use --no-trace")]
+    #[error(
+        "the thread of the run cannot be found in /proc/self/task, so it cannot be traced; is /proc mounted? Without tracing, use --no-trace"
+    )]
     NoThread,
     /// The device cannot be used.
     #[error(transparent)]

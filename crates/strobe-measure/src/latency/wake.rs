@@ -49,22 +49,30 @@ pub enum Place {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The CPU cannot be had.
-    #[error("--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another")]
+    #[error(
+        "--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another"
+    )]
     Cpu(usize),
     /// There is only one.
-    #[error("--place other: this process may use one CPU only; leave it out, or start the program without taskset")]
+    #[error(
+        "--place other: this process may use one CPU only; leave it out, or start the program without taskset"
+    )]
     OneCpu,
     /// There is none.
     #[error("which CPUs there are cannot be known: sched_getaffinity fails")]
     NoCpu,
     /// Who never sleeps would wait for itself.
-    #[error("spin: on the CPU of who wakes it, a thread that never sleeps keeps that from running; choose --place other, or another way")]
+    #[error(
+        "spin: on the CPU of who wakes it, a thread that never sleeps keeps that from running; choose --place other, or another way"
+    )]
     Spin,
     /// A case is there twice.
     #[error("{0}: given twice; each is measured once a round")]
     Twice(String),
     /// A way cannot be used.
-    #[error("{0}: this process may not use it: {1}; name other ways, or lift it (io_uring: sysctl kernel.io_uring_disabled=0, and the filter of a container)")]
+    #[error(
+        "{0}: this process may not use it: {1}; name other ways, or lift it (io_uring: sysctl kernel.io_uring_disabled=0, and the filter of a container)"
+    )]
     Way(&'static str, io::Error),
     /// The system's reason.
     #[error("{0}: {1}")]

@@ -17,8 +17,8 @@ use std::fmt;
 use serde::Serialize;
 use strobe::quantity::show_ns;
 
-use super::timeline::{of_thread, At, Cpu, Doing, Interrupted, State};
 use super::Trace;
+use super::timeline::{At, Cpu, Doing, Interrupted, State, of_thread};
 
 /// The way from a timer's interrupt to a thread's stamp is made of short stretches, each of which has been found to be
 /// shorter than this. A longer one is more than the way.

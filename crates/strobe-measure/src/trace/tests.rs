@@ -189,9 +189,11 @@ fn an_instance_records_what_was_asked_for_until_it_is_dropped() {
         slept.time + 1000 > before && slept.time < before + 5_000_000,
         "{slept:?}"
     );
-    assert!(of("sched_switch")
-        .iter()
-        .all(|event| event.number("prev_pid") != Some(0)));
+    assert!(
+        of("sched_switch")
+            .iter()
+            .all(|event| event.number("prev_pid") != Some(0))
+    );
     instance.clear().expect("to forget");
     assert!(instance.text().expect("a text").trace().events.is_empty());
     let dir = instance.dir().to_owned();

@@ -4,13 +4,13 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::event::{epoll, eventfd, poll, EventfdFlags, PollFd, PollFlags};
-use rustix::io::{retry_on_intr, Errno};
-use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
-use rustix::pipe::{pipe_with, PipeFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, epoll, eventfd, poll};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::futex;
 use strobe_hw::uring::Uring;
 
@@ -163,7 +163,7 @@ struct Poll(Read);
 
 impl Sleep for Poll {
     fn sleep(&mut self) -> io::Result<()> {
-        let mut fds = [PollFd::new(&self.0 .0, PollFlags::IN)];
+        let mut fds = [PollFd::new(&self.0.0, PollFlags::IN)];
         retry_on_intr(|| poll(&mut fds, None))?;
         Ok(())
     }

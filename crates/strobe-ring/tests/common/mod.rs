@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use std::mem::offset_of;
-use strobe_ring::layout::{RingHeader, CLOCK_MONOTONIC, NO_LIMIT, RING_MAGIC};
+use strobe_ring::layout::{CLOCK_MONOTONIC, NO_LIMIT, RING_MAGIC, RingHeader};
 use strobe_ring::{Engine, Geometry, Header, MemoryMut, RowShape, StartTimes, Writer};
 
 /// A header of the smallest ring of these parameters.

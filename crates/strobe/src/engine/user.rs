@@ -5,8 +5,8 @@
 //! the run. The ring is a sealed memfd of the contract's layout.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use strobe_board::Board;
 use strobe_hw::awake::Awake;
@@ -50,7 +50,7 @@ pub mod uio;
 mod uio_card;
 
 pub use run::Run;
-pub use settings::{Settings, WaitMode, PRIORITY};
+pub use settings::{PRIORITY, Settings, WaitMode};
 
 use actions::Actions;
 use provider::Provider;

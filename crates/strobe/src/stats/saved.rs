@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{bin_of, Stats};
+use super::{Stats, bin_of};
 
 /// The bins that have samples, and how many.
 type Bins = Vec<(usize, u64)>;

@@ -4,7 +4,7 @@
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::{adopt, ioctl, ioctl_at, sys, Answer, Plain};
+use super::{Answer, Plain, adopt, ioctl, ioctl_at, sys};
 
 structures! {
     /// `struct rpmsg_endpoint_info`.

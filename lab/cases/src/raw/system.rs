@@ -285,7 +285,7 @@ fn with_message<T>(work: impl FnOnce(&mut libc::msghdr, *mut i32) -> T) -> T {
         iov_len: 1,
     };
     let mut room = [0u64; 3]; // a header of 16 bytes, one fd, padding
-                              // SAFETY: all zeros are a value of it.
+    // SAFETY: all zeros are a value of it.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;

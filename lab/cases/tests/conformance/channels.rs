@@ -10,7 +10,7 @@ use strobe::engine::Source;
 use strobe::info::Clock;
 use strobe::plan::{Plan, Step};
 use strobe_cases::account::{begin, read_now, read_to_end, record};
-use strobe_cases::{plan, Account, Engine, Pace};
+use strobe_cases::{Account, Engine, Pace, plan};
 use strobe_ring::Snapshot;
 
 /// A short recording.
@@ -39,10 +39,12 @@ fn limited(event: &str, channels: &[&str]) -> Plan {
 pub fn a_row_without_channels_is_a_stamp<E: Engine>(engine: &E) {
     let (account, end) = rows_of(engine, &limited("timer:1ms", &[]));
     assert_eq!(account.rows.len(), 50);
-    assert!(account
-        .rows
-        .iter()
-        .all(|row| row.time >= end.start.first_due));
+    assert!(
+        account
+            .rows
+            .iter()
+            .all(|row| row.time >= end.start.first_due)
+    );
 }
 
 pub fn elapsed_is_time_since_the_start<E: Engine>(engine: &E) {
@@ -164,9 +166,10 @@ pub fn the_simulated_noise_is_the_same_each_time<E: Engine>(engine: &E) {
         pairs.map(|(a, b)| (a * b) as f64).sum()
     };
     assert!((power(1) / power(0)).abs() < 0.1, "{}", power(1) / power(0));
-    assert!(once
-        .iter()
-        .all(|v| i64::from(i16::MIN) <= *v && *v <= i64::from(i16::MAX)));
+    assert!(
+        once.iter()
+            .all(|v| i64::from(i16::MIN) <= *v && *v <= i64::from(i16::MAX))
+    );
 }
 
 pub fn an_output_is_written_before_the_channel_after_it_is_read<E: Engine>(engine: &E) {

@@ -8,7 +8,7 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, record, until_rows};
 use strobe_cases::machine::pin;
-use strobe_cases::{plan, Engine, Kept, Pace};
+use strobe_cases::{Engine, Kept, Pace, plan};
 use strobe_ring::{Missed, State};
 
 /// Period of sim.pulse.

@@ -9,7 +9,7 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
 use strobe_cases::machine::Counting;
-use strobe_cases::{errno, plan, Engine, Pace};
+use strobe_cases::{Engine, Pace, errno, plan};
 use strobe_ring::{Snapshot, StartTimes, State};
 
 const EPIPE: i32 = Errno::PIPE.raw_os_error();

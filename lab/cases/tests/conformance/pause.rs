@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strobe::engine::Source;
 use strobe_cases::account::{begin, read_now, read_to_end, until_rows};
-use strobe_cases::{plan, Engine, Pace};
+use strobe_cases::{Engine, Pace, plan};
 use strobe_ring::{Missed, Snapshot, State};
 
 const PERIOD: u64 = 1_000_000;

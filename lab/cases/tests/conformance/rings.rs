@@ -9,7 +9,7 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe_cases::account::{begin, read_now, read_to_end, until_rows};
 use strobe_cases::machine::patience;
-use strobe_cases::{plan, Engine, Pace};
+use strobe_cases::{Engine, Pace, plan};
 use strobe_ring::State;
 
 /// A run on `soft` that has been started.

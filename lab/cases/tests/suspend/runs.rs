@@ -4,15 +4,15 @@
 use std::fs;
 use std::path::Path;
 
-use strobe::engine::kernel::Run;
 use strobe::engine::Source;
+use strobe::engine::kernel::Run;
 use strobe::plan::Plan;
 use strobe::reader::RunReader;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, until};
 use strobe_cases::machine::pin;
-use strobe_cases::pci::{cards, steps, Bound};
-use strobe_cases::{plan, suspend, Account, Engine, Kept, Kernel};
+use strobe_cases::pci::{Bound, cards, steps};
+use strobe_cases::{Account, Engine, Kept, Kernel, plan, suspend};
 use strobe_ring::{Snapshot, State};
 
 const ROUNDS: usize = 20;

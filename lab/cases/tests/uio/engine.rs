@@ -16,11 +16,11 @@ use strobe::engine::user::{Run, Settings, User, WaitMode};
 use strobe::engine::{Error, Source};
 use strobe::map::{Region, Register};
 use strobe::plan::Step;
+use strobe_cases::Pace;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::{command, pin};
 use strobe_cases::plan;
-use strobe_cases::uio::{register, Dummy, Edu, DUMMY, IRQ_ACK, IRQ_STATUS};
-use strobe_cases::Pace;
+use strobe_cases::uio::{DUMMY, Dummy, Edu, IRQ_ACK, IRQ_STATUS, register};
 use strobe_ring::State;
 
 use crate::CARD;

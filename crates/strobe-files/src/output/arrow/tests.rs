@@ -2,9 +2,9 @@
 
 use std::io::{Cursor, Read};
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use strobe::channel::Type;
 use strobe::info::End;

@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use ::hdf5::types::VarLenUnicode;
-use strobe::channel::{column_names, Channel};
+use strobe::channel::{Channel, column_names};
 use strobe::info::known_causes;
 
 use super::*;
-use crate::output::table::{json, HEADER, SKIPPED, SKIPPED_COLUMN};
+use crate::output::table::{HEADER, SKIPPED, SKIPPED_COLUMN, json};
 
 /// Elements of a chunk: 64 KiB. A larger one is written again and again.
 const CHUNK: usize = 8 * 1024;

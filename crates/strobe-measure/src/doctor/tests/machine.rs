@@ -110,7 +110,9 @@ fn tracing_that_is_not_mounted_is_an_empty_directory() {
     let system = System::new(root.path(), Box::new(DEAF));
     let found = named("tracing").find(&system, &Intent::default());
     assert_eq!(found.state, Advice);
-    assert!(found
-        .remedy
-        .is_some_and(|remedy| remedy.starts_with("mount -t tracefs")));
+    assert!(
+        found
+            .remedy
+            .is_some_and(|remedy| remedy.starts_with("mount -t tracefs"))
+    );
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use strobe_board::Board;
 use State::{Advice, Ok, Unknown};
+use strobe_board::Board;
 
 use super::*;
 

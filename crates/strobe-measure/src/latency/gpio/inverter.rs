@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use strobe::clock::{monotonic, RunClock};
+use strobe::clock::{RunClock, monotonic};
+use strobe::engine::user::WaitMode;
 use strobe::engine::user::gpio::{Drive, Edges, Gpio};
 use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::trigger::{EventSource, Woken};
-use strobe::engine::user::WaitMode;
 use strobe::event::Edge;
 use strobe::follow::Account;
 use strobe::info::{Clock, End};
 use strobe::plan::WakeWithin;
 use strobe::stop::Stop;
 use strobe_hw::awake::Awake;
-use strobe_hw::bell::{bell, Bell};
+use strobe_hw::bell::{Bell, bell};
 use strobe_hw::rt;
 
 use super::super::steps::Steps;

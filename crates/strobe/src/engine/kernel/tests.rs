@@ -38,7 +38,9 @@ fn without_a_module_the_remedy_is_to_load_it() {
         .map(|e| e.to_string());
     assert_eq!(
         error.as_deref(),
-        Some("no /dev/nonexistent: the kernel engine is not loaded; load it as root: modprobe strobe")
+        Some(
+            "no /dev/nonexistent: the kernel engine is not loaded; load it as root: modprobe strobe"
+        )
     );
 }
 

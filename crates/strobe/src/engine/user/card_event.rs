@@ -12,7 +12,7 @@ use super::field::{Load, Store};
 use super::settings::WaitMode;
 use super::trigger::{EventSource, Trigger, Woken};
 use super::uio;
-use crate::clock::{monotonic, RunClock};
+use crate::clock::{RunClock, monotonic};
 
 /// A busy wait that has found nothing for so long lets others run between two looks.
 const SPIN_NS: u64 = 100_000_000;

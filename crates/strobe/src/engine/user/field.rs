@@ -3,13 +3,13 @@
 
 use std::any::Any;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use strobe_board::{self as board, Channel, Kind};
 use strobe_hw::map::Register;
 
-use super::presence::{gone, Presence};
+use super::presence::{Presence, gone};
 use super::provider::{ReadChannel, Row, WriteOutput};
 
 /// Which bits of a word a field is.

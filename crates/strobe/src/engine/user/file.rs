@@ -36,7 +36,7 @@ impl Provider for Files {
                     return Some(Err(unusable(
                         name,
                         "what follows # is the number of a word, from 1".to_owned(),
-                    )))
+                    )));
                 }
             },
             None => (place, 1),

@@ -10,8 +10,8 @@ mod remote;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::event::PollFlags;
@@ -25,7 +25,7 @@ use super::settings::{Settings, WaitMode};
 use super::trigger::{EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
-use crate::clock::{monotonic, RunClock};
+use crate::clock::{RunClock, monotonic};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
 use credits::{Credits, QUEUE_KIB, QUEUE_MESSAGES, QUIET_NS};

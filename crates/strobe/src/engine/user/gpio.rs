@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gpiocdev_uapi::v2::{self, LineConfig, LineEdgeEvent, LineFlags, LineValues};
 use rustix::event::PollFlags;
-use rustix::fs::{fcntl_getfl, fcntl_setfl, OFlags};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
@@ -28,7 +28,7 @@ use crate::event::{Edge, Event, EventSpec};
 
 mod chip;
 
-use chip::{system, Chip};
+use chip::{Chip, system};
 
 /// Edges that the kernel keeps for us. It gives no more.
 pub const QUEUE: u32 = 1024;
@@ -128,7 +128,7 @@ impl Gpio {
                     "line {offset} of {} is used twice by this run: name an output before the channel that \
                      reads it, and drive no line whose edges are the event",
                     chip.title()
-                ))
+                ));
             }
             None => {}
         }
@@ -172,7 +172,7 @@ impl Edges {
                 return match Errno::from_io_error(&error) {
                     Some(Errno::AGAIN | Errno::INTR) => Ok(None),
                     _ => Err(error),
-                }
+                };
             }
         };
         let edge = LineEdgeEvent::from_slice(words).map_err(system)?;

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::fs::{open, Mode, OFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use strobe_hw::bell::Bell;
 use strobe_hw::hpet;

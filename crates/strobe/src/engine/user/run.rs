@@ -2,7 +2,7 @@
 //! A run of the user engine, as its owner has it.
 
 use std::io;
-use std::sync::mpsc::{channel, sync_channel, Sender};
+use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 

@@ -195,7 +195,7 @@ impl Service {
             (Order::Resume, State::Running) => return Err(Errno::ALREADY),
             (Order::Trigger(_), State::Running) if !self.is_soft => return Err(Errno::OPNOTSUPP),
             (Order::Trigger(count), _) if !(1..=TRIGGER_MAX).contains(&count) => {
-                return Err(Errno::INVAL)
+                return Err(Errno::INVAL);
             }
             (Order::Trigger(count), State::Running) => self.trigger(count),
             _ => return Err(Errno::BUSY),

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use rustix::time::{clock_gettime, ClockId};
+use rustix::time::{ClockId, clock_gettime};
 use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 

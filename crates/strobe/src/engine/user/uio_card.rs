@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use strobe_board::{outside, Block, Board, Register as Described};
+use strobe_board::{Block, Board, Register as Described, outside};
 use strobe_hw::map::Register;
 use strobe_hw::uio::{Map, Roots, Uio};
 

@@ -6,8 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use gpiocdev_uapi::v2::{self, ChipInfo, LineConfig, LineInfo, LineRequest};
 use gpiocdev_uapi::Name;
+use gpiocdev_uapi::v2::{self, ChipInfo, LineConfig, LineInfo, LineRequest};
 use rustix::io::Errno;
 
 /// What this program is called by those who want to know who uses a line.

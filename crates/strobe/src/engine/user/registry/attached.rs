@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{send, SendFlags};
+use rustix::net::{SendFlags, send};
 use strobe_ring::layout::NO_LIMIT;
 use strobe_ring::{Engine, Reader, Snapshot};
 

@@ -3,12 +3,12 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{chmodat, AtFlags, Mode};
+use rustix::fs::{AtFlags, Mode, chmodat};
 use rustix::io::Errno;
-use rustix::net::{bind, listen, socket_with, AddressFamily, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
 
-use super::directory::{is_alive, name, Directory};
 use super::Error;
+use super::directory::{Directory, is_alive, name};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 64;

@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{flock, fstat, mkdir, open, unlinkat, AtFlags, Dir, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, mkdir, open, unlinkat};
 use rustix::io::Errno;
-use rustix::net::{connect, socket_with, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::geteuid;
 
 use super::Error;
@@ -131,7 +131,7 @@ impl Directory {
                     std::thread::sleep(Duration::from_millis(2));
                 }
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {
-                    return Err(Error::Locked(self.path.clone()))
+                    return Err(Error::Locked(self.path.clone()));
                 }
                 Err(errno) => return Err(self.failed(errno)),
             }

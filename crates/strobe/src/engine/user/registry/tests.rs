@@ -241,9 +241,11 @@ fn a_reader_can_only_read() {
         flags & rustix::fs::OFlags::RWMODE,
         rustix::fs::OFlags::RDONLY
     );
-    assert!(rustix::fs::fcntl_get_seals(fd)
-        .expect("seals")
-        .contains(rustix::fs::SealFlags::FUTURE_WRITE | rustix::fs::SealFlags::SHRINK));
+    assert!(
+        rustix::fs::fcntl_get_seals(fd)
+            .expect("seals")
+            .contains(rustix::fs::SealFlags::FUTURE_WRITE | rustix::fs::SealFlags::SHRINK)
+    );
 }
 
 #[test]

@@ -6,14 +6,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{recvmsg, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::attached::{Attached, Owner};
-use super::directory::{call, is_alive, Directory};
-use super::message::{Message, BYTES_MAX};
+use super::directory::{Directory, call, is_alive};
+use super::message::{BYTES_MAX, Message};
 
 /// Why there is no run.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Line {
                     return Err(silent(
                         pid,
                         "does not answer: its owner is stopped or very busy",
-                    ))
+                    ));
                 }
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}

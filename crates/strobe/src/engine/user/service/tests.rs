@@ -2,9 +2,9 @@
 //! The thread of a run without a thread: each test is its owner, its source and its reader.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{channel, sync_channel, Sender};
+use std::sync::mpsc::{Sender, channel, sync_channel};
 
-use strobe_hw::bell::{bell, Rope};
+use strobe_hw::bell::{Rope, bell};
 use strobe_ring::layout::{CLOCK_MONOTONIC, NO_LIMIT};
 use strobe_ring::{Begin, Engine, Geometry, Header, MemoryMut, Missed, Reader, RowShape, Snapshot};
 

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
-use strobe::engine::user::memfd::RingFile;
+use strobe::internals::RingFile;
 use strobe::map::{Region, Register};
 use strobe::ring::layout::ROW_HEADER_WORDS;
 use strobe::rt::{self, Policy};

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use serde::Serialize;
-use strobe::engine::user::memfd::ring_memory;
+use strobe::internals::ring_memory;
 use strobe::ring::layout::{CLOCK_MONOTONIC, Engine, NO_LIMIT};
 use strobe::ring::{End, Geometry, Header, RowShape, StartTimes, Writer};
 use strobe::rt::{self, Policy};

@@ -40,6 +40,8 @@ pub mod faults;
 pub mod figures;
 pub mod follow;
 pub mod info;
+#[cfg(feature = "internals")]
+pub mod internals;
 pub mod note;
 pub mod plan;
 pub mod quantity;

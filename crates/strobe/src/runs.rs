@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::catalogue::RunStatus;
 use crate::engine::kernel::Control;
-use crate::engine::user::memfd::ReaderError;
+use crate::engine::user::ReaderError;
 use crate::engine::user::registry::{self, Registry, Silent};
 use crate::engine::{self, Error};
 use crate::info::RunInfo;

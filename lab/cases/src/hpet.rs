@@ -6,9 +6,9 @@ use std::fs;
 use strobe::bell::bell;
 use strobe::clock::RunClock;
 use strobe::engine::user::WaitMode;
-use strobe::engine::user::hpet::Hpet;
 use strobe::engine::user::trigger::{EventSource, Woken};
 use strobe::info::Clock;
+use strobe::internals::Hpet;
 
 /// Interrupts of the HPET, as the kernel counts them, before this and after it: it says so only while they are
 /// on, so this switches them on, for one.

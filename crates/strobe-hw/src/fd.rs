@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Descriptors that this process has inherited: all that it knows of them is a number.
+//! Descriptors of which this process knows a number only: those that it has inherited, and those that a call has made.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Another descriptor of the same file.
 ///
@@ -18,6 +18,12 @@ pub fn duplicate(number: RawFd) -> io::Result<OwnedFd> {
     inherited.try_clone_to_owned()
 }
 
+/// The file that a call to a driver of ours has just made, if it has made one.
+pub(crate) fn adopt(number: RawFd) -> Option<OwnedFd> {
+    // SAFETY: the kernel has made it for this call, so nobody else in the process knows or closes it.
+    (number >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,6 +35,7 @@ mod tests {
             let error = duplicate(number).expect_err("no file").raw_os_error();
             assert_eq!(error, Some(libc::EBADF), "{number}");
         }
+        assert!(adopt(-1).is_none(), "a driver that has made none");
         let copy = duplicate(std::io::stdin().as_raw_fd());
         assert!(copy.is_ok_and(|copy| copy.as_raw_fd() > 2));
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use rustix::event::Timespec;
+use rustix::fs::{FileType, SealFlags, fcntl_get_seals, fstat};
 use rustix::io;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::thread::futex;
@@ -37,6 +38,7 @@ impl Drop for Mapping {
 impl Mapping {
     /// The first `bytes` of a ring fd.
     fn new(fd: BorrowedFd<'_>, bytes: u64, access: ProtFlags, more: MapFlags) -> io::Result<Self> {
+        check(fd, bytes)?;
         let bytes = usize::try_from(bytes).map_err(|_| io::Errno::NOMEM)?;
         let flags = MapFlags::SHARED | more;
         // SAFETY: a new mapping at an address of the kernel's choice disturbs
@@ -47,19 +49,36 @@ impl Mapping {
     }
 }
 
+/// Whether so many bytes of a file are there for as long as it is open: an access to others would end this process.
+fn check(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<()> {
+    let about = fstat(fd)?;
+    let may = match fcntl_get_seals(fd) {
+        Ok(seals) => seals.contains(SealFlags::SHRINK) && about.st_size as u64 >= bytes,
+        // A ring of the kernel is a file of no type, and the kernel lets nobody map more than it has.
+        Err(_) => FileType::from_raw_mode(about.st_mode) == FileType::Unknown,
+    };
+    may.then_some(()).ok_or(io::Errno::PERM)
+}
+
 /// The first `bytes` of a ring fd, read-only.
+///
+/// # Errors
+/// Those of mmap; EPERM for a file that somebody could cut, which is no ring.
 pub fn map(fd: BorrowedFd<'_>, bytes: u64) -> io::Result<Memory> {
     let mapping = Mapping::new(fd, bytes, ProtFlags::READ, MapFlags::empty())?;
     let (start, bytes) = (mapping.start, mapping.bytes);
     // SAFETY: mappings are aligned to pages, and this one is valid for reads
-    // until its owner is dropped: nobody can cut the file of a ring, which is
-    // the kernel's or sealed. This program only reads it, by the atomics of
+    // until its owner is dropped: nobody can cut the file, which is the
+    // kernel's or sealed, as `check` has seen. This program only reads it, by the atomics of
     // `Memory`.
     Ok(unsafe { Memory::from_raw(start, bytes, Arc::new(mapping)) })
 }
 
 /// The first `bytes` of a memfd for the one producer of a new ring. All of its
 /// pages are there when this returns, and are locked in memory if `locked`.
+///
+/// # Errors
+/// As of [`map`].
 pub fn map_writable(fd: BorrowedFd<'_>, bytes: u64, locked: bool) -> io::Result<MemoryMut> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let lock = if locked {
@@ -101,4 +120,29 @@ pub fn wake(ring: &mut Writer) {
     let word = wake_word(ring, ring.wake_address());
     // Nothing to do about an address that is no futex; it is one.
     let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+
+    use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_somebody_could_cut_is_not_mapped() {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(&[7; 8192]).expect("to write");
+        let refused = |fd: BorrowedFd<'_>, bytes| map(fd, bytes).err() == Some(io::Errno::PERM);
+        assert!(refused(file.as_fd(), 8192));
+        let memory = memfd_create("test", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING);
+        let memory = memory.expect("a file in memory");
+        ftruncate(&memory, 4096).expect("to lengthen");
+        assert!(refused(memory.as_fd(), 4096), "not sealed");
+        fcntl_add_seals(&memory, SealFlags::SHRINK).expect("to seal");
+        assert!(refused(memory.as_fd(), 8192), "more than there is");
+        assert!(map(memory.as_fd(), 4096).is_ok());
+    }
 }

@@ -7,10 +7,12 @@
 // The header says what each field means.
 #![allow(missing_docs)]
 
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io;
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
+
+use crate::fd;
 
 /// The control device.
 pub const DEVICE_PATH: &str = "/dev/strobe";
@@ -394,7 +396,7 @@ pub fn create(
     // most `answer_size` bytes at `answer`, which is a `struct strobe_created`
     // that nobody else uses meanwhile.
     unsafe { ioctl(fd, Updater::<CREATE, Create>::new(&mut create))? };
-    Ok(adopt(answer.fd))
+    Ok(fd::adopt(answer.fd))
 }
 
 /// `STROBE_CONTROL`. `answer` is filled in after an error, too.
@@ -421,7 +423,7 @@ pub fn reader(fd: BorrowedFd<'_>, run: u32) -> io::Result<(OwnedFd, u64)> {
     // SAFETY: READER takes a `struct strobe_reader`, which `Reader` is, and
     // touches no other memory of ours.
     unsafe { ioctl(fd, Updater::<READER, Reader>::new(&mut reader))? };
-    let fd = adopt(reader.fd).ok_or(io::Errno::BADF)?;
+    let fd = fd::adopt(reader.fd).ok_or(io::Errno::BADF)?;
     Ok((fd, reader.ring_bytes))
 }
 
@@ -435,12 +437,6 @@ pub fn arm(fd: BorrowedFd<'_>, rows: u64) -> io::Result<()> {
     // SAFETY: ARM takes a `struct strobe_arm`, which `Arm` is, and touches no
     // other memory of ours.
     unsafe { ioctl(fd, Updater::<ARM, Arm>::new(&mut arm)) }
-}
-
-fn adopt(fd: i32) -> Option<OwnedFd> {
-    // SAFETY: the kernel has just made this fd for this call, so nobody else
-    // in the process knows or closes it.
-    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 #[cfg(test)]

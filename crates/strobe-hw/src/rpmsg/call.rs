@@ -2,10 +2,12 @@
 //! The structures and calls of `include/uapi/strobe_rpmsg.h`, one to one, and two of the stock driver; their layout is compared with the header by the
 //! guest tests.
 
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io;
 use rustix::ioctl::{NoArg, Opcode, Setter, Updater, ioctl, opcode};
+
+use crate::fd;
 
 /// Bytes of a service's name, its NUL included.
 pub const NAME_SIZE: usize = 32;
@@ -72,8 +74,7 @@ pub fn create(control: BorrowedFd<'_>, info: Info) -> io::Result<(OwnedFd, u32)>
     };
     // SAFETY: the call takes this structure, which says its size, and writes into nothing else.
     unsafe { ioctl(control, Updater::<CREATE, RawCreate>::new(&mut create))? };
-    // SAFETY: it has succeeded, so this is a new file, and nobody else's.
-    let fd = unsafe { OwnedFd::from_raw_fd(create.fd) };
+    let fd = fd::adopt(create.fd).ok_or(io::Errno::BADF)?;
     Ok((fd, create.address))
 }
 

@@ -114,6 +114,9 @@ struct board {
 extern struct pci_driver board_pci_driver;
 extern struct platform_driver board_platform_driver;
 
+/* power.c */
+int board_power_on(struct device *dev);
+
 /* make.c */
 extern const struct dev_pm_ops board_pm_ops;
 int board_refuse(const struct board *board, const char *why);

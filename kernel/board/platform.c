@@ -14,6 +14,8 @@
 #include <linux/crc32.h>
 #include <linux/device.h>
 #include <linux/firmware.h>
+#include <linux/irq.h>
+#include <linux/irqdesc.h>
 #include <linux/platform_device.h>
 #include <linux/property.h>
 #include <linux/slab.h>
@@ -99,6 +101,11 @@ static int board_platform_irqs(struct board *board, struct platform_device *pdev
 		/* It has said what was wrong. */
 		if (vector->irq < 0)
 			return vector->irq;
+		/* A row is made by the hard handler, which such a one does not have. */
+		if (irq_check_status_bit(vector->irq, IRQ_NESTED_THREAD))
+			return dev_err_probe(board->dev, -EINVAL,
+					     "its interrupt %u is handled in a thread, as behind a slow bus; read it with the user engine, by UIO\n",
+					     i);
 	}
 	return 0;
 }
@@ -113,6 +120,7 @@ static int board_platform_probe(struct platform_device *pdev)
 		return -ENOMEM;
 	board->dev = &pdev->dev;
 	ret = board_platform_load(board, pdev) ?:
+	      board_power_on(board->dev) ?:
 	      board_platform_map(board, pdev) ?:
 	      board_make(board) ?:
 	      board_platform_irqs(board, pdev);

@@ -184,8 +184,7 @@ fn the_board_of_a_co_processor_is_refused_for_a_platform_device_of_its_name() {
     fs::remove_file(blob).expect("to remove");
     fs::remove_file(system.firmware.join("rpmsg-lab_platform.toml")).expect("to remove");
     assert!(!bound);
-    let said = Command::new("dmesg").output().expect("dmesg");
-    let said = String::from_utf8_lossy(&said.stdout);
+    let said = log();
     assert!(
         said.contains("co-processor, which has no registers"),
         "{said}"
@@ -208,4 +207,51 @@ fn a_compatible_string_finds_its_board() {
         let file = format!("platform-lab,counter.{extension}");
         fs::remove_file(system.firmware.join(file)).expect("to remove");
     }
+}
+
+/// What the kernel has said, whole.
+fn log() -> String {
+    let said = Command::new("dmesg").output().expect("dmesg");
+    String::from_utf8_lossy(&said.stdout).into_owned()
+}
+
+#[test]
+fn clock_and_power_are_on_while_the_driver_has_the_device() {
+    let on = |name: &str| {
+        let path = format!("/sys/module/lab_platform/parameters/{name}");
+        fs::read_to_string(path).expect("a parameter").trim() == "Y"
+    };
+    let state = || ["clocked", "powered"].map(on);
+    assert_eq!(state(), [false; 2]);
+    for _ in 0..3 {
+        let board = Installed::new();
+        assert_eq!(state(), [true; 2]);
+        assert_eq!(get(&Kernel::open(), "counter.id"), 0x6c61_1ab1);
+        drop(board);
+        assert_eq!(state(), [false; 2]);
+    }
+    // A device that is refused is left as it was.
+    fs::write(format!("{DEVICE}/driver_override"), "strobe_board").expect("to choose");
+    let _ = fs::write("/sys/bus/platform/drivers_probe", "lab_platform");
+    fs::write(format!("{DEVICE}/driver_override"), "\n").expect("to free");
+    assert_eq!(state(), [false; 2]);
+}
+
+#[test]
+fn interrupts_whose_handlers_run_in_a_thread_are_refused_with_the_remedy() {
+    assert!(command("rmmod lab_platform"));
+    assert!(command("modprobe lab_platform nested=1"));
+    let system = System::default();
+    let board = board("lab_platform");
+    let found = system
+        .install(&board, &text("lab_platform"), Policy::Free)
+        .expect("to install");
+    let bound = fs::metadata(format!("{DEVICE}/driver")).is_ok();
+    let _ = system.remove(&board.hardware);
+    assert!(command("rmmod lab_platform"));
+    assert!(command("modprobe lab_platform"));
+    assert!(!bound, "{:?}", found.bindings.len());
+    let said = log();
+    let why = "its interrupt 0 is handled in a thread, as behind a slow bus; read it with the user engine, by UIO";
+    assert!(said.contains(why), "{said}");
 }

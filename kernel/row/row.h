@@ -112,20 +112,33 @@ static __always_inline const struct strobe_action *
 strobe_cut_steps(struct strobe_run *run, const struct strobe_action *action, u64 *values)
 {
 	for (; action->todo == STROBE_DO_SIGNED; action++) {
-		s32 word = readl(action->io);
+		s32 word = readl_relaxed(action->io);
 
 		WRITE_ONCE(values[action->column], (u64)(s64)word);
 		if (unlikely(word == -1) && action->last)
 			strobe_last_gone(run, action);
 	}
 	for (; action->todo == STROBE_DO_FIELDS; action++) {
-		u32 word = readl(action->io);
+		u32 word = readl_relaxed(action->io);
 
 		strobe_cut_fields(action, word, values);
 		if (unlikely(word == U32_MAX) && action->last)
 			strobe_last_gone(run, action);
 	}
 	return action;
+}
+
+/*
+ * J, whose partners are the devices: the registers of a row have been read before
+ * the row writes an output, and before the interrupt is silenced. They are read
+ * relaxed, so that a machine which reorders accesses (arm64) waits once a row and
+ * not at each register. Without J such a machine could silence a card before it
+ * has read the last register. Readers of the ring need no J: a word is stored
+ * after it has been read, for it depends on it.
+ */
+static __always_inline void strobe_reads_done(void)
+{
+	dma_rmb();
 }
 
 /*
@@ -139,22 +152,25 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *values, u6
 	u64 *value = values;
 
 	for (; likely(action->pair); action += 2, value += 2) {
-		WRITE_ONCE(value[0], readl(action[0].io));
-		WRITE_ONCE(value[1], readl(action[1].io));
+		WRITE_ONCE(value[0], readl_relaxed(action[0].io));
+		WRITE_ONCE(value[1], readl_relaxed(action[1].io));
 	}
 	for (; action->plain; action++, value++)
-		WRITE_ONCE(*value, readl(action->io));
+		WRITE_ONCE(*value, readl_relaxed(action->io));
 	if (likely(action->plain_last)) {
-		u32 word = readl(action->io);
+		u32 word = readl_relaxed(action->io);
 
 		WRITE_ONCE(*value, word);
 		if (unlikely(word == U32_MAX))
 			strobe_last_gone(run, action);
 		action++;
 	}
-	if (likely(action->todo == STROBE_DO_END))
+	if (likely(action->todo == STROBE_DO_END)) {
+		strobe_reads_done();
 		return;
+	}
 	action = strobe_cut_steps(run, action, values);
+	strobe_reads_done();
 	/* Out of line and for the rest: a call within a loop would cost registers. */
 	if (action->todo != STROBE_DO_END)
 		strobe_other_steps(run, action, values, now, due);

@@ -157,12 +157,10 @@ static void go_on_here(void *data)
  * On the CPU that it was on, if that is there: whoever wakes the machine has
  * nothing to do with the run.
  *
- * Context: process.
+ * Context: process, under run->lock.
  */
 void strobe_timer_go_on(struct strobe_run *run)
 {
-	int cpu = run->timer.base->cpu_base->cpu;
-
-	if (smp_call_function_single(cpu, go_on_here, run, true))
+	if (smp_call_function_single(run->timer_cpu, go_on_here, run, true))
 		go_on_here(run);
 }

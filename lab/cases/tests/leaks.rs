@@ -12,16 +12,44 @@ use strobe_cases::raw::*;
 
 const CYCLES: u64 = 1000;
 
-/// What the kernel holds in memory: objects of each slab cache, and pages.
-fn held() -> BTreeMap<String, i64> {
-    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
+/// What has been given back is free after a grace period of RCU.
+fn settle() {
+    for _ in 0..2 {
+        sys(libc::SYS_membarrier, &[1, 0, 0]).expect("a grace period of RCU");
+        std::thread::sleep(std::time::Duration::from_millis(100 * slowness()));
+    }
+}
+
+/// Objects of each slab cache. A CPU's current page counts as full, with up to 512 objects, so that it is taken from it.
+fn slabs() -> BTreeMap<String, i64> {
+    for cache in fs::read_dir("/sys/kernel/slab").expect("slab").flatten() {
+        let _ = fs::write(cache.path().join("shrink"), "1");
+    }
     let slabs = fs::read_to_string("/proc/slabinfo").expect("slabinfo");
-    let mut held: BTreeMap<String, i64> = slabs
+    slabs
         .lines()
         .skip(2)
         .map(|line| line.split_whitespace())
         .map(|mut words| (words.next().unwrap_or("").into(), number(words.next())))
-        .collect();
+        .collect()
+}
+
+fn number(text: Option<&str>) -> i64 {
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// What the kernel holds in memory: objects of each slab cache, and pages.
+fn held() -> BTreeMap<String, i64> {
+    settle();
+    let mut held = slabs();
+    // Somebody may have taken a new page between shrinking and reading: not each time.
+    for _ in 0..5 {
+        let again = slabs();
+        held.retain(|name, _| again.contains_key(name));
+        for (name, objects) in &mut held {
+            *objects = again[name].min(*objects);
+        }
+    }
     // Freed address space is kept for long, and counted exactly by vmapped().
     held.remove("vmap_area");
     let memory = fs::read_to_string("/proc/meminfo").expect("meminfo");

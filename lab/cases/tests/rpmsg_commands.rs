@@ -419,8 +419,8 @@ fn bench_makes_endpoints_by_several_threads_and_beside_others() {
         let all = steps(&said, "file").expect("files").pop().expect("all");
         assert!(all.1["p99"].as_u64() > Some(0), "a hundred: {said}");
         assert!(steps(&said, "node").is_none() && said["ratio"].is_null());
-        let (said, status) = json("bench --count 50 --rounds 2 --threads 4 --live 100");
-        assert_eq!((status, &said["live"]), (Some(0), &100.into()));
+        let (said, status) = json("bench --count 50 --rounds 2 --threads 4 --live 400");
+        assert_eq!((status, &said["live"]), (Some(0), &400.into()));
         let bytes = said["bytes"].as_i64().expect("a number");
         // 33 KiB, as near as the kernel's own account of free memory is; one that looks for faults puts more around each.
         assert!(bytes > 20 << 10, "{bytes}");

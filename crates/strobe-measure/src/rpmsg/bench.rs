@@ -380,33 +380,56 @@ impl Stock {
     }
 }
 
-/// Endpoints that stay, and what one takes of memory.
+/// Endpoints that stay, and what one takes of memory. That is measured with the second half of them: the first takes what
+/// the kernel has kept of endpoints that have gone.
 fn live(
     control: &Control,
     address: &Address,
     count: u32,
 ) -> Result<(Option<i64>, Vec<Endpoint>), Failure> {
+    let create = |count: u32| (0..count).map(|_| control.create(address));
+    let (first, second) = (count / 2, count - count / 2);
+    let mut all = create(first).collect::<Result<Vec<Endpoint>, Error>>()?;
     let before = free_bytes();
-    let all = (0..count)
-        .map(|_| control.create(address))
-        .collect::<Result<Vec<Endpoint>, Error>>()?;
+    all.extend(create(second).collect::<Result<Vec<Endpoint>, Error>>()?);
     let taken = before
         .zip(free_bytes())
         .map(|(before, after)| before - after);
-    Ok((
-        taken
-            .filter(|_| count > 0)
-            .map(|bytes| bytes / i64::from(count)),
-        all,
-    ))
+    let each = taken
+        .filter(|_| count > 0)
+        .map(|bytes| bytes / i64::from(second));
+    Ok((each, all))
 }
 
-/// Memory that nobody uses.
+/// Memory that nobody uses: free pages of all zones, and those that each CPU keeps for itself, which MemFree leaves out.
 fn free_bytes() -> Option<i64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
+    let text = std::fs::read_to_string("/proc/zoneinfo").ok()?;
+    let pages = free_pages(&text)?;
+    Some(pages * i64::try_from(rustix::param::page_size()).ok()?)
+}
+
+fn free_pages(zoneinfo: &str) -> Option<i64> {
+    let pages = |line: &str| -> Option<i64> {
+        let line = line.trim_start();
+        let number = line
+            .strip_prefix("pages free")
+            .or_else(|| line.strip_prefix("count:"))?;
+        number.trim().parse().ok()
+    };
+    zoneinfo
         .lines()
-        .find_map(|line| line.strip_prefix("MemFree:"))?;
-    let kib: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+        .filter_map(pages)
+        .reduce(|all, more| all + more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::free_pages;
+
+    #[test]
+    fn pages_that_a_cpu_keeps_are_free_too() {
+        let zoneinfo = "Node 0, zone      DMA\n  pages free     3840\n        boost    0\n  pagesets\n    cpu: 0\n              count:    12\n              high:     30\n    cpu: 1\n              count:    5\nNode 0, zone    DMA32\n  pages free     100\n";
+        assert_eq!(free_pages(zoneinfo), Some(3840 + 12 + 5 + 100));
+        assert_eq!(free_pages("nothing of the kind\n"), None);
+    }
 }

@@ -11,7 +11,7 @@ export PREFIX DESTDIR KDIR
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 
-setup:           ## install what is missing, fetch kernels and crates
+setup:           ## install what is missing, fetch kernels and crates; `run` and `test` do it for themselves
 	@lab/setup
 
 build: build-kernel build-host build-guest ## modules for the lab's kernels, the library and program, the guests' programs
@@ -28,10 +28,14 @@ build-guest:
 firmware:        ## the sending side of frames for this machine and for Cortex-M, and its size
 	@$(MAKE) --no-print-directory -C firmware
 
-run: build      ## a demonstration of both engines: on this machine, and in a guest
+run:             ## a demonstration of both engines: on this machine, and in a guest; builds no more than that needs
+	@lab/setup --run
+	@lab/kmod --kernel amd64
+	@cargo build --release -p strobe-cli --bin strobe
+	@lab/guest-build --only-strobe
 	@lab/demo
 
-test: build      ## every test, on the host and in guests
+test: setup build ## every test, on the host and in guests
 	@lab/suite
 
 lab: build-kernel build-guest ## only the tests in guests

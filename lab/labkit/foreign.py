@@ -28,6 +28,7 @@ KNOWN_RACES = (
 CUT, END = "------------[ cut here ]------------", "---[ end trace "
 KNOWN = (
     r"^do not call blocking ops when !TASK_RUNNING; .* hpet_read\+",  # copies to its reader while ready to sleep
+    r"^Cannot find frame for .* in stack trace$",  # KCSAN of its own report, whose race stands in the log in any case
 )
 # kmemleak: how many it has found, and what lab/guest/init then shows of each.
 LEAKS = re.compile(r"^kmemleak: (\d+) new suspected memory leaks?")

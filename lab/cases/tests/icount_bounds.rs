@@ -12,7 +12,7 @@ use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe::rt::{Policy, set_up_thread};
 use strobe_cases::account::read_now;
-use strobe_cases::machine::{slowness, Counting, Sim};
+use strobe_cases::machine::{Counting, Sim, slowness};
 use strobe_cases::raw::{
     OtherUser, PAUSE, READ, RESUME, START, STOP, Talk, create, list, order, request, soft, step,
 };

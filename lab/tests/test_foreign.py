@@ -42,6 +42,7 @@ class Races(unittest.TestCase):
         for first, count in (("init_file / init_file", 1), ("init_file / strobe_x", 0), ("init_file / init_filet", 0),
                              ("acpi_ns_remove_null_elements / acpi_ut_update_object_reference", 1), ("acpi_ns_x / strobe_x", 0),
                              ("give_back [lab_virtio_rpmsg] / virtqueue_get_buf_ctx_split", 1),
+                             ("next_buffer [lab_virtio_rpmsg] / virtqueue_add_split", 1),
                              ("give_back [lab_virtio_rpmsg] / strobe_x", 0),
                              ("hrtimer_wakeup / schedule_hrtimeout_range_clock", 1)):
             self.assertEqual(len(set_aside(race(first, "init_file+0x1/0x2", "strobe_open+0x1/0x2 [strobe]"))[1]), count)

@@ -24,6 +24,7 @@ KNOWN_RACES = (
     r"data-race in __hrtimer_run_queues / hrtimer_active$",  # hrtimer_cancel() looks again if the sequence count moved
     r"data-race in poll_schedule_timeout(\.\w+)* / pollwake$",  # poll's own flag, which who wakes it writes plainly
     r"data-race in hrtimer_wakeup / schedule_hrtimeout_range_clock$",  # usleep_range() looks plainly who has woken it
+    r"data-race in process_one_work / queue_work_on$",  # the bit that says that work waits is taken by who comes first
     # Drivers share their ring plainly with a device; here the device is a module, whose accesses KCSAN sees.
     r"data-race in (give_back|next_buffer) \[lab_virtio_rpmsg\] / (virtqueue|vring|more_used)\w*$",
     r"data-race in acpi_\w+ / acpi_\w+$",  # the table of interrupt lines is put right by whoever enables a card, without a lock

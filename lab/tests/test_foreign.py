@@ -43,7 +43,7 @@ class Races(unittest.TestCase):
                              ("acpi_ns_remove_null_elements / acpi_ut_update_object_reference", 1), ("acpi_ns_x / strobe_x", 0),
                              ("give_back [lab_virtio_rpmsg] / virtqueue_get_buf_ctx_split", 1),
                              ("next_buffer [lab_virtio_rpmsg] / virtqueue_add_split", 1),
-                             ("give_back [lab_virtio_rpmsg] / strobe_x", 0),
+                             ("give_back [lab_virtio_rpmsg] / strobe_x", 0), ("process_one_work / queue_work_on", 1),
                              ("hrtimer_wakeup / schedule_hrtimeout_range_clock", 1)):
             self.assertEqual(len(set_aside(race(first, "init_file+0x1/0x2", "strobe_open+0x1/0x2 [strobe]"))[1]), count)
 

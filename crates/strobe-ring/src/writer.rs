@@ -156,7 +156,11 @@ impl Writer {
         row[ROW].store(self.live.head, Ordering::Relaxed);
         row[TRIGGER].store(self.live.triggers, Ordering::Relaxed);
         row[TIME].store(time, Ordering::Relaxed);
-        self.live.faults.fill(0);
+        // Without the question, a row of few channels cost 110 ns more: a masked store of nothing, to where nothing is,
+        // is slow on processors with AVX-512.
+        if !self.live.faults.is_empty() {
+            self.live.faults.fill(0);
+        }
         Some(NewRow {
             header: words,
             row,

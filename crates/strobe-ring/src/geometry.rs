@@ -75,11 +75,13 @@ impl Geometry {
     }
 
     /// What a row consists of.
+    #[inline]
     pub fn shape(&self) -> RowShape {
         self.shape
     }
 
     /// Values in a row.
+    #[inline]
     pub fn channels(&self) -> u32 {
         self.shape.channels
     }
@@ -110,6 +112,7 @@ impl Geometry {
     }
 
     /// 64-bit words of a row as a reader gets it, without the padding.
+    #[inline]
     pub fn row_words(&self) -> usize {
         self.shape.words() as usize
     }
@@ -132,6 +135,7 @@ impl Geometry {
     }
 
     /// First word of row `row` in the ring. In range for every number, for `bytes` was checked.
+    #[inline]
     pub(crate) fn slot(&self, row: u64) -> usize {
         let bytes = self.data_offset + (row & (self.capacity - 1)) * u64::from(self.row_stride);
         (bytes / 8) as usize

@@ -26,12 +26,14 @@ impl RowShape {
     }
 
     /// Fault words of a row: bits for the channels and outputs for which the status has none.
+    #[inline]
     pub fn fault_words(self) -> u64 {
         let steps = u64::from(self.channels) + u64::from(self.outputs);
         steps.saturating_sub(u64::from(STATUS_FAULTS)).div_ceil(64)
     }
 
     /// Words of a row, without padding.
+    #[inline]
     pub fn words(self) -> u64 {
         let behind = self.fault_words() + u64::from(self.skipped);
         ROW_HEADER_WORDS as u64 + u64::from(self.channels) + behind

@@ -172,12 +172,8 @@ static void do_step(struct strobe_slow *slow, const struct strobe_action *action
 	error = read_now(slow, action, &value);
 	if (error)
 		strobe_fail_step(slow->run, action);
-	scoped_guard(raw_spinlock_irqsave, &slow->lock) {
-		if (action->cuts + action->signed_cuts)
-			strobe_cut_fields(action, error ? 0 : value, slow->row + 4);
-		else
-			store(slow, action->column, value, error);
-	}
+	scoped_guard(raw_spinlock_irqsave, &slow->lock)
+		strobe_store_step(action, error ? 0 : value, slow->row + 4);
 }
 
 /**

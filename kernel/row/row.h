@@ -104,9 +104,32 @@ static __always_inline void strobe_cut_fields(const struct strobe_action *action
 		WRITE_ONCE(values[cut->column], strobe_cut_signed(cut, raw));
 }
 
+/* What a step has read, to its columns. */
+static __always_inline void strobe_store_step(const struct strobe_action *action, u64 word,
+					      u64 *values)
+{
+	if (action->cuts + action->signed_cuts)
+		strobe_cut_fields(action, word, values);
+	else
+		WRITE_ONCE(values[action->column], word);
+}
+
+/*
+ * J, whose partners are the devices: the registers of a row have been read before
+ * the row writes an output, and before the interrupt is silenced. They are read
+ * relaxed, so that a machine which reorders accesses (arm64) waits once a row and
+ * not at each register. Without J such a machine could silence a card before it
+ * has read the last register. Readers of the ring need no J: a word is stored
+ * after it has been read, for it depends on it.
+ */
+static __always_inline void strobe_reads_done(void)
+{
+	dma_rmb();
+}
+
 /*
  * Registers of 32 bits that are signed, or of which fields are cut, from @action
- * on. Returns the first step that is neither.
+ * on, and J. Returns the first step that is neither.
  */
 static __always_inline const struct strobe_action *
 strobe_cut_steps(struct strobe_run *run, const struct strobe_action *action, u64 *values)
@@ -125,20 +148,8 @@ strobe_cut_steps(struct strobe_run *run, const struct strobe_action *action, u64
 		if (unlikely(word == U32_MAX) && action->last)
 			strobe_last_gone(run, action);
 	}
+	strobe_reads_done();
 	return action;
-}
-
-/*
- * J, whose partners are the devices: the registers of a row have been read before
- * the row writes an output, and before the interrupt is silenced. They are read
- * relaxed, so that a machine which reorders accesses (arm64) waits once a row and
- * not at each register. Without J such a machine could silence a card before it
- * has read the last register. Readers of the ring need no J: a word is stored
- * after it has been read, for it depends on it.
- */
-static __always_inline void strobe_reads_done(void)
-{
-	dma_rmb();
 }
 
 /*
@@ -170,7 +181,6 @@ static __always_inline void strobe_steps(struct strobe_run *run, u64 *values, u6
 		return;
 	}
 	action = strobe_cut_steps(run, action, values);
-	strobe_reads_done();
 	/* Out of line and for the rest: a call within a loop would cost registers. */
 	if (action->todo != STROBE_DO_END)
 		strobe_other_steps(run, action, values, now, due);

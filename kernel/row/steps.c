@@ -118,10 +118,7 @@ void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action
 	if (!is_gone(run, action))
 		return;
 	strobe_fail_step(run, action);
-	if (action->cuts + action->signed_cuts)
-		strobe_cut_fields(action, 0, row_values(run));
-	else
-		WRITE_ONCE(row_values(run)[action->column], 0);
+	strobe_store_step(action, 0, row_values(run));
 }
 
 /**
@@ -200,12 +197,8 @@ static void other_step(struct strobe_run *run, const struct strobe_action *actio
 		strobe_fail_step(run, action);
 		word = 0;
 	}
-	if (action->write)
-		return;
-	if (action->cuts + action->signed_cuts)
-		strobe_cut_fields(action, word, values);
-	else
-		WRITE_ONCE(values[action->column], word);
+	if (!action->write)
+		strobe_store_step(action, word, values);
 }
 
 /**

@@ -10,12 +10,13 @@
 //! | `-` | CSV on standard output |
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use rustix::fs::OFlags;
 use strobe::info::{RunInfo, Totals};
-use strobe_ring::Rows;
+use strobe_ring::{RowShape, Rows};
 
 pub mod arrow;
 pub mod csv;
@@ -43,7 +44,7 @@ pub trait Output: Send {
     /// The next rows. They may stay in memory until `flush`.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Those of the file; or the rows are not those of the run.
     fn write(&mut self, rows: Rows<'_>) -> io::Result<()>;
 
     /// All rows so far are to survive the end of this process. Called at least
@@ -71,6 +72,16 @@ pub struct Written {
     pub rows: u64,
     /// Bytes that are in the file.
     pub bytes: u64,
+}
+
+/// That rows have the columns of the run; what is in the wrong column would be believed.
+fn check_shape(rows: Rows<'_>, shape: RowShape) -> io::Result<()> {
+    match rows.fit(shape) {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            "the rows have other columns than the run; record it again, and report this",
+        )),
+    }
 }
 
 /// The formats of this program, in words.
@@ -166,48 +177,68 @@ pub fn create(name: &str) -> Result<Box<dyn Output>, Error> {
         Format::Csv => Box::new(csv::Csv::new(File::create(name).map_err(failed)?)),
         Format::Stdout => {
             let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-            Box::new(csv::Csv::new(File::from(stdout)))
+            Box::new(csv::Csv::shared(File::from(stdout)))
         }
     })
 }
 
 /// A file that ends with something whole, whatever happens: each append is one
-/// write, and one that fails half-way is taken back.
+/// write, and one that fails half-way is taken back, where that harms nothing
+/// of others.
 struct Appender {
     file: File,
     written: Written,
-    /// Can be cut and written at a place; a pipe cannot.
-    is_regular: bool,
+    /// Where the first byte is, if the file is this writer's alone. Others may write into a pipe, into a file that was
+    /// handed over, or one that is open for appending; what is there is left as it is.
+    start: Option<u64>,
 }
 
 impl Appender {
-    fn new(file: File) -> Self {
+    /// From where the file is now.
+    fn new(mut file: File) -> Self {
         let is_regular = file.metadata().is_ok_and(|m| m.is_file());
+        let appends = rustix::fs::fcntl_getfl(&file).is_ok_and(|f| f.contains(OFlags::APPEND));
+        let start = (is_regular && !appends).then(|| file.stream_position());
+        Appender {
+            start: start.and_then(Result::ok),
+            ..Appender::shared(file)
+        }
+    }
+
+    /// From where the file is now; others may write into it, too.
+    fn shared(file: File) -> Self {
         Appender {
             file,
             written: Written::default(),
-            is_regular,
+            start: None,
         }
     }
 
     /// Appends bytes that complete so many rows.
     fn append(&mut self, bytes: &[u8], rows: u64) -> io::Result<()> {
         if let Err(error) = self.file.write_all(bytes) {
-            if self.is_regular {
-                // The write's error is the one to report. If this fails too,
-                // readers will find the end torn, which they can handle.
-                let _ = self.file.set_len(self.written.bytes);
-            }
+            self.take_back();
             return Err(error);
         }
         self.written.bytes += bytes.len() as u64;
         self.written.rows += rows;
         Ok(())
     }
+
+    /// Cuts off what the last append has written, if it has failed.
+    fn take_back(&self) {
+        if let Some(start) = self.start {
+            // The append's error is the one to report. If this fails too,
+            // readers will find the end torn, which they can handle.
+            let _ = self.file.set_len(start + self.written.bytes);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::SeekFrom;
+
     use super::*;
 
     #[test]
@@ -232,6 +263,45 @@ mod tests {
                 "output /nonexistent/a.csv: cannot be created: No such file or directory (os error 2)"
             )
         );
+    }
+
+    /// A file that has text already, and its writer, which is at its end.
+    fn begun(options: &mut std::fs::OpenOptions) -> (tempfile::NamedTempFile, File) {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "older data").expect("text");
+        let mut writer = options.open(file.path()).expect("a file");
+        writer.seek(SeekFrom::End(0)).expect("its end");
+        (file, writer)
+    }
+
+    /// What is in the file after two rows, and then what an append that failed takes back.
+    fn after_a_failure(file: &tempfile::NamedTempFile, mut appender: Appender) -> String {
+        appender.append(b"row 0\n", 1).expect("an append");
+        appender.file.write_all(b"half of ro").expect("a write");
+        appender.take_back();
+        assert_eq!((appender.written.rows, appender.written.bytes), (1, 6));
+        std::fs::read_to_string(file.path()).expect("text")
+    }
+
+    #[test]
+    fn what_was_in_a_file_before_is_never_taken_back() {
+        let (file, writer) = begun(File::options().write(true));
+        let text = after_a_failure(&file, Appender::new(writer));
+        assert_eq!(text, "older datarow 0\n");
+    }
+
+    #[test]
+    fn a_file_that_others_append_to_is_never_cut() {
+        let (file, writer) = begun(File::options().append(true));
+        let text = after_a_failure(&file, Appender::new(writer));
+        assert_eq!(text, "older datarow 0\nhalf of ro");
+    }
+
+    #[test]
+    fn a_file_that_was_handed_over_is_never_cut() {
+        let (file, writer) = begun(File::options().write(true));
+        let text = after_a_failure(&file, Appender::shared(writer));
+        assert_eq!(text, "older datarow 0\nhalf of ro");
     }
 
     #[test]

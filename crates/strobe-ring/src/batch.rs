@@ -55,6 +55,13 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Whether they are of this shape.
+    pub fn fit(&self, shape: RowShape) -> bool {
+        let words = shape.words() as usize;
+        (self.row_words, self.channels, self.skipped)
+            == (words, shape.channels as usize, shape.skipped)
+    }
+
     /// All words, row after row.
     pub fn words(&self) -> &'a [u64] {
         self.words

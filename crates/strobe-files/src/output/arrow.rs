@@ -40,14 +40,14 @@ struct Writing {
     info: RunInfo,
     /// Makes bytes; they are in its vector until they are appended.
     stream: StreamWriter<Vec<u8>>,
-    /// Bytes of the schema message, from the start of the file.
+    /// Bytes of the schema message, the first of the stream.
     schema_bytes: usize,
     /// Rows that are in no batch yet.
     columns: Columns,
 }
 
 impl ArrowFile {
-    /// Into this file, from its start.
+    /// Into this file, from where it is now.
     pub fn new(file: File) -> Self {
         ArrowFile {
             file: Appender::new(file),
@@ -82,7 +82,7 @@ impl Output for ArrowFile {
         let Some(writing) = &mut self.writing else {
             return Ok(());
         };
-        writing.columns.add(rows);
+        writing.columns.add(rows)?;
         if writing.columns.rows() >= BATCH_ROWS {
             self.flush()?;
         }
@@ -106,13 +106,13 @@ impl Output for ArrowFile {
         let last = encode_schema(&schema(&writing.info, totals))?;
         let fits = last.get_ref().len() == writing.schema_bytes;
         self.append_encoded(0)?;
-        if self.file.is_regular {
+        if let Some(start) = self.file.start {
             if !fits {
                 return Err(io::Error::other(
                     "the account of the run does not fit its place",
                 ));
             }
-            self.file.file.write_all_at(last.get_ref(), 0)?;
+            self.file.file.write_all_at(last.get_ref(), start)?;
         }
         Ok(())
     }

@@ -14,10 +14,10 @@ use std::io::{self, Write};
 use strobe::channel::{Channel, Type};
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::layout::ROW_FAULTS;
-use strobe_ring::{Row, Rows};
+use strobe_ring::{Row, RowShape, Rows};
 
 use super::table::SKIPPED;
-use super::{Appender, Output, Written};
+use super::{Appender, Output, Written, check_shape};
 
 /// Lines are written when so many bytes of them are there, or at a flush.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -26,8 +26,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 pub struct Csv {
     file: Appender,
     channels: Vec<Channel>,
-    outputs: usize,
-    skips: bool,
+    shape: RowShape,
     lines: Vec<u8>,
     rows_in_lines: u64,
 }
@@ -35,11 +34,19 @@ pub struct Csv {
 impl Csv {
     /// Into this file, from where it is now.
     pub fn new(file: File) -> Self {
+        Csv::with(Appender::new(file))
+    }
+
+    /// Into a file that others may write into, too, such as standard output: nothing in it is ever cut off.
+    pub fn shared(file: File) -> Self {
+        Csv::with(Appender::shared(file))
+    }
+
+    fn with(file: Appender) -> Self {
         Csv {
-            file: Appender::new(file),
+            file,
             channels: Vec::new(),
-            outputs: 0,
-            skips: false,
+            shape: RowShape::of_channels(0),
             lines: Vec::new(),
             rows_in_lines: 0,
         }
@@ -49,9 +56,9 @@ impl Csv {
 impl Output for Csv {
     fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
         self.channels.clone_from(&info.channels);
-        (self.outputs, self.skips) = (info.outputs.len(), info.skips);
+        self.shape = info.shape();
         self.lines.extend_from_slice(b"row,trigger,time,status");
-        if self.skips {
+        if self.shape.skipped {
             write!(self.lines, ",{SKIPPED}")?;
         }
         for name in info.fault_names() {
@@ -62,6 +69,7 @@ impl Output for Csv {
     }
 
     fn write(&mut self, rows: Rows<'_>) -> io::Result<()> {
+        check_shape(rows, self.shape)?;
         for row in rows {
             self.write_row(row)?;
             self.rows_in_lines += 1;
@@ -95,7 +103,7 @@ impl Csv {
         let lines = &mut self.lines;
         let flags = row.status.0 & !ROW_FAULTS;
         write!(lines, "{},{},{},{flags}", row.row, row.trigger, row.time)?;
-        if self.skips {
+        if self.shape.skipped {
             write!(lines, ",{}", row.skipped)?;
         }
         let is_faulty = !row.faults.is_empty();
@@ -106,7 +114,7 @@ impl Csv {
                 false => write_value(lines, channel, *word)?,
             }
         }
-        for output in 0..self.outputs {
+        for output in 0..self.shape.outputs as usize {
             let is_written = !failed(self.channels.len() + output);
             lines.extend_from_slice(if is_written { b",1" } else { b"," });
         }
@@ -132,7 +140,6 @@ mod tests {
     use std::io::{Read, Seek};
     use strobe::samples::channel;
     use strobe::samples::{info, totals};
-    use strobe_ring::RowShape;
 
     #[test]
     fn rows_become_lines_of_numbers() {

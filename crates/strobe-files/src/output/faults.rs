@@ -93,6 +93,31 @@ fn file(dir: &Path, name: &str, info: &RunInfo, rows: &[Vec<u64>]) -> String {
 }
 
 #[test]
+fn rows_of_another_shape_are_refused_by_each_format() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let info = info();
+    let mut fewer = info.clone();
+    fewer.channels.pop();
+    let mut ungated = info.clone();
+    ungated.skips = false;
+    let mut names = vec!["a.csv", "a.arrows"];
+    names.extend(cfg!(feature = "parquet").then_some("a.parquet"));
+    names.extend(cfg!(feature = "hdf5").then_some("a.h5"));
+    for (name, other) in names.into_iter().flat_map(|n| [(n, &fewer), (n, &ungated)]) {
+        let path = dir.path().join(name).to_str().expect("a name").to_owned();
+        let mut output = create(&path).expect("a file");
+        output.begin(&info).expect("begin");
+        let words = row(other, 0, &[]);
+        let error = output.write(Rows::new(&words, other.shape())).err();
+        let text = error.map(|error| error.to_string()).unwrap_or_default();
+        assert!(
+            text.contains("other columns than the run"),
+            "{name}: {text}"
+        );
+    }
+}
+
+#[test]
 fn in_csv_it_is_an_empty_field() {
     let dir = tempfile::tempdir().expect("a folder");
     let info = info();

@@ -39,9 +39,9 @@ use ndarray::ArrayView2;
 use strobe::channel::Type;
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::layout::ROW_FAULTS;
-use strobe_ring::{Faults, Row, Rows};
+use strobe_ring::{Faults, Row, RowShape, Rows};
 
-use super::{Output, Written};
+use super::{Output, Written, check_shape};
 
 mod layout;
 
@@ -65,6 +65,7 @@ pub struct Hdf5File {
 
 /// What there is between `begin` and `finish`.
 struct Writing {
+    shape: RowShape,
     /// What every row has, `row` first.
     header: Vec<Column>,
     /// Of a run that can skip triggers.
@@ -181,6 +182,7 @@ impl Output for Hdf5File {
         let Some(writing) = &mut self.writing else {
             return Ok(());
         };
+        check_shape(rows, writing.shape)?;
         rows.for_each(|row| writing.add(row));
         if writing.rows_kept() >= ROWS_KEPT {
             self.write_out()?;

@@ -121,8 +121,8 @@ impl Output for ParquetFile {
 
 impl Writing {
     fn add(&mut self, rows: Rows<'_>) -> io::Result<()> {
+        self.columns.add(rows)?;
         self.rows += rows.len() as u64;
-        self.columns.add(rows);
         if self.columns.rows() >= BATCH_ROWS {
             self.encode()?;
         }

@@ -2,6 +2,7 @@
 //! Rows as columns of Arrow: what `.arrows` and `.parquet` have in common.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
@@ -13,6 +14,8 @@ use strobe::channel::{Channel, Type};
 use strobe::info::{RunInfo, Totals, known_causes};
 use strobe_ring::layout::{ROW_FAULTS, ROW_HEADER_WORDS};
 use strobe_ring::{RowShape, Rows};
+
+use super::check_shape;
 
 /// What the columns and metadata mean; a reader refuses another number. 1, which was not written down, had 0
 /// where a channel had failed.
@@ -75,7 +78,8 @@ impl Columns {
         self.header.first().map_or(0, |column| column.words.len())
     }
 
-    pub(super) fn add(&mut self, rows: Rows<'_>) {
+    pub(super) fn add(&mut self, rows: Rows<'_>) -> io::Result<()> {
+        check_shape(rows, self.shape)?;
         let before = self.rows();
         let width = self.shape.words() as usize;
         for column in self.header.iter_mut().chain(&mut self.channels) {
@@ -102,6 +106,7 @@ impl Columns {
                 true => rows.for_each(|row| valid.append(!row.faults.failed(index))),
             }
         }
+        Ok(())
     }
 
     /// All rows as a batch; none are left.

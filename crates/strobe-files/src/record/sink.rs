@@ -5,6 +5,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
+use std::time::Instant;
 
 use strobe::info::{End, RunInfo, Totals};
 use strobe::reader::RunReader;
@@ -57,11 +58,15 @@ impl View {
 
 impl Sink {
     pub(super) fn create(name: &str, reader: RunReader) -> Result<Self, output::Error> {
-        Ok(Sink {
+        Ok(Sink::new(name, output::create(name)?, reader))
+    }
+
+    pub(super) fn new(name: &str, output: Box<dyn Output>, reader: RunReader) -> Self {
+        Sink {
             name: name.to_owned(),
-            output: output::create(name)?,
+            output,
             reader,
-        })
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -108,6 +113,7 @@ impl Sink {
         let room = (BUFFER_WORDS / row_words).max(1);
         let mut buffer = vec![0; room * row_words];
         let fetch = rows_at_once(info);
+        let mut flushed = Instant::now();
         loop {
             let batch = reader.read(&mut buffer);
             let is_drained = batch.len() < room;
@@ -120,8 +126,12 @@ impl Sink {
             if reader.ring().ended() {
                 return Ok(());
             }
-            if is_drained {
+            // Also if rows come as fast as they are written.
+            if is_drained || flushed.elapsed() >= FLUSH_EVERY {
                 output.flush()?;
+                flushed = Instant::now();
+            }
+            if is_drained {
                 if abandoned.load(Ordering::Relaxed) {
                     return Ok(());
                 }

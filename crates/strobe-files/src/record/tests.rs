@@ -17,10 +17,11 @@ use strobe::reader::Wake;
 use strobe::samples as tests;
 use strobe::samples::channel;
 use strobe_ring::{
-    Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes, Writer,
+    Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, Rows, StartTimes, Writer,
 };
 
 use super::*;
+use crate::output::Output;
 
 /// A run whose producer acts whenever all its readers sleep.
 struct TestRun {
@@ -296,6 +297,83 @@ fn rows_are_in_the_file_before_the_recorder_sleeps() {
     let run = run(1024, 30, vec![act(|w| push(w, 0, 5)), look, done()]);
     run.record(&options, &Stop::default());
     assert_eq!(*lines.lock().expect("the lock"), 6);
+}
+
+/// Takes rows as slowly as they come: there are always more.
+struct Busy {
+    producer: Arc<(Mutex<Producer>, Condvar)>,
+    /// Writes until the run is over.
+    left: u32,
+    /// How many writes came before each flush.
+    flushed_after: Arc<Mutex<Vec<u32>>>,
+    writes: u32,
+}
+
+impl Output for Busy {
+    fn begin(&mut self, _: &RunInfo) -> io::Result<()> {
+        self.write(Rows::new(&[], RowShape::of_channels(1)))
+    }
+
+    fn write(&mut self, _: Rows<'_>) -> io::Result<()> {
+        thread::sleep(FLUSH_EVERY / 4);
+        self.writes += 1;
+        let writer = &mut self.producer.0.lock().expect("the lock").writer;
+        match self.left.checked_sub(1) {
+            Some(left) => {
+                self.left = left;
+                let from = writer.head();
+                push(writer, from, BUFFER_WORDS as u64);
+            }
+            None if writer.state() == State::Running => {
+                writer.finish(strobe_ring::End::Done, 9_000);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let mut flushed_after = self.flushed_after.lock().expect("the lock");
+        flushed_after.push(std::mem::take(&mut self.writes));
+        Ok(())
+    }
+
+    fn finish(&mut self, _: Option<&Totals>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn written(&self) -> crate::output::Written {
+        Default::default()
+    }
+}
+
+#[test]
+fn rows_are_flushed_in_time_also_if_there_are_always_more() {
+    let run = run(2 * BUFFER_WORDS as u64, u64::MAX, vec![]);
+    run.start().expect("a start");
+    let flushed_after = Arc::default();
+    let output = Busy {
+        producer: Arc::clone(&run.producer),
+        left: 20,
+        flushed_after: Arc::clone(&flushed_after),
+        writes: 0,
+    };
+    let sink = Sink::new("busy", Box::new(output), run.reader().expect("a reader"));
+    // Nobody waits for its end.
+    let (_, totals) = mpsc::channel();
+    let summary = sink.run(
+        &run.info,
+        &View::default(),
+        &AtomicBool::new(false),
+        &totals,
+    );
+    assert_eq!(summary.error, None);
+    let flushed_after = flushed_after.lock().expect("the lock");
+    assert!(flushed_after.len() >= 4, "{flushed_after:?}");
+    assert!(
+        flushed_after.iter().all(|writes| *writes <= 6),
+        "{flushed_after:?}"
+    );
 }
 
 #[test]

@@ -45,6 +45,7 @@ pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
         Ok::<_, Error>(column)
     };
     Ok(Writing {
+        shape: info.shape(),
         header,
         skipped,
         channels,

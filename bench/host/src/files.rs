@@ -13,7 +13,7 @@ use strobe::event::EventSpec;
 use strobe::info::RunInfo;
 use strobe::plan::{Plan, Step};
 use strobe::ring::{RowShape, Rows};
-use strobe_files::output;
+use strobe_files::output::{self, Existing};
 
 use crate::words::{CHANNELS, ROW_WORDS, value};
 
@@ -84,7 +84,7 @@ impl Measurement {
                 continue;
             };
             let began = Instant::now();
-            let mut output = output::create(&name)?;
+            let (_, mut output) = output::create(&name, &info.event, Existing::Refuse)?;
             output.begin(&info)?;
             for batch in &batches {
                 output.write(Rows::new(batch, RowShape::of_channels(CHANNELS as u32)))?;

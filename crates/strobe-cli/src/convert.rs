@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use strobe_files::convert::{Error, convert};
 
+use crate::existing;
 use crate::term::{self, fail, say};
 
 /// Write a recording in another format
@@ -22,15 +23,19 @@ pub struct Args {
     /// The new file; its format by its extension, or - for CSV on standard output
     #[arg(value_name = "OUT")]
     output: String,
+
+    #[command(flatten)]
+    existing: existing::Args,
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let done = match convert(&args.input, &args.output) {
+    let done = match convert(&args.input, &args.output, args.existing.existing()) {
         Ok(done) => done,
         // The reader of a pipe has seen enough.
         Err(Error::Write { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
             return term::INTERRUPTED.into();
         }
+        Err(Error::Output(error)) => return fail(existing::words(&error)),
         Err(error) => return fail(error),
     };
     if done.is_whole {

@@ -13,6 +13,7 @@ mod board;
 mod choice;
 mod convert;
 mod doctor;
+mod existing;
 mod jitter;
 mod latency;
 mod list;

@@ -10,7 +10,9 @@ use std::process::ExitCode;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 use strobe_files::journal;
+use strobe_files::output::Existing;
 
+use crate::existing;
 use crate::term::{self, fail, say};
 
 mod draw;
@@ -34,6 +36,9 @@ pub struct Args {
     /// The picture: .png or .svg
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+
+    #[command(flatten)]
+    existing: existing::Args,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +49,8 @@ enum Error {
     Empty(String),
     #[error("{0}: {1}")]
     Results(String, String),
+    #[error("picture {0}: the file exists; give it another name, or replace it with --overwrite")]
+    Exists(String),
     #[error("picture {0}: cannot be created: {1}")]
     Create(String, io::Error),
     #[error("picture {0}: {1}")]
@@ -76,7 +83,11 @@ fn plot(args: &Args) -> Result<u8, Error> {
     )
     .map_err(|_| Error::Font)?;
     // The system's reason; the drawing library's is vague.
-    let create = || File::create(&args.output).map_err(|error| Error::Create(name(), error));
+    let create = || match create(&args.output, args.existing.existing()) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Error::Exists(name())),
+        Err(error) => Err(Error::Create(name(), error)),
+        Ok(_) => Ok(()),
+    };
     let picture = Picture {
         path: &args.output,
         is_svg,
@@ -105,6 +116,14 @@ fn plot(args: &Args) -> Result<u8, Error> {
         return Ok(term::NOT_WHOLE);
     }
     Ok(term::COMPLETE)
+}
+
+/// A file for a picture.
+fn create(path: &Path, existing: Existing) -> io::Result<File> {
+    match existing {
+        Existing::Refuse => File::create_new(path),
+        Existing::Overwrite => File::create(path),
+    }
 }
 
 /// A file to draw into.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe record`: one run, into outputs.
 
-use std::collections::HashSet;
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -25,6 +24,7 @@ use strobe_measure::late::{self, Found, Late, Which};
 use strobe_measure::preflight::too_long;
 
 use crate::choice;
+use crate::existing;
 use crate::progress::Line;
 use crate::report;
 use crate::term::{self, answer, fail, say};
@@ -79,9 +79,13 @@ pub struct Args {
     ring: Option<u64>,
 
     /// Where rows go: FILE.arrows, FILE.csv, or - for CSV on standard output;
-    /// may be given several times
+    /// may be given several times. In a name {n} or {n:05} is the next free
+    /// number, {date} the day, {event} the event
     #[arg(short, long, value_name = "FILE")]
     output: Vec<String>,
+
+    #[command(flatten)]
+    existing: existing::Args,
 
     /// Find out why rows are later than this: 200us. The kernel's events around
     /// each are kept, and it goes on
@@ -121,8 +125,6 @@ pub struct Args {
 /// Why nothing was recorded.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("output {0}: given twice; each output needs a name of its own")]
-    OutputTwice(String),
     #[error("signals cannot be handled: {0}")]
     Signals(io::Error),
     #[error(
@@ -138,12 +140,21 @@ enum Error {
     Json(serde_json::Error),
     #[error(transparent)]
     Choice(#[from] choice::Error),
-    #[error(transparent)]
+    #[error("{}", existing::words(.0))]
     Output(#[from] output::Error),
     #[error(transparent)]
-    Record(#[from] record::Error),
+    Record(record::Error),
     #[error("--trace-late: {0}")]
     Late(#[from] late::Error),
+}
+
+impl From<record::Error> for Error {
+    fn from(error: record::Error) -> Error {
+        match error {
+            record::Error::Output(error) => Error::Output(error),
+            error => Error::Record(error),
+        }
+    }
 }
 
 pub fn run(args: &Args) -> ExitCode {
@@ -157,14 +168,9 @@ pub fn run(args: &Args) -> ExitCode {
 
 /// What is wrong with the arguments together, before anything is done.
 fn check(args: &Args) -> Result<(), Error> {
-    let mut names = HashSet::new();
-    for name in &args.output {
-        output::check(name)?;
-        if !names.insert(name) {
-            return Err(Error::OutputTwice(name.clone()));
-        }
-    }
-    Ok(())
+    args.output
+        .iter()
+        .try_for_each(|name| Ok(output::check(name)?))
 }
 
 fn plan(args: &Args) -> Plan {
@@ -220,6 +226,7 @@ fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
     }
     let options = Options {
         outputs: args.output.clone(),
+        existing: args.existing.existing(),
         // Only files say it.
         notes: match args.output.is_empty() {
             true => Vec::new(),

@@ -262,6 +262,33 @@ fn a_recording_is_drawn_with_its_names_figures_and_gaps() {
     assert_eq!(svg.matches("#FF9F1C").count(), 1, "{svg}");
 }
 
+#[test]
+fn a_file_that_exists_is_neither_converted_into_nor_drawn_over() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let input = recording(dir.path(), "a.arrows", true);
+    let mut commands = vec![("a.csv", vec!["convert".as_ref(), input.as_path()])];
+    if cfg!(feature = "plot") {
+        commands.push(("a.svg", vec!["plot".as_ref(), &input, "-o".as_ref()]));
+    }
+    for (name, mut command) in commands {
+        let output = dir.path().join(name);
+        std::fs::write(&output, "older").expect("text");
+        command.push(&output);
+        let answer = strobe(&command);
+        let said = stderr(&answer);
+        assert_eq!(answer.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("the file exists") && said.contains("--overwrite"),
+            "{said}"
+        );
+        assert_eq!(std::fs::read(&output).expect("the file"), b"older");
+        command.push("--overwrite".as_ref());
+        let answer = strobe(&command);
+        assert_eq!(answer.status.code(), Some(0), "{}", stderr(&answer));
+        assert!(std::fs::read(&output).expect("the file").len() > 50);
+    }
+}
+
 #[cfg(feature = "plot")]
 #[test]
 fn what_cannot_be_drawn_is_named() {

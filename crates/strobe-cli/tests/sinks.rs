@@ -6,6 +6,18 @@ use std::process::Output;
 
 mod common;
 
+/// A recording of five rows.
+fn record(dir: &Path, more: &[&str]) -> Output {
+    let words = "record --engine user --event timer:1kHz --read sim.counter --rows 5 --allow-loss";
+    let mut command = common::command(dir);
+    command.args(words.split(' ')).args(more).current_dir(dir);
+    command.output().expect("strobe runs")
+}
+
+fn text(dir: &Path, name: &str) -> String {
+    std::fs::read_to_string(dir.join(name)).expect("text")
+}
+
 /// A shell's answer; `$STROBE` is the program, whose runs are in this directory, as the files are.
 fn shell(dir: &Path, script: &str) -> Output {
     let mut shell = std::process::Command::new("sh");
@@ -24,7 +36,8 @@ fn rows_on_standard_output_never_cut_what_was_in_the_file_before() {
     let dir = tempfile::tempdir().expect("a folder");
     let older = "12345678\n".repeat(20_000);
     std::fs::write(dir.path().join("older"), &older).expect("text");
-    let record = "\"$STROBE\" record --engine user --event timer:10kHz --read sim.counter --ring 1024 -o -";
+    let record =
+        "\"$STROBE\" record --engine user --event timer:10kHz --read sim.counter --ring 1024 -o -";
     for script in [
         format!("cp older all.csv; {record} >>all.csv"),
         format!("{{ cat older; {record}; }} >all.csv"),
@@ -46,4 +59,65 @@ fn rows_on_standard_output_never_cut_what_was_in_the_file_before() {
         let rows = text[older.len()..].lines().count();
         assert!(rows > 100, "{script}: {rows} rows");
     }
+}
+
+#[test]
+fn a_recording_is_overwritten_only_if_that_is_asked_for() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    assert_eq!(record(dir, &["-o", "a.csv"]).status.code(), Some(0));
+    let first = text(dir, "a.csv");
+    for more in [
+        vec!["-o", "a.csv"],
+        vec!["-o", "./a.csv"],
+        vec!["-o", "b.csv", "-o", "a.csv"],
+    ] {
+        let refusal = record(dir, &more);
+        let said = stderr(&refusal);
+        assert_eq!(refusal.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("a.csv: the file exists") && said.contains("--overwrite"),
+            "{said}"
+        );
+        assert_eq!(text(dir, "a.csv"), first);
+    }
+    assert!(!dir.join("b.csv").exists());
+    let again = record(dir, &["-o", "a.csv", "--overwrite"]);
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert_eq!(text(dir, "a.csv").lines().count(), 6);
+    assert_ne!(text(dir, "a.csv"), first);
+}
+
+#[test]
+fn numbers_dates_and_events_are_filled_into_names() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    for _ in 0..2 {
+        let recorded = record(
+            dir,
+            &[
+                "-o",
+                "scan-{n:05}.csv",
+                "-o",
+                "{event}-{n}.arrows",
+                "--json",
+            ],
+        );
+        assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    }
+    for name in [
+        "scan-00001.csv",
+        "scan-00002.csv",
+        "timer-1kHz-1.arrows",
+        "timer-1kHz-2.arrows",
+    ] {
+        assert!(dir.join(name).exists(), "{name}");
+    }
+    let wrong = record(dir, &["-o", "scan-{number}.csv"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        stderr(&wrong).contains("use {n}, {n:05}, {date} or {event}"),
+        "{}",
+        stderr(&wrong)
+    );
 }

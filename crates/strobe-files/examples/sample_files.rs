@@ -17,7 +17,7 @@ use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::ring::{Engine, RowShape, Rows, StartTimes};
 use strobe_files::output::arrow::ArrowFile;
 use strobe_files::output::csv::Csv;
-use strobe_files::output::{self, Output};
+use strobe_files::output::{self, Existing, Output};
 
 const ROWS: u64 = 10_000;
 const MISSED: u64 = 3;
@@ -39,7 +39,10 @@ fn main() -> ExitCode {
         write(&mut Csv::new(create("whole.csv")?), true)?;
         let output = |name: &str| {
             let path = dir.join(name).to_string_lossy().into_owned();
-            output::create(&path).map_err(std::io::Error::other)
+            let output = output::create(&path, "timer:1kHz", Existing::Refuse);
+            output
+                .map(|(_, output)| output)
+                .map_err(std::io::Error::other)
         };
         for name in ["whole.h5", "whole.parquet"] {
             write(output(name)?.as_mut(), true)?;

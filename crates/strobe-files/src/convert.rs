@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::journal::{self, Journal};
-use crate::output;
+use crate::output::{self, Existing};
 
 /// Why a recording was not converted.
 #[derive(Debug, thiserror::Error)]
@@ -45,15 +45,15 @@ pub struct Converted {
 ///
 /// # Errors
 /// One of the two cannot be used.
-pub fn convert(input: &Path, name: &str) -> Result<Converted, Error> {
+pub fn convert(input: &Path, name: &str, existing: Existing) -> Result<Converted, Error> {
     output::check(name)?;
     let mut journal = Journal::open(input)?;
-    if is_same(input, Path::new(name)) {
+    if is_same(input, name.as_ref()) {
         return Err(Error::Same(name.to_owned()));
     }
-    let mut output = output::create(name)?;
+    let (name, mut output) = output::create(name, &journal.info().event, existing)?;
     let failed = |source| Error::Write {
-        name: name.to_owned(),
+        name: name.clone(),
         source,
     };
     output.begin(journal.info()).map_err(failed)?;

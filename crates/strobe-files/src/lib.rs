@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod convert;
+mod date;
 pub mod journal;
 pub mod output;
 pub mod record;

@@ -8,10 +8,12 @@
 //! | `*.parquet` | Parquet, with feature `parquet` |
 //! | `*.csv` | CSV, see [`csv`] |
 //! | `-` | CSV on standard output |
+//!
+//! In a name `{n}` or `{n:05}` stands for the next free number, `{date}` for the day (UTC), and `{event}` for the run's
+//! event.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -27,8 +29,14 @@ pub mod hdf5;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod table;
+mod target;
+mod template;
 
 pub(crate) use table::{FORMAT, SKIPPED};
+pub use target::Existing;
+pub(crate) use target::Targets;
+
+use template::Template;
 
 /// Something that takes the rows of one run.
 ///
@@ -108,6 +116,28 @@ pub enum Error {
         /// Its extension.
         extension: String,
     },
+    /// The name has a word in braces that cannot be filled in.
+    #[error(
+        "output {name}: {why}; use {{n}}, {{n:05}}, {{date}} or {{event}}, and {{{{ for a brace"
+    )]
+    Template {
+        /// The output.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is a file of this name, which is not to be overwritten.
+    #[error(
+        "output {name}: the file exists; give it another name{}",
+        numbered(name)
+    )]
+    Exists {
+        /// The output.
+        name: String,
+    },
+    /// Two outputs would be one file.
+    #[error("output {0}: given twice; each output needs a file of its own")]
+    Twice(String),
     /// The file cannot be made.
     #[error("output {name}: cannot be created: {source}")]
     Create {
@@ -116,6 +146,16 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
+}
+
+/// The name that would have been free, if there is one to suggest.
+fn numbered(name: &str) -> String {
+    match name.rsplit_once('.') {
+        Some((stem, extension)) if !name.contains(['{', '}']) => {
+            format!(", such as '{stem}-{{n}}.{extension}' for the next free number")
+        }
+        _ => String::new(),
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,37 +189,25 @@ fn format_of(name: &str) -> Result<Format, Error> {
     }
 }
 
-/// Whether `name` is an output at all, without creating anything.
+/// Whether `name` is an output at all, without looking at any file.
 ///
 /// # Errors
-/// The name does not say which format, or one that is not built in.
+/// The name does not say which format, or one that is not built in, or it cannot be filled in.
 pub fn check(name: &str) -> Result<(), Error> {
+    Template::parse(name)?;
     format_of(name).map(|_| ())
 }
 
-/// The output of this name, created anew.
+/// The output of this name, for a run on this event; and its name, filled in.
 ///
 /// # Errors
-/// The format is unknown, or the file cannot be created.
-pub fn create(name: &str) -> Result<Box<dyn Output>, Error> {
-    let failed = |source| Error::Create {
-        name: name.to_owned(),
-        source,
-    };
-    Ok(match format_of(name)? {
-        Format::Arrow => Box::new(arrow::ArrowFile::new(File::create(name).map_err(failed)?)),
-        #[cfg(feature = "hdf5")]
-        Format::Hdf5 => Box::new(hdf5::Hdf5File::create(Path::new(name)).map_err(failed)?),
-        #[cfg(feature = "parquet")]
-        Format::Parquet => Box::new(parquet::ParquetFile::new(
-            File::create(name).map_err(failed)?,
-        )),
-        Format::Csv => Box::new(csv::Csv::new(File::create(name).map_err(failed)?)),
-        Format::Stdout => {
-            let stdout = io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
-            Box::new(csv::Csv::shared(File::from(stdout)))
-        }
-    })
+/// The name cannot be used, or the file exists or cannot be made.
+pub fn create(
+    name: &str,
+    event: &str,
+    existing: Existing,
+) -> Result<(String, Box<dyn Output>), Error> {
+    Targets::find(&[name.to_owned()], event, existing)?.create_one()
 }
 
 /// A file that ends with something whole, whatever happens: each append is one
@@ -256,7 +284,9 @@ mod tests {
 
     #[test]
     fn an_output_that_cannot_be_created_is_named() {
-        let error = create("/nonexistent/a.csv").err().map(|e| e.to_string());
+        let error = create("/nonexistent/a.csv", "soft", Existing::Refuse)
+            .err()
+            .map(|e| e.to_string());
         assert_eq!(
             error.as_deref(),
             Some(

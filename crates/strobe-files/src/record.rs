@@ -19,7 +19,7 @@ use strobe::stop::Stop;
 use strobe::timing::Timing;
 use strobe_ring::{Row, Snapshot, State};
 
-use crate::output;
+use crate::output::{self, Existing, Targets};
 use crate::summary::{OutputSummary, Summary};
 
 mod sink;
@@ -38,6 +38,8 @@ const BUFFER_WORDS: usize = 32 * 1024;
 pub struct Options {
     /// Names of outputs, see [`crate::output`].
     pub outputs: Vec<String>,
+    /// What becomes of files that are there already.
+    pub existing: Existing,
     /// How the machine is, for outputs to say.
     pub notes: Vec<Noted>,
     /// End the run after this time; it is complete then.
@@ -96,7 +98,7 @@ pub enum Error {
 ///
 /// # Errors
 /// Nothing was recorded: the run could not be started, or an output not be
-/// created. What happens later is in the summary.
+/// created. No file is left of it, and none was changed. What happens later is in the summary.
 pub fn record(
     source: &dyn Source,
     options: &Options,
@@ -104,13 +106,21 @@ pub fn record(
     observer: &mut dyn Observer,
 ) -> Result<Summary, Error> {
     let reader = source.reader()?;
-    let mut sinks = Vec::new();
-    for name in &options.outputs {
-        sinks.push(Sink::create(name, source.reader()?)?);
-    }
+    let event = &source.info().event;
+    let targets = Targets::find(&options.outputs, event, options.existing)?;
+    // Before the first row.
+    let readers = options.outputs.iter().map(|_| source.reader());
+    let readers: Vec<_> = readers.collect::<Result<_, _>>()?;
     let mut info = source.info().clone();
     info.doctor.clone_from(&options.notes);
     source.start()?;
+    let outputs = targets.create().inspect_err(|_| {
+        // The file is what is complained about.
+        let _ = source.stop();
+    })?;
+    let sinks = outputs.into_iter().zip(readers);
+    let sinks: Vec<_> =
+        (sinks.map(|((name, output), reader)| Sink::new(name, output, reader))).collect();
     info.start = reader.snapshot().start;
     observer.begun(&info);
     let deadline = options.duration.and_then(|d| deadline(d, &info));

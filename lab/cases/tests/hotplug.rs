@@ -556,6 +556,7 @@ fn recorded_after(
             "--wait-for-device",
             "--allow-loss",
             "--json",
+            "--overwrite",
             "-o",
             "/tmp/hotplug.csv",
         ])

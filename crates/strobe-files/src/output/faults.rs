@@ -87,7 +87,7 @@ fn write(output: &mut dyn Output, info: &RunInfo, rows: &[Vec<u64>]) -> io::Resu
 /// A file of this kind, with these rows.
 fn file(dir: &Path, name: &str, info: &RunInfo, rows: &[Vec<u64>]) -> String {
     let path = dir.join(name).to_str().expect("a name").to_owned();
-    let mut output = create(&path).expect("a file");
+    let (_, mut output) = create(&path, "soft", Existing::Overwrite).expect("a file");
     write(output.as_mut(), info, rows).expect("rows");
     path
 }
@@ -105,7 +105,7 @@ fn rows_of_another_shape_are_refused_by_each_format() {
     names.extend(cfg!(feature = "hdf5").then_some("a.h5"));
     for (name, other) in names.into_iter().flat_map(|n| [(n, &fewer), (n, &ungated)]) {
         let path = dir.path().join(name).to_str().expect("a name").to_owned();
-        let mut output = create(&path).expect("a file");
+        let (_, mut output) = create(&path, "soft", Existing::Overwrite).expect("a file");
         output.begin(&info).expect("begin");
         let words = row(other, 0, &[]);
         let error = output.write(Rows::new(&words, other.shape())).err();

@@ -11,7 +11,7 @@ use strobe::info::{End, RunInfo, Totals};
 use strobe::reader::RunReader;
 
 use super::{BUFFER_WORDS, FLUSH_EVERY, rows_at_once};
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::summary::OutputSummary;
 
 /// An output and its reader, before they get a thread.
@@ -57,13 +57,9 @@ impl View {
 }
 
 impl Sink {
-    pub(super) fn create(name: &str, reader: RunReader) -> Result<Self, output::Error> {
-        Ok(Sink::new(name, output::create(name)?, reader))
-    }
-
-    pub(super) fn new(name: &str, output: Box<dyn Output>, reader: RunReader) -> Self {
+    pub(super) fn new(name: String, output: Box<dyn Output>, reader: RunReader) -> Self {
         Sink {
-            name: name.to_owned(),
+            name,
             output,
             reader,
         }

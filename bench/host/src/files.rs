@@ -13,7 +13,7 @@ use strobe::event::EventSpec;
 use strobe::info::RunInfo;
 use strobe::plan::{Plan, Step};
 use strobe::ring::{RowShape, Rows};
-use strobe_files::output::{self, Existing};
+use strobe_files::sink::{self, Existing};
 
 use crate::words::{CHANNELS, ROW_WORDS, value};
 
@@ -80,11 +80,11 @@ impl Measurement {
         for format in FORMATS {
             let name = format!("{}/rows.{format}", dir.display());
             // A format that this program was built without.
-            let Ok(()) = output::check(&name) else {
+            let Ok(()) = sink::check(&name) else {
                 continue;
             };
             let began = Instant::now();
-            let (_, mut output) = output::create(&name, &info.event, Existing::Refuse)?;
+            let (_, mut output) = sink::create(&name, &info.event, Existing::Refuse)?;
             output.begin(&info)?;
             for batch in &batches {
                 output.write(Rows::new(batch, RowShape::of_channels(CHANNELS as u32)))?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that are there already, for the commands that write some.
 
-use strobe_files::output::{Error, Existing};
+use strobe_files::sink::{Error, Existing};
 
 /// The option of these commands.
 #[derive(clap::Args)]

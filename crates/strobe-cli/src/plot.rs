@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 use strobe_files::journal;
-use strobe_files::output::Existing;
+use strobe_files::sink::Existing;
 
 use crate::existing;
 use crate::term::{self, fail, say};

@@ -18,7 +18,7 @@ use strobe::ring::Row;
 use strobe::stop::Stop;
 use strobe_files::record::{Observer, Options, Progress, record};
 use strobe_files::summary::Summary;
-use strobe_files::{output, record};
+use strobe_files::{record, sink};
 use strobe_measure::doctor;
 use strobe_measure::late::{self, Found, Late, Which};
 use strobe_measure::preflight::too_long;
@@ -141,7 +141,7 @@ enum Error {
     #[error(transparent)]
     Choice(#[from] choice::Error),
     #[error("{}", existing::words(.0))]
-    Output(#[from] output::Error),
+    Output(#[from] sink::Error),
     #[error(transparent)]
     Record(record::Error),
     #[error("--trace-late: {0}")]
@@ -170,7 +170,7 @@ pub fn run(args: &Args) -> ExitCode {
 fn check(args: &Args) -> Result<(), Error> {
     args.output
         .iter()
-        .try_for_each(|name| Ok(output::check(name)?))
+        .try_for_each(|name| Ok(sink::check(name)?))
 }
 
 fn plan(args: &Args) -> Plan {

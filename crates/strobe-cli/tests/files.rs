@@ -9,8 +9,8 @@ use strobe::channel::{Channel, Class, Type};
 use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::note::{Noted, State};
 use strobe::ring::{Engine, RowShape, Rows, StartTimes};
-use strobe_files::output::Output;
-use strobe_files::output::arrow::ArrowFile;
+use strobe_files::sink::Output;
+use strobe_files::sink::arrow::ArrowFile;
 
 fn strobe(arguments: &[&Path]) -> Answer {
     Command::new(env!("CARGO_BIN_EXE_strobe"))

@@ -15,9 +15,9 @@ use std::process::ExitCode;
 use strobe::channel::{Channel, Class, Type};
 use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::ring::{Engine, RowShape, Rows, StartTimes};
-use strobe_files::output::arrow::ArrowFile;
-use strobe_files::output::csv::Csv;
-use strobe_files::output::{self, Existing, Output};
+use strobe_files::sink::arrow::ArrowFile;
+use strobe_files::sink::csv::Csv;
+use strobe_files::sink::{self, Existing, Output};
 
 const ROWS: u64 = 10_000;
 const MISSED: u64 = 3;
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         write(&mut Csv::new(create("whole.csv")?), true)?;
         let output = |name: &str| {
             let path = dir.join(name).to_string_lossy().into_owned();
-            let output = output::create(&path, "timer:1kHz", Existing::Refuse);
+            let output = sink::create(&path, "timer:1kHz", Existing::Refuse);
             output
                 .map(|(_, output)| output)
                 .map_err(std::io::Error::other)

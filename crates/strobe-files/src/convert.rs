@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::journal::{self, Journal};
-use crate::output::{self, Existing};
+use crate::sink::{self, Existing};
 
 /// Why a recording was not converted.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum Error {
     Input(#[from] journal::Error),
     /// The new file cannot be made.
     #[error(transparent)]
-    Output(#[from] output::Error),
+    Output(#[from] sink::Error),
     /// The new file cannot be written.
     #[error("output {name}: {source}")]
     Write {
@@ -46,12 +46,12 @@ pub struct Converted {
 /// # Errors
 /// One of the two cannot be used.
 pub fn convert(input: &Path, name: &str, existing: Existing) -> Result<Converted, Error> {
-    output::check(name)?;
+    sink::check(name)?;
     let mut journal = Journal::open(input)?;
     if is_same(input, name.as_ref()) {
         return Err(Error::Same(name.to_owned()));
     }
-    let (name, mut output) = output::create(name, &journal.info().event, existing)?;
+    let (name, mut output) = sink::create(name, &journal.info().event, existing)?;
     let failed = |source| Error::Write {
         name: name.clone(),
         source,

@@ -16,7 +16,7 @@ use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe_ring::layout::{MISSED_CAUSES, ROW_HEADER_WORDS};
 use strobe_ring::{Engine, Missed, Rows, StartTimes};
 
-use crate::output::{FORMAT, SKIPPED};
+use crate::sink::{FORMAT, SKIPPED};
 
 mod rows;
 
@@ -300,7 +300,7 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::{Output, arrow::ArrowFile};
+    use crate::sink::{Output, arrow::ArrowFile};
     use strobe::samples::channel;
     use strobe::samples::{info, noted, totals};
     use strobe_ring::RowShape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of strobe: [`record`](record::record) brings the rows of a run into outputs ([`output`]) with an exact account
+//! Files of strobe: [`record`](record::record) brings the rows of a run into outputs ([`sink`]) with an exact account
 //! ([`summary::Summary`]), and [`journal`] reads a recording again.
 //!
 //! ```no_run
@@ -22,6 +22,6 @@
 pub mod convert;
 mod date;
 pub mod journal;
-pub mod output;
 pub mod record;
+pub mod sink;
 pub mod summary;

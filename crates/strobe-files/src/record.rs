@@ -19,12 +19,12 @@ use strobe::stop::Stop;
 use strobe::timing::Timing;
 use strobe_ring::{Row, Snapshot, State};
 
-use crate::output::{self, Existing, Targets};
+use crate::sink::{self, Existing, Targets};
 use crate::summary::{OutputSummary, Summary};
 
-mod sink;
+mod drain;
 
-use sink::{Sink, View};
+use drain::{Sink, View};
 
 /// Rows are fetched, and outputs flushed, at least this often.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
@@ -36,7 +36,7 @@ const BUFFER_WORDS: usize = 32 * 1024;
 /// What to record.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Names of outputs, see [`crate::output`].
+    /// Names of outputs, see [`crate::sink`].
     pub outputs: Vec<String>,
     /// What becomes of files that are there already.
     pub existing: Existing,
@@ -91,7 +91,7 @@ pub enum Error {
     Engine(#[from] engine::Error),
     /// An output cannot be used.
     #[error(transparent)]
-    Output(#[from] output::Error),
+    Output(#[from] sink::Error),
 }
 
 /// Starts the run and records it to its end.

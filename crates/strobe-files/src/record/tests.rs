@@ -21,7 +21,7 @@ use strobe_ring::{
 };
 
 use super::*;
-use crate::output::{Existing, Output};
+use crate::sink::{Existing, Output};
 
 /// A run whose producer acts whenever all its readers sleep.
 struct TestRun {
@@ -350,7 +350,7 @@ impl Output for Busy {
         Ok(())
     }
 
-    fn written(&self) -> crate::output::Written {
+    fn written(&self) -> crate::sink::Written {
         Default::default()
     }
 }

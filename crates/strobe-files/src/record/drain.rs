@@ -11,7 +11,7 @@ use strobe::info::{End, RunInfo, Totals};
 use strobe::reader::RunReader;
 
 use super::{BUFFER_WORDS, FLUSH_EVERY, rows_at_once};
-use crate::output::Output;
+use crate::sink::Output;
 use crate::summary::OutputSummary;
 
 /// An output and its reader, before they get a thread.

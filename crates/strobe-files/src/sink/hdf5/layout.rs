@@ -9,7 +9,7 @@ use strobe::info::known_causes;
 
 use super::*;
 use crate::date::iso8601;
-use crate::output::table::{HEADER, SKIPPED, SKIPPED_COLUMN, json};
+use crate::sink::table::{HEADER, SKIPPED, SKIPPED_COLUMN, json};
 
 /// Elements of a chunk: 64 KiB. A larger one is written again and again.
 const CHUNK: usize = 8 * 1024;

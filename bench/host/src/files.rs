@@ -84,14 +84,14 @@ impl Measurement {
                 continue;
             };
             let began = Instant::now();
-            let (_, mut output) = sink::create(&name, &info.event, Existing::Refuse)?;
-            output.begin(&info)?;
+            let (_, mut sink) = sink::create(&name, &info.event, Existing::Refuse)?;
+            sink.begin(&info)?;
             for batch in &batches {
-                output.write(Rows::new(batch, RowShape::of_channels(CHANNELS as u32)))?;
+                sink.write(Rows::new(batch, RowShape::of_channels(CHANNELS as u32)))?;
             }
-            output.flush()?;
-            output.finish(None)?;
-            add(format, began, output.written().bytes);
+            sink.flush()?;
+            sink.finish(None)?;
+            add(format, began, sink.written().bytes);
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(Error::Write { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
             return term::INTERRUPTED.into();
         }
-        Err(Error::Output(error)) => return fail(existing::words(&error)),
+        Err(Error::Sink(error)) => return fail(existing::words(&error)),
         Err(error) => return fail(error),
     };
     if done.is_whole {

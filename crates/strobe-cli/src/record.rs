@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `strobe record`: one run, into outputs.
+//! `strobe record`: one run, into sinks.
 
 use std::io::{self, BufRead};
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ mod dry_run;
 
 /// Record channels on every trigger of an event
 ///
-/// Standard output gets the rows if an output is `-`; else, with --json, the
+/// Standard output gets the rows if a sink is `-`; else, with --json, the
 /// account as one JSON object. With both, the account goes to standard error.
 /// Without --json the account is text on standard error.
 #[derive(clap::Args)]
@@ -81,8 +81,8 @@ pub struct Args {
     /// Where rows go: FILE.arrows, FILE.csv, or - for CSV on standard output;
     /// may be given several times. In a name {n} or {n:05} is the next free
     /// number, {date} the day, {event} the event
-    #[arg(short, long, value_name = "FILE")]
-    output: Vec<String>,
+    #[arg(short = 'o', long = "sink", value_name = "SINK")]
+    sinks: Vec<String>,
 
     #[command(flatten)]
     existing: existing::Args,
@@ -141,7 +141,7 @@ enum Error {
     #[error(transparent)]
     Choice(#[from] choice::Error),
     #[error("{}", existing::words(.0))]
-    Output(#[from] sink::Error),
+    Sink(#[from] sink::Error),
     #[error(transparent)]
     Record(record::Error),
     #[error("--trace-late: {0}")]
@@ -151,7 +151,7 @@ enum Error {
 impl From<record::Error> for Error {
     fn from(error: record::Error) -> Error {
         match error {
-            record::Error::Output(error) => Error::Output(error),
+            record::Error::Sink(error) => Error::Sink(error),
             error => Error::Record(error),
         }
     }
@@ -168,7 +168,7 @@ pub fn run(args: &Args) -> ExitCode {
 
 /// What is wrong with the arguments together, before anything is done.
 fn check(args: &Args) -> Result<(), Error> {
-    args.output
+    args.sinks
         .iter()
         .try_for_each(|name| Ok(sink::check(name)?))
 }
@@ -225,10 +225,10 @@ fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
         trigger_by_lines(Arc::clone(&run), stop.clone());
     }
     let options = Options {
-        outputs: args.output.clone(),
+        sinks: args.sinks.clone(),
         existing: args.existing.existing(),
         // Only files say it.
-        notes: match args.output.is_empty() {
+        notes: match args.sinks.is_empty() {
             true => Vec::new(),
             false => doctor::note(run.info()),
         },
@@ -352,7 +352,7 @@ fn show(args: &Args, summary: &Summary, found: Option<&Found>) {
             late_rows: found.map(|found| found.verdicts.as_slice()),
         };
         let json = serde_json::to_string(&account).unwrap_or_default();
-        if args.output.iter().any(|name| name == "-") {
+        if args.sinks.iter().any(|name| name == "-") {
             say(json);
         } else {
             answer(&(json + "\n"));
@@ -364,9 +364,9 @@ fn show(args: &Args, summary: &Summary, found: Option<&Found>) {
     if let Some(found) = found {
         why::complain(found);
     }
-    for output in &summary.outputs {
-        if let Some(error) = &output.error {
-            say(format_args!("strobe: output {}: {error}", output.path));
+    for sink in &summary.sinks {
+        if let Some(error) = &sink.error {
+            say(format_args!("strobe: sink {}: {error}", sink.path));
         }
     }
     if let End::Failed(why) = &summary.end {

@@ -88,13 +88,13 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
     } else {
         histogram(to, "period", &s.period.histogram(LINES))?;
     }
-    for output in &s.outputs {
-        let error = output.error.as_ref();
+    for sink in &s.sinks {
+        let error = sink.error.as_ref();
         let error = error.map_or(String::new(), |e| format!(", then FAILED: {e}"));
         writeln!(
             to,
             "{}: {} rows, {} bytes{error}",
-            output.path, output.rows, output.bytes
+            sink.path, sink.rows, sink.bytes
         )?;
     }
     Ok(())

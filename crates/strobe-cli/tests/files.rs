@@ -9,7 +9,7 @@ use strobe::channel::{Channel, Class, Type};
 use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::note::{Noted, State};
 use strobe::ring::{Engine, RowShape, Rows, StartTimes};
-use strobe_files::sink::Output;
+use strobe_files::sink::Sink;
 use strobe_files::sink::arrow::ArrowFile;
 
 fn strobe(arguments: &[&Path]) -> Answer {

@@ -45,7 +45,7 @@ fn without_the_module_the_message_says_how_to_load_it() {
 }
 
 #[test]
-fn an_output_is_not_touched_if_nothing_can_be_recorded() {
+fn a_file_is_not_touched_if_nothing_can_be_recorded() {
     if std::path::Path::new("/dev/strobe").exists() {
         return;
     }
@@ -125,13 +125,11 @@ fn what_the_kernel_engine_cannot_do_is_refused_with_the_remedy() {
 }
 
 #[test]
-fn an_output_that_cannot_be_is_refused_before_anything_is_done() {
-    assert!(
-        record(&["-o", "scan.txt"]).contains("output scan.txt: unknown format; end the name in")
-    );
+fn a_sink_that_cannot_be_is_refused_before_anything_is_done() {
+    assert!(record(&["-o", "scan.txt"]).contains("sink scan.txt: unknown format; end the name in"));
     assert!(
         record(&["--rows", "1", "-o", "{m}.csv"])
-            .contains("output {m}.csv: {m} is not known; use {n}")
+            .contains("sink {m}.csv: {m} is not known; use {n}")
     );
     if std::path::Path::new("/dev/strobe").exists() {
         return;

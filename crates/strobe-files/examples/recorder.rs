@@ -181,7 +181,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let options = Options {
-        outputs: std::env::args().skip(1).collect(),
+        sinks: std::env::args().skip(1).collect(),
         ..Options::default()
     };
     let summary = std::thread::scope(|scope| {
@@ -197,7 +197,7 @@ fn main() -> ExitCode {
     match summary {
         Ok(summary) => {
             eprintln!("{}", serde_json::to_string(&summary).unwrap_or_default());
-            let whole = summary.lost == 0 && summary.outputs.iter().all(|o| o.error.is_none());
+            let whole = summary.lost == 0 && summary.sinks.iter().all(|o| o.error.is_none());
             ExitCode::from(if whole { 0 } else { 3 })
         }
         Err(error) => {

@@ -17,7 +17,7 @@ use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::ring::{Engine, RowShape, Rows, StartTimes};
 use strobe_files::sink::arrow::ArrowFile;
 use strobe_files::sink::csv::Csv;
-use strobe_files::sink::{self, Existing, Output};
+use strobe_files::sink::{self, Existing, Sink};
 
 const ROWS: u64 = 10_000;
 const MISSED: u64 = 3;
@@ -37,18 +37,16 @@ fn main() -> ExitCode {
         let create = |name: &str| File::create(dir.join(name));
         write(&mut ArrowFile::new(create("whole.arrows")?), true)?;
         write(&mut Csv::new(create("whole.csv")?), true)?;
-        let output = |name: &str| {
+        let create_sink = |name: &str| {
             let path = dir.join(name).to_string_lossy().into_owned();
-            let output = sink::create(&path, "timer:1kHz", Existing::Refuse);
-            output
-                .map(|(_, output)| output)
-                .map_err(std::io::Error::other)
+            let sink = sink::create(&path, "timer:1kHz", Existing::Refuse);
+            sink.map(|(_, sink)| sink).map_err(std::io::Error::other)
         };
         for name in ["whole.h5", "whole.parquet"] {
-            write(output(name)?.as_mut(), true)?;
+            write(create_sink(name)?.as_mut(), true)?;
         }
         for name in ["faults.arrows", "faults.h5", "faults.parquet", "faults.csv"] {
-            write_faults(output(name)?.as_mut())?;
+            write_faults(create_sink(name)?.as_mut())?;
         }
         write(&mut ArrowFile::new(create("killed.arrows")?), false)?;
         // The last batch was not written to its end.
@@ -107,12 +105,12 @@ fn info(channels: Vec<Channel>) -> RunInfo {
 
 /// 200 rows of 40 channels and an output, of an event of which each fifth trigger makes a row. In each row whose number
 /// ends with 7 two channels and the output fail; there are more than the status word of a row has room for.
-fn write_faults(output: &mut dyn Output) -> std::io::Result<()> {
+fn write_faults(sink: &mut dyn Sink) -> std::io::Result<()> {
     const CHANNELS: u64 = 40;
     let channels = (0..CHANNELS).map(|n| channel(&format!("adc.{n}"), Type::S64, "V", 1.0, 0.0));
     let mut info = info(channels.collect());
     (info.outputs, info.skips) = (vec!["dac.x".to_owned()], true);
-    output.begin(&info)?;
+    sink.begin(&info)?;
     for row in 0..200 {
         let (trigger, is_faulty) = (5 * row + 4, row % 10 == 7);
         let value = |n| match is_faulty && [3, 35].contains(&n) {
@@ -127,10 +125,10 @@ fn write_faults(output: &mut dyn Output) -> std::io::Result<()> {
         let mut words = vec![row, trigger, START + PERIOD * (1 + trigger), first];
         words.extend((0..CHANNELS).map(value));
         words.extend([others, 4 * (row + 1)]);
-        output.write(Rows::new(&words, info.shape()))?;
+        sink.write(Rows::new(&words, info.shape()))?;
     }
-    output.flush()?;
-    output.finish(Some(&Totals {
+    sink.flush()?;
+    sink.finish(Some(&Totals {
         rows: 200,
         triggers: 1000,
         skipped: 800,
@@ -142,8 +140,8 @@ fn write_faults(output: &mut dyn Output) -> std::io::Result<()> {
     }))
 }
 
-fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
-    output.begin(&info(vec![
+fn write(sink: &mut dyn Sink, finish: bool) -> std::io::Result<()> {
+    sink.begin(&info(vec![
         channel("sim.counter", Type::U64, "", 1.0, 0.0),
         channel("adc.volt", Type::S64, "V", 0.001, -1.0),
         channel("adc.real", Type::F64, "mm", 1.0, 0.0),
@@ -162,17 +160,17 @@ fn write(output: &mut dyn Output, finish: bool) -> std::io::Result<()> {
         let top = u64::MAX - row;
         words.extend([row, trigger, time, 0, top, volt as u64, real.to_bits(), row]);
         if words.len() == FLUSH * 8 {
-            output.write(Rows::new(&words, RowShape::of_channels(4)))?;
-            output.flush()?;
+            sink.write(Rows::new(&words, RowShape::of_channels(4)))?;
+            sink.flush()?;
             words.clear();
         }
     }
-    output.write(Rows::new(&words, RowShape::of_channels(4)))?;
-    output.flush()?;
+    sink.write(Rows::new(&words, RowShape::of_channels(4)))?;
+    sink.flush()?;
     if !finish {
         return Ok(());
     }
-    output.finish(Some(&Totals {
+    sink.finish(Some(&Totals {
         rows: ROWS,
         triggers: ROWS + MISSED,
         skipped: 0,

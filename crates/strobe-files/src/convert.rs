@@ -19,9 +19,9 @@ pub enum Error {
     Input(#[from] journal::Error),
     /// The new file cannot be made.
     #[error(transparent)]
-    Output(#[from] sink::Error),
+    Sink(#[from] sink::Error),
     /// The new file cannot be written.
-    #[error("output {name}: {source}")]
+    #[error("sink {name}: {source}")]
     Write {
         /// The new file.
         name: String,
@@ -51,27 +51,27 @@ pub fn convert(input: &Path, name: &str, existing: Existing) -> Result<Converted
     if is_same(input, name.as_ref()) {
         return Err(Error::Same(name.to_owned()));
     }
-    let (name, mut output) = sink::create(name, &journal.info().event, existing)?;
+    let (name, mut sink) = sink::create(name, &journal.info().event, existing)?;
     let failed = |source| Error::Write {
         name: name.clone(),
         source,
     };
-    output.begin(journal.info()).map_err(failed)?;
+    sink.begin(journal.info()).map_err(failed)?;
     while let Some(rows) = journal.read()? {
-        output.write(rows).map_err(failed)?;
+        sink.write(rows).map_err(failed)?;
     }
     // The account of a torn file would be of rows that are not there.
     let totals = journal.totals().filter(|_| !journal.is_torn());
-    output.finish(totals).map_err(failed)?;
+    sink.finish(totals).map_err(failed)?;
     Ok(Converted {
-        rows: output.written().rows,
+        rows: sink.written().rows,
         is_whole: totals.is_some(),
         is_torn: journal.is_torn(),
     })
 }
 
 /// Whether both names are those of one file: creating it would empty it.
-fn is_same(input: &Path, output: &Path) -> bool {
+fn is_same(input: &Path, sink: &Path) -> bool {
     let id = |path: &Path| path.metadata().map(|m| (m.dev(), m.ino())).ok();
-    id(input).is_some_and(|file| Some(file) == id(output))
+    id(input).is_some_and(|file| Some(file) == id(sink))
 }

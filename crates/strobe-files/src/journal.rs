@@ -300,7 +300,7 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::{Output, arrow::ArrowFile};
+    use crate::sink::{Sink, arrow::ArrowFile};
     use strobe::samples::channel;
     use strobe::samples::{info, noted, totals};
     use strobe_ring::RowShape;
@@ -336,16 +336,15 @@ mod tests {
     /// A file of two batches, with an account or without.
     fn write(totals: Option<&Totals>) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let mut output = ArrowFile::new(file.reopen().expect("a file"));
-        output.begin(&run()).expect("begin");
+        let mut sink = ArrowFile::new(file.reopen().expect("a file"));
+        sink.begin(&run()).expect("begin");
         for row in ROWS.chunks(6) {
-            output
-                .write(Rows::new(row, RowShape::of_channels(2)))
+            sink.write(Rows::new(row, RowShape::of_channels(2)))
                 .expect("write");
-            output.flush().expect("flush");
+            sink.flush().expect("flush");
         }
         if totals.is_some() {
-            output.finish(totals).expect("finish");
+            sink.finish(totals).expect("finish");
         }
         file
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Files of strobe: [`record`](record::record) brings the rows of a run into outputs ([`sink`]) with an exact account
+//! Files of strobe: [`record`](record::record) brings the rows of a run into sinks ([`sink`]) with an exact account
 //! ([`summary::Summary`]), and [`journal`] reads a recording again.
 //!
 //! ```no_run
@@ -12,7 +12,7 @@
 //! plan.steps.push(Step::Read("sim.counter".into()));
 //! plan.limit = Some(1000);
 //! let run = Control::open()?.create(&plan)?;
-//! let options = Options { outputs: vec!["scan.arrows".into()], ..Options::default() };
+//! let options = Options { sinks: vec!["scan.arrows".into()], ..Options::default() };
 //! let summary = record(&run, &options, &Stop::default(), &mut |_| {})?;
 //! println!("{} rows, {} missed, {} lost", summary.rows, summary.missed, summary.lost);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Recording: from the ring of a run into outputs, with an exact account.
+//! Recording: from the ring of a run into sinks, with an exact account.
 //!
-//! Each output reads the ring for itself, in a thread of its own; one more
-//! reader makes the statistics and governs the run. So an output that is slow
+//! Each sink reads the ring for itself, in a thread of its own; one more
+//! reader makes the statistics and governs the run. So a sink that is slow
 //! loses rows of its own, and one that fails ends alone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,27 +20,27 @@ use strobe::timing::Timing;
 use strobe_ring::{Row, Snapshot, State};
 
 use crate::sink::{self, Existing, Targets};
-use crate::summary::{OutputSummary, Summary};
+use crate::summary::{SinkSummary, Summary};
 
 mod drain;
 
-use drain::{Sink, View};
+use drain::{Drain, View};
 
-/// Rows are fetched, and outputs flushed, at least this often.
+/// Rows are fetched, and sinks flushed, at least this often.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 /// If rows come fast enough, they are fetched after this time already.
 const FETCH_NS: u64 = 50_000_000;
-/// Memory for rows between ring and outputs.
+/// Memory for rows between ring and sinks.
 const BUFFER_WORDS: usize = 32 * 1024;
 
 /// What to record.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Names of outputs, see [`crate::sink`].
-    pub outputs: Vec<String>,
+    /// Names of sinks, see [`crate::sink`].
+    pub sinks: Vec<String>,
     /// What becomes of files that are there already.
     pub existing: Existing,
-    /// How the machine is, for outputs to say.
+    /// How the machine is, for sinks to say.
     pub notes: Vec<Noted>,
     /// End the run after this time; it is complete then.
     pub duration: Option<Duration>,
@@ -89,15 +89,15 @@ pub enum Error {
     /// The engine's reason.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// An output cannot be used.
+    /// A sink cannot be used.
     #[error(transparent)]
-    Output(#[from] sink::Error),
+    Sink(#[from] sink::Error),
 }
 
 /// Starts the run and records it to its end.
 ///
 /// # Errors
-/// Nothing was recorded: the run could not be started, or an output not be
+/// Nothing was recorded: the run could not be started, or a sink not be
 /// created. No file is left of it, and none was changed. What happens later is in the summary.
 pub fn record(
     source: &dyn Source,
@@ -107,24 +107,24 @@ pub fn record(
 ) -> Result<Summary, Error> {
     let reader = source.reader()?;
     let event = &source.info().event;
-    let targets = Targets::find(&options.outputs, event, options.existing)?;
+    let targets = Targets::find(&options.sinks, event, options.existing)?;
     // Before the first row.
-    let readers = options.outputs.iter().map(|_| source.reader());
+    let readers = options.sinks.iter().map(|_| source.reader());
     let readers: Vec<_> = readers.collect::<Result<_, _>>()?;
     let mut info = source.info().clone();
     info.doctor.clone_from(&options.notes);
     source.start()?;
-    let outputs = targets.create().inspect_err(|_| {
+    let sinks = targets.create().inspect_err(|_| {
         // The file is what is complained about.
         let _ = source.stop();
     })?;
-    let sinks = outputs.into_iter().zip(readers);
-    let sinks: Vec<_> =
-        (sinks.map(|((name, output), reader)| Sink::new(name, output, reader))).collect();
+    let sinks = sinks.into_iter().zip(readers);
+    let drains: Vec<_> =
+        (sinks.map(|((name, sink), reader)| Drain::new(name, sink, reader))).collect();
     info.start = reader.snapshot().start;
     observer.begun(&info);
     let deadline = options.duration.and_then(|d| deadline(d, &info));
-    let views: Vec<View> = sinks.iter().map(|_| View::default()).collect();
+    let views: Vec<View> = drains.iter().map(|_| View::default()).collect();
     let mut recording = Recording {
         source,
         timing: Timing::new(&info),
@@ -138,26 +138,26 @@ pub fn record(
     // Every thread ends before this returns: it follows the ring to its end,
     // and that of the run is brought about in any case.
     Ok(std::thread::scope(|scope| {
-        let threads = Threads::start(scope, sinks, &recording);
+        let threads = Threads::start(scope, drains, &recording);
         recording.run(stop, deadline, observer);
         recording.finish(threads, observer)
     }))
 }
 
-/// The outputs at work.
+/// The sinks at work.
 struct Threads {
-    /// One for each output: tells it how the run ended.
+    /// One for each sink: tells it how the run ended.
     totals: Vec<mpsc::Sender<Totals>>,
     /// What each has got, as they come to their ends.
-    done: mpsc::Receiver<(usize, OutputSummary)>,
-    /// What is known of an output until then.
-    outputs: Vec<OutputSummary>,
+    done: mpsc::Receiver<(usize, SinkSummary)>,
+    /// What is known of a sink until then.
+    sinks: Vec<SinkSummary>,
 }
 
 impl Threads {
     fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        sinks: Vec<Sink>,
+        drains: Vec<Drain>,
         recording: &Recording<'scope>,
     ) -> Self {
         let (info, abandoned) = (recording.info, recording.abandoned);
@@ -165,35 +165,35 @@ impl Threads {
         let mut threads = Threads {
             totals: Vec::new(),
             done,
-            outputs: Vec::new(),
+            sinks: Vec::new(),
         };
-        for ((index, sink), view) in sinks.into_iter().enumerate().zip(recording.views) {
+        for ((index, drain), view) in drains.into_iter().enumerate().zip(recording.views) {
             let (to_sink, totals) = mpsc::channel();
             let to_us = to_us.clone();
             threads.totals.push(to_sink);
-            threads.outputs.push(OutputSummary {
-                path: sink.name().to_owned(),
-                error: Some("its thread came to no end".to_owned()),
-                ..OutputSummary::default()
+            threads.sinks.push(SinkSummary {
+                path: drain.name().to_owned(),
+                error: Some("the thread that writes it did not finish".to_owned()),
+                ..SinkSummary::default()
             });
             let work = move || {
-                let summary = sink.run(info, view, abandoned, &totals);
+                let summary = drain.run(info, view, abandoned, &totals);
                 // The recorder waits for it, unless it has panicked.
                 let _ = to_us.send((index, summary));
             };
-            let name = format!("output {index}");
+            let name = format!("sink {index}");
             if let Err(error) = thread::Builder::new().name(name).spawn_scoped(scope, work) {
                 view.fail();
-                if let Some(output) = threads.outputs.get_mut(index) {
-                    output.error = Some(format!("it cannot have a thread: {error}"));
+                if let Some(sink) = threads.sinks.get_mut(index) {
+                    sink.error = Some(format!("it cannot have a thread: {error}"));
                 }
             }
         }
         threads
     }
 
-    /// Waits for all outputs to come to their ends.
-    fn end(mut self, totals: &Totals, mut meanwhile: impl FnMut()) -> Vec<OutputSummary> {
+    /// Waits for all sinks to come to their ends.
+    fn end(mut self, totals: &Totals, mut meanwhile: impl FnMut()) -> Vec<SinkSummary> {
         for to_sink in self.totals {
             // One that has failed does not listen.
             let _ = to_sink.send(totals.clone());
@@ -201,12 +201,12 @@ impl Threads {
         loop {
             match self.done.recv_timeout(FLUSH_EVERY) {
                 Ok((index, summary)) => {
-                    if let Some(output) = self.outputs.get_mut(index) {
-                        *output = summary;
+                    if let Some(sink) = self.sinks.get_mut(index) {
+                        *sink = summary;
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => meanwhile(),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return self.outputs,
+                Err(mpsc::RecvTimeoutError::Disconnected) => return self.sinks,
             }
         }
     }
@@ -229,7 +229,7 @@ fn rows_at_once(info: &RunInfo) -> u64 {
     by_time.min(quarter).max(1)
 }
 
-/// Governs the run, and makes its statistics; outputs are not its business.
+/// Governs the run, and makes its statistics; sinks are not its business.
 struct Recording<'a> {
     source: &'a dyn Source,
     info: &'a RunInfo,
@@ -292,12 +292,12 @@ impl Recording<'_> {
         if stop.finish.load(Ordering::Relaxed) || deadline.is_some_and(|d| Instant::now() >= d) {
             return Some(End::Complete);
         }
-        // With no output left, there is nobody to record for.
+        // With no sink left, there is nobody to record for.
         if self.views.is_empty() || self.views.iter().any(View::is_in_use) {
             return None;
         }
         Some(match self.views.iter().any(View::has_failed) {
-            true => End::Failed("no output is left".to_owned()),
+            true => End::Failed("no sink is left".to_owned()),
             false => End::Stopped,
         })
     }
@@ -344,10 +344,10 @@ impl Recording<'_> {
             end_time_ns: last.end_time,
             end: self.end(&last),
         };
-        let outputs = threads.end(&totals, || observer.progress(self.progress()));
+        let sinks = threads.end(&totals, || observer.progress(self.progress()));
         // A row that any reader was too slow for is not hidden.
-        totals.lost = outputs.iter().map(|o| o.lost).fold(totals.lost, u64::max);
-        let mut summary = Summary::new(self.info, totals, self.timing, self.faults, outputs);
+        totals.lost = sinks.iter().map(|o| o.lost).fold(totals.lost, u64::max);
+        let mut summary = Summary::new(self.info, totals, self.timing, self.faults, sinks);
         summary.usage = self.source.usage();
         summary
     }

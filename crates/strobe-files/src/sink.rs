@@ -42,7 +42,7 @@ use template::Template;
 ///
 /// Calls come in this order: `begin` once, `write` and `flush` any number of
 /// times, `finish` once. After an error nothing more is called.
-pub trait Output: Send {
+pub trait Sink: Send {
     /// The run has been started.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ pub trait Output: Send {
     fn write(&mut self, rows: Rows<'_>) -> io::Result<()>;
 
     /// All rows so far are to survive the end of this process. Called at least
-    /// ten times a second; an output for which that is too often says so.
+    /// ten times a second; a sink for which that is too often says so.
     ///
     /// # Errors
     /// Those of the file.
@@ -73,7 +73,7 @@ pub trait Output: Send {
     fn written(&self) -> Written;
 }
 
-/// Part of the rows that an output was given.
+/// Part of the rows that a sink was given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     /// Rows that are in the file.
@@ -100,48 +100,43 @@ const KNOWN: &str = match (cfg!(feature = "hdf5"), cfg!(feature = "parquet")) {
     (false, false) => ".arrows or .csv",
 };
 
-/// Why an output cannot be used.
+/// Why a sink cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name does not say which format.
     #[error(
-        "output {0}: unknown format; end the name in {KNOWN}, or use - for CSV on standard output"
+        "sink {0}: unknown format; end the name in {KNOWN}, or use - for CSV on standard output"
     )]
     Format(String),
     /// A format that this program was built without.
-    #[error("output {name}: this strobe cannot write {extension} files; use {KNOWN}")]
+    #[error("sink {name}: this strobe cannot write {extension} files; use {KNOWN}")]
     NotBuilt {
-        /// The output.
+        /// The sink.
         name: String,
         /// Its extension.
         extension: String,
     },
     /// The name has a word in braces that cannot be filled in.
-    #[error(
-        "output {name}: {why}; use {{n}}, {{n:05}}, {{date}} or {{event}}, and {{{{ for a brace"
-    )]
+    #[error("sink {name}: {why}; use {{n}}, {{n:05}}, {{date}} or {{event}}, and {{{{ for a brace")]
     Template {
-        /// The output.
+        /// The sink.
         name: String,
         /// What is wrong with it.
         why: String,
     },
     /// There is a file of this name, which is not to be overwritten.
-    #[error(
-        "output {name}: the file exists; give it another name{}",
-        numbered(name)
-    )]
+    #[error("sink {name}: the file exists; give it another name{}", numbered(name))]
     Exists {
-        /// The output.
+        /// The sink.
         name: String,
     },
-    /// Two outputs would be one file.
-    #[error("output {0}: given twice; each output needs a file of its own")]
+    /// Two sinks would be one file.
+    #[error("sink {0}: given twice; each sink needs a file of its own")]
     Twice(String),
     /// The file cannot be made.
-    #[error("output {name}: cannot be created: {source}")]
+    #[error("sink {name}: cannot be created: {source}")]
     Create {
-        /// The output.
+        /// The sink.
         name: String,
         /// The reason.
         source: io::Error,
@@ -189,7 +184,7 @@ fn format_of(name: &str) -> Result<Format, Error> {
     }
 }
 
-/// Whether `name` is an output at all, without looking at any file.
+/// Whether `name` is a sink at all, without looking at any file.
 ///
 /// # Errors
 /// The name does not say which format, or one that is not built in, or it cannot be filled in.
@@ -198,7 +193,7 @@ pub fn check(name: &str) -> Result<(), Error> {
     format_of(name).map(|_| ())
 }
 
-/// The output of this name, for a run on this event; and its name, filled in.
+/// The sink of this name, for a run on this event; and its name, filled in.
 ///
 /// # Errors
 /// The name cannot be used, or the file exists or cannot be made.
@@ -206,7 +201,7 @@ pub fn create(
     name: &str,
     event: &str,
     existing: Existing,
-) -> Result<(String, Box<dyn Output>), Error> {
+) -> Result<(String, Box<dyn Sink>), Error> {
     Targets::find(&[name.to_owned()], event, existing)?.create_one()
 }
 
@@ -283,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_cannot_be_created_is_named() {
+    fn a_sink_that_cannot_be_created_is_named() {
         let error = create("/nonexistent/a.csv", "soft", Existing::Refuse)
             .err()
             .map(|e| e.to_string());
         assert_eq!(
             error.as_deref(),
             Some(
-                "output /nonexistent/a.csv: cannot be created: No such file or directory (os error 2)"
+                "sink /nonexistent/a.csv: cannot be created: No such file or directory (os error 2)"
             )
         );
     }

@@ -11,16 +11,16 @@ use strobe::timing::Timing;
 use strobe_hw::rt::{Step, Usage};
 use strobe_ring::Engine;
 
-/// What one output got.
+/// What one sink got.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct OutputSummary {
+pub struct SinkSummary {
     /// Its name.
     pub path: String,
     /// Rows that are in it.
     pub rows: u64,
     /// Bytes that are in it.
     pub bytes: u64,
-    /// Rows overwritten before this output's reader came.
+    /// Rows overwritten before this sink's reader came.
     pub lost: u64,
     /// Why it ended early, if it did.
     pub error: Option<String>,
@@ -46,7 +46,7 @@ pub struct Summary {
     /// Triggers that were left out on purpose: no loss.
     pub skipped: u64,
     /// Rows made, but overwritten before they were read: those of the slowest
-    /// reader, be it an output's or that of the statistics.
+    /// reader, be it a sink's or that of the statistics.
     pub lost: u64,
     /// Rows in which a channel or an output failed.
     pub errors: u64,
@@ -61,8 +61,9 @@ pub struct Summary {
     pub period_ns: Option<Figures>,
     /// Time from due to row; `None` if that is not known.
     pub late_ns: Option<Figures>,
-    /// What each output got.
-    pub outputs: Vec<OutputSummary>,
+    /// What each sink got.
+    #[serde(rename = "outputs")]
+    pub sinks: Vec<SinkSummary>,
     /// Real-time set-up of the user engine's thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set_up: Vec<Step>,
@@ -86,7 +87,7 @@ impl Summary {
         totals: Totals,
         timing: Timing,
         faults: FaultCount,
-        outputs: Vec<OutputSummary>,
+        sinks: Vec<SinkSummary>,
     ) -> Self {
         let elapsed_ns = totals.end_time_ns.saturating_sub(info.start.time);
         Summary {
@@ -104,7 +105,7 @@ impl Summary {
             elapsed_s: elapsed_ns as f64 / 1e9,
             period_ns: timing.period.figures(),
             late_ns: timing.late.figures(),
-            outputs,
+            sinks,
             set_up: info.set_up.clone(),
             usage: None,
             end: totals.end,
@@ -120,7 +121,7 @@ impl Summary {
             && self.missed == 0
             && self.lost == 0
             && self.errors == 0
-            && self.outputs.iter().all(|o| o.error.is_none())
+            && self.sinks.iter().all(|o| o.error.is_none())
     }
 }
 
@@ -150,7 +151,7 @@ mod tests {
         info.outputs = vec!["sim.latch".into(), "sim.latch".into()];
         let mut timing = Timing::new(&info);
         (0..5).for_each(|late| timing.late.add(late));
-        let output = OutputSummary {
+        let sink = SinkSummary {
             path: "a.csv".into(),
             rows: 6,
             bytes: 99,
@@ -164,7 +165,7 @@ mod tests {
         let mut faults = FaultCount::new(&info);
         let row = [0, 0, 0, 7 << 32, 0];
         Rows::new(&row, RowShape::of_channels(1)).for_each(|row| faults.add(&row));
-        let summary = Summary::new(&info, totals, timing, faults, vec![output]);
+        let summary = Summary::new(&info, totals, timing, faults, vec![sink]);
         let json = serde_json::to_string(&summary).expect("JSON");
         assert_eq!(
             json,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! An output while it is in use: a reader and a thread of its own, so that it
+//! A sink while it is in use: a reader and a thread of its own, so that it
 //! can be slow or fail without anyone else noticing.
 
 use std::io;
@@ -11,17 +11,17 @@ use strobe::info::{End, RunInfo, Totals};
 use strobe::reader::RunReader;
 
 use super::{BUFFER_WORDS, FLUSH_EVERY, rows_at_once};
-use crate::sink::Output;
-use crate::summary::OutputSummary;
+use crate::sink::Sink;
+use crate::summary::SinkSummary;
 
-/// An output and its reader, before they get a thread.
-pub(super) struct Sink {
+/// A sink and its reader, before they get a thread.
+pub(super) struct Drain {
     name: String,
-    output: Box<dyn Output>,
+    sink: Box<dyn Sink>,
     reader: RunReader,
 }
 
-/// What the recorder sees of an output.
+/// What the recorder sees of a sink.
 #[derive(Default)]
 pub(super) struct View {
     state: AtomicU8,
@@ -56,20 +56,16 @@ impl View {
     }
 }
 
-impl Sink {
-    pub(super) fn new(name: String, output: Box<dyn Output>, reader: RunReader) -> Self {
-        Sink {
-            name,
-            output,
-            reader,
-        }
+impl Drain {
+    pub(super) fn new(name: String, sink: Box<dyn Sink>, reader: RunReader) -> Self {
+        Drain { name, sink, reader }
     }
 
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Brings all rows of the run into the output. `abandoned`: the run will
+    /// Brings all rows of the run into the sink. `abandoned`: the run will
     /// not come to its end. `totals` come when the run is over.
     pub(super) fn run(
         mut self,
@@ -77,7 +73,7 @@ impl Sink {
         view: &View,
         abandoned: &AtomicBool,
         totals: &Receiver<Totals>,
-    ) -> OutputSummary {
+    ) -> SinkSummary {
         let mut error = None;
         let done = self
             .copy(info, view, abandoned)
@@ -92,8 +88,8 @@ impl Sink {
             let state = if is_closed { CLOSED } else { FAILED };
             view.state.store(state, Ordering::Relaxed);
         }
-        let written = self.output.written();
-        OutputSummary {
+        let written = self.sink.written();
+        SinkSummary {
             path: self.name,
             rows: written.rows,
             bytes: written.bytes,
@@ -103,8 +99,8 @@ impl Sink {
     }
 
     fn copy(&mut self, info: &RunInfo, view: &View, abandoned: &AtomicBool) -> io::Result<()> {
-        let Sink { output, reader, .. } = self;
-        output.begin(info)?;
+        let Drain { sink, reader, .. } = self;
+        sink.begin(info)?;
         let row_words = reader.ring().row_words();
         let room = (BUFFER_WORDS / row_words).max(1);
         let mut buffer = vec![0; room * row_words];
@@ -114,7 +110,7 @@ impl Sink {
             let batch = reader.read(&mut buffer);
             let is_drained = batch.len() < room;
             if !batch.is_empty() {
-                output.write(batch.rows())?;
+                sink.write(batch.rows())?;
             }
             view.lost.store(reader.ring().lost(), Ordering::Relaxed);
             view.next_row
@@ -124,7 +120,7 @@ impl Sink {
             }
             // Also if rows come as fast as they are written.
             if is_drained || flushed.elapsed() >= FLUSH_EVERY {
-                output.flush()?;
+                sink.flush()?;
                 flushed = Instant::now();
             }
             if is_drained {
@@ -144,7 +140,7 @@ impl Sink {
         let ring = self.reader.ring();
         totals.lost = ring.lost();
         let read = ring.delivered() + ring.lost() + ring.begun_at();
-        self.output.finish(Some(&totals))?;
+        self.sink.finish(Some(&totals))?;
         if read != totals.rows && !matches!(totals.end, End::Failed(_)) {
             return Err(io::Error::other(format!(
                 "the account does not add up: {} rows, {read} read or lost",

@@ -21,7 +21,7 @@ use strobe_ring::{
 };
 
 use super::*;
-use crate::sink::{Existing, Output};
+use crate::sink::{Existing, Sink};
 
 /// A run whose producer acts whenever all its readers sleep.
 struct TestRun {
@@ -276,7 +276,7 @@ fn an_interrupted_recording_keeps_what_was_made() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("a.csv");
     let options = Options {
-        outputs: vec![path.to_str().expect("a name").to_owned()],
+        sinks: vec![path.to_str().expect("a name").to_owned()],
         duration: None,
         ..Options::default()
     };
@@ -292,7 +292,7 @@ fn rows_are_in_the_file_before_the_recorder_sleeps() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("a.csv");
     let options = Options {
-        outputs: vec![path.to_str().expect("a name").to_owned()],
+        sinks: vec![path.to_str().expect("a name").to_owned()],
         duration: None,
         ..Options::default()
     };
@@ -317,7 +317,7 @@ struct Busy {
     writes: u32,
 }
 
-impl Output for Busy {
+impl Sink for Busy {
     fn begin(&mut self, _: &RunInfo) -> io::Result<()> {
         self.write(Rows::new(&[], RowShape::of_channels(1)))
     }
@@ -360,20 +360,20 @@ fn rows_are_flushed_in_time_also_if_there_are_always_more() {
     let run = run(2 * BUFFER_WORDS as u64, u64::MAX, vec![]);
     run.start().expect("a start");
     let flushed_after = Arc::default();
-    let output = Busy {
+    let sink = Busy {
         producer: Arc::clone(&run.producer),
         left: 20,
         flushed_after: Arc::clone(&flushed_after),
         writes: 0,
     };
-    let sink = Sink::new(
+    let drain = Drain::new(
         "busy".to_owned(),
-        Box::new(output),
+        Box::new(sink),
         run.reader().expect("a reader"),
     );
     // Nobody waits for its end.
     let (_, totals) = mpsc::channel();
-    let summary = sink.run(
+    let summary = drain.run(
         &run.info,
         &View::default(),
         &AtomicBool::new(false),
@@ -400,7 +400,7 @@ fn a_recording_that_is_told_to_finish_is_complete() {
 #[test]
 fn a_recording_of_limited_time_ends_by_itself() {
     let options = Options {
-        outputs: vec![],
+        sinks: vec![],
         duration: Some(Duration::from_millis(1)),
         ..Options::default()
     };
@@ -427,21 +427,21 @@ fn a_run_that_fails_says_why() {
 }
 
 #[test]
-fn an_output_that_fails_does_not_stop_the_others() {
+fn a_sink_that_fails_does_not_stop_the_others() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = |name: &str| dir.path().join(name).to_str().expect("a name").to_owned();
     std::os::unix::fs::symlink("/dev/full", path("full.csv")).expect("a link");
     let run = run(1024, 30, vec![act(|w| push(w, 0, 30)), done()]);
     let options = Options {
-        outputs: vec![path("full.csv"), path("good.csv")],
+        sinks: vec![path("full.csv"), path("good.csv")],
         duration: None,
         ..Options::default()
     };
     let summary = run.record(&options, &Stop::default());
     assert_eq!(summary.end, End::Complete);
     assert!(!summary.is_whole());
-    let [full, good] = summary.outputs.as_slice() else {
-        panic!("two outputs")
+    let [full, good] = summary.sinks.as_slice() else {
+        panic!("two sinks")
     };
     assert_eq!((full.rows, good.rows), (0, 30));
     assert!(
@@ -458,7 +458,7 @@ fn lines(path: &Path) -> u64 {
 }
 
 #[test]
-fn a_slow_output_loses_rows_of_its_own_and_costs_the_others_none() {
+fn a_slow_sink_loses_rows_of_its_own_and_costs_the_others_none() {
     const STEPS: u64 = 40;
     const STEP: u64 = 500;
     let dir = tempfile::tempdir().expect("a folder");
@@ -482,7 +482,7 @@ fn a_slow_output_loses_rows_of_its_own_and_costs_the_others_none() {
         over.send(()).expect("a listener");
     }));
     let run = run(1024, STEPS * STEP, acts);
-    // The other output has all rows that there are.
+    // The other sink has all rows that there are.
     let file = good.clone();
     run.producer().is_due = Some(Box::new(move |w| lines(file.as_ref()) > w.head()));
     let reader = thread::spawn(move || {
@@ -497,14 +497,14 @@ fn a_slow_output_loses_rows_of_its_own_and_costs_the_others_none() {
         String::from_utf8(text).expect("text")
     });
     let options = Options {
-        outputs: vec![pipe.clone(), good.clone()],
+        sinks: vec![pipe.clone(), good.clone()],
         duration: None,
         ..Options::default()
     };
     let summary = run.record(&options, &Stop::default());
     let text = reader.join().expect("the reader");
-    let [slow, good] = summary.outputs.as_slice() else {
-        panic!("two outputs")
+    let [slow, good] = summary.sinks.as_slice() else {
+        panic!("two sinks")
     };
     assert_eq!(summary.end, End::Complete);
     assert_eq!((good.rows, good.lost), (STEPS * STEP, 0));
@@ -535,16 +535,13 @@ fn a_pipe_that_is_closed_ends_the_recording_as_stopped() {
     });
     let run = run(1024, 30, vec![act(|_| {}), close]);
     let options = Options {
-        outputs: vec![path.to_str().expect("a name").to_owned()],
+        sinks: vec![path.to_str().expect("a name").to_owned()],
         duration: None,
         ..Options::default()
     };
     let summary = run.record(&options, &Stop::default());
     assert_eq!((summary.end, summary.rows), (End::Stopped, 5));
-    assert_eq!(
-        (summary.outputs[0].rows, &summary.outputs[0].error),
-        (0, &None)
-    );
+    assert_eq!((summary.sinks[0].rows, &summary.sinks[0].error), (0, &None));
 }
 
 #[test]
@@ -556,42 +553,42 @@ fn a_full_disk_ends_each_format_alone_and_says_so() {
     if cfg!(feature = "parquet") {
         names.push("full.parquet");
     }
-    let mut outputs: Vec<String> = names.into_iter().map(path).collect();
-    for output in &outputs {
-        std::os::unix::fs::symlink("/dev/full", output).expect("a link");
+    let mut sinks: Vec<String> = names.into_iter().map(path).collect();
+    for sink in &sinks {
+        std::os::unix::fs::symlink("/dev/full", sink).expect("a link");
     }
-    outputs.push(path("good.csv"));
+    sinks.push(path("good.csv"));
     let run = run(1024, 30, vec![act(|w| push(w, 0, 30)), done()]);
     let options = Options {
-        outputs,
+        sinks,
         duration: None,
         ..Options::default()
     };
     let summary = run.record(&options, &Stop::default());
     assert_eq!((&summary.end, summary.is_whole()), (&End::Complete, false));
-    let (good, full) = summary.outputs.split_last().expect("outputs");
+    let (good, full) = summary.sinks.split_last().expect("sinks");
     assert_eq!((good.rows, good.lost, &good.error), (30, 0, &None));
-    for output in full {
-        let error = output.error.as_deref().unwrap_or_default();
-        let text = format!("{}: {error}", output.path);
+    for sink in full {
+        let error = sink.error.as_deref().unwrap_or_default();
+        let text = format!("{}: {error}", sink.path);
         assert!(text.contains("No space left on device"), "{text}");
-        assert_eq!(output.rows, 0, "{text}");
+        assert_eq!(sink.rows, 0, "{text}");
     }
 }
 
 #[test]
-fn with_no_output_left_the_run_is_ended() {
+fn with_no_sink_left_the_run_is_ended() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("full.arrows");
     std::os::unix::fs::symlink("/dev/full", &path).expect("a link");
     let options = Options {
-        outputs: vec![path.to_str().expect("a name").to_owned()],
+        sinks: vec![path.to_str().expect("a name").to_owned()],
         duration: None,
         ..Options::default()
     };
     let summary = run(1024, 30, vec![]).record(&options, &Stop::default());
-    assert_eq!(summary.end, End::Failed("no output is left".to_owned()));
-    let error = summary.outputs[0].error.as_deref().unwrap_or_default();
+    assert_eq!(summary.end, End::Failed("no sink is left".to_owned()));
+    let error = summary.sinks[0].error.as_deref().unwrap_or_default();
     assert!(error.starts_with("No space left on device"), "{error}");
 }
 
@@ -606,15 +603,15 @@ fn a_ring_that_cannot_be_waited_for_ends_the_run() {
 }
 
 #[test]
-fn nothing_is_started_if_an_output_cannot_be_made() {
+fn nothing_is_started_if_a_sink_cannot_be_made() {
     let run = run(1024, 30, vec![]);
     let options = Options {
-        outputs: vec!["/nonexistent/a.csv".to_owned()],
+        sinks: vec!["/nonexistent/a.csv".to_owned()],
         duration: None,
         ..Options::default()
     };
     let error = record(&run, &options, &Stop::default(), &mut |_: Progress| {});
-    assert!(matches!(error, Err(Error::Output(_))));
+    assert!(matches!(error, Err(Error::Sink(_))));
     let state = run.producer().writer.state();
     assert_eq!(state, State::Ready);
 }
@@ -627,7 +624,7 @@ fn into(names: &[&str]) -> (tempfile::TempDir, Options) {
         name => format!("{}/{name}", dir.path().display()),
     };
     let options = Options {
-        outputs: names.iter().map(path).collect(),
+        sinks: names.iter().map(path).collect(),
         ..Options::default()
     };
     (dir, options)
@@ -726,9 +723,9 @@ fn a_number_that_somebody_else_takes_meanwhile_is_not_taken_twice() {
     run.at_start = Box::new(move || std::fs::write(folder.join("b-7.csv"), "of somebody else"));
     let summary = run.record(&options, &Stop::default());
     let paths: Vec<_> = summary
-        .outputs
+        .sinks
         .iter()
-        .map(|output| output.path.as_str())
+        .map(|sink| sink.path.as_str())
         .collect();
     let path = |name: &str| dir.path().join(name).display().to_string();
     assert_eq!(paths, [path("a-008.csv"), path("b-8.csv")]);
@@ -782,7 +779,7 @@ fn two_recordings_of_the_same_rows_are_the_same() {
             vec![act(|w| push(w, 0, 20)), act(|w| push(w, 20, 10)), done()],
         );
         let options = Options {
-            outputs: vec![path.to_str().expect("a name").to_owned()],
+            sinks: vec![path.to_str().expect("a name").to_owned()],
             duration: None,
             ..Options::default()
         };

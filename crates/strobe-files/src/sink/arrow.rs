@@ -24,7 +24,7 @@ use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
 use super::table::{Columns, schema};
-use super::{Appender, Output, Written};
+use super::{Appender, Sink, Written};
 
 /// Rows of one record batch, at most.
 const BATCH_ROWS: usize = 65_536;
@@ -65,7 +65,7 @@ impl ArrowFile {
     }
 }
 
-impl Output for ArrowFile {
+impl Sink for ArrowFile {
     fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
         let columns = Columns::new(info);
         let stream = encode_schema(columns.schema())?;

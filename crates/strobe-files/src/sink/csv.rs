@@ -17,7 +17,7 @@ use strobe_ring::layout::ROW_FAULTS;
 use strobe_ring::{Row, RowShape, Rows};
 
 use super::table::SKIPPED;
-use super::{Appender, Output, Written, check_shape};
+use super::{Appender, Sink, Written, check_shape};
 
 /// Lines are written when so many bytes of them are there, or at a flush.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -53,7 +53,7 @@ impl Csv {
     }
 }
 
-impl Output for Csv {
+impl Sink for Csv {
     fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
         self.channels.clone_from(&info.channels);
         self.shape = info.shape();

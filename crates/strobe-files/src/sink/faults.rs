@@ -72,23 +72,23 @@ fn rows(info: &RunInfo) -> Vec<Vec<u64>> {
         .collect()
 }
 
-fn write(output: &mut dyn Output, info: &RunInfo, rows: &[Vec<u64>]) -> io::Result<()> {
-    output.begin(info)?;
+fn write(sink: &mut dyn Sink, info: &RunInfo, rows: &[Vec<u64>]) -> io::Result<()> {
+    sink.begin(info)?;
     // The last row in a batch of its own, in which nothing fails.
     for batch in rows.chunks(rows.len() - 1) {
-        output.write(Rows::new(&batch.concat(), info.shape()))?;
-        output.flush()?;
+        sink.write(Rows::new(&batch.concat(), info.shape()))?;
+        sink.flush()?;
     }
     let mut totals = totals(4);
     (totals.triggers, totals.skipped) = (31, 24);
-    output.finish(Some(&totals))
+    sink.finish(Some(&totals))
 }
 
 /// A file of this kind, with these rows.
 fn file(dir: &Path, name: &str, info: &RunInfo, rows: &[Vec<u64>]) -> String {
     let path = dir.join(name).to_str().expect("a name").to_owned();
-    let (_, mut output) = create(&path, "soft", Existing::Overwrite).expect("a file");
-    write(output.as_mut(), info, rows).expect("rows");
+    let (_, mut sink) = create(&path, "soft", Existing::Overwrite).expect("a file");
+    write(sink.as_mut(), info, rows).expect("rows");
     path
 }
 
@@ -105,10 +105,10 @@ fn rows_of_another_shape_are_refused_by_each_format() {
     names.extend(cfg!(feature = "hdf5").then_some("a.h5"));
     for (name, other) in names.into_iter().flat_map(|n| [(n, &fewer), (n, &ungated)]) {
         let path = dir.path().join(name).to_str().expect("a name").to_owned();
-        let (_, mut output) = create(&path, "soft", Existing::Overwrite).expect("a file");
-        output.begin(&info).expect("begin");
+        let (_, mut sink) = create(&path, "soft", Existing::Overwrite).expect("a file");
+        sink.begin(&info).expect("begin");
         let words = row(other, 0, &[]);
-        let error = output.write(Rows::new(&words, other.shape())).err();
+        let error = sink.write(Rows::new(&words, other.shape())).err();
         let text = error.map(|error| error.to_string()).unwrap_or_default();
         assert!(
             text.contains("other columns than the run"),

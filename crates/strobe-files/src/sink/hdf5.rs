@@ -41,7 +41,7 @@ use strobe::info::{RunInfo, Totals};
 use strobe_ring::layout::ROW_FAULTS;
 use strobe_ring::{Faults, Row, RowShape, Rows};
 
-use super::{Output, Written, check_shape};
+use super::{Sink, Written, check_shape};
 
 mod layout;
 
@@ -167,7 +167,7 @@ impl Hdf5File {
     }
 }
 
-impl Output for Hdf5File {
+impl Sink for Hdf5File {
     fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
         let Some(file) = &self.file else {
             return Ok(());

@@ -20,7 +20,7 @@ use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
 use super::table::{Columns, schema};
-use super::{Output, Written};
+use super::{Sink, Written};
 
 /// Rows are encoded in steps of so many.
 const BATCH_ROWS: usize = 8 * 1024;
@@ -54,7 +54,7 @@ impl ParquetFile {
     }
 }
 
-impl Output for ParquetFile {
+impl Sink for ParquetFile {
     fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
         let Some(file) = self.file.take() else {
             return Ok(());
@@ -180,23 +180,21 @@ mod tests {
             channel("adc.f", Type::F64),
         ];
         let mut file = tempfile::NamedTempFile::new().expect("a file");
-        let mut output = ParquetFile::new(file.as_file_mut().try_clone().expect("a file"));
+        let mut sink = ParquetFile::new(file.as_file_mut().try_clone().expect("a file"));
         let first = [0, 0, 100, 0, u64::MAX, -5_i64 as u64, 0.5_f64.to_bits()];
         let second = [4, 9, 1000, 1, 4, -7_i64 as u64, f64::NAN.to_bits()];
         let mut run = info(channels);
         run.doctor.push(noted());
-        output.begin(&run).expect("begin");
-        output
-            .write(Rows::new(&first, RowShape::of_channels(3)))
+        sink.begin(&run).expect("begin");
+        sink.write(Rows::new(&first, RowShape::of_channels(3)))
             .expect("write");
-        output.flush().expect("flush");
-        output
-            .write(Rows::new(&second, RowShape::of_channels(3)))
+        sink.flush().expect("flush");
+        sink.write(Rows::new(&second, RowShape::of_channels(3)))
             .expect("write");
-        assert_eq!(output.written(), Written::default());
-        output.finish(Some(&totals(7))).expect("finish");
+        assert_eq!(sink.written(), Written::default());
+        sink.finish(Some(&totals(7))).expect("finish");
         let bytes = file.as_file().metadata().expect("its size").len();
-        assert_eq!(output.written(), Written { rows: 2, bytes });
+        assert_eq!(sink.written(), Written { rows: 2, bytes });
 
         let input = ParquetRecordBatchReaderBuilder::try_new(file.reopen().expect("a file"));
         let input = input.expect("a Parquet file");
@@ -229,12 +227,12 @@ mod tests {
             .write(true)
             .open("/dev/full")
             .expect("/dev/full");
-        let mut output = ParquetFile::new(full);
-        let error = output
+        let mut sink = ParquetFile::new(full);
+        let error = sink
             .begin(&info(vec![]))
-            .and_then(|()| output.finish(Some(&totals(0))))
+            .and_then(|()| sink.finish(Some(&totals(0))))
             .map_err(|e| e.kind());
         assert_eq!(error, Err(io::ErrorKind::StorageFull));
-        assert_eq!(output.written(), Written::default());
+        assert_eq!(sink.written(), Written::default());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where outputs will be, before they are made: names are filled in, and nothing is there that must not be lost.
+//! Where sinks will be, before they are made: names are filled in, and nothing is there that must not be lost.
 //!
 //! Two steps, so that what cannot be recorded destroys nothing and leaves nothing behind: [`Targets::find`] looks,
 //! and [`Targets::create`] makes, when the run has been started.
@@ -19,7 +19,7 @@ use super::hdf5;
 #[cfg(feature = "parquet")]
 use super::parquet;
 use super::template::{Template, Values};
-use super::{Error, Format, Output, arrow, csv, format_of};
+use super::{Error, Format, Sink, arrow, csv, format_of};
 
 /// What becomes of a file that is there already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,13 +31,13 @@ pub enum Existing {
     Overwrite,
 }
 
-/// An output and its name, filled in.
-pub(crate) type Named = (String, Box<dyn Output>);
+/// A sink and its name, filled in.
+pub(crate) type Named = (String, Box<dyn Sink>);
 
 /// How often names are filled in anew because somebody else has taken their number meanwhile.
 const ATTEMPTS: u32 = 100;
 
-/// The outputs of a recording.
+/// The sinks of a recording.
 pub(crate) struct Targets<'a> {
     templates: Vec<Template>,
     event: &'a str,
@@ -54,7 +54,7 @@ struct Target {
 
 /// What is there now.
 enum Place {
-    /// Standard output.
+    /// Standard sink.
     Stdout,
     /// No regular file but a pipe or a device: opened at once, as there is nothing in it to lose.
     Special(File),
@@ -119,12 +119,12 @@ impl<'a> Targets<'a> {
                 Err(Error::Exists { .. }) if is_numbered => self.fill()?,
                 files => {
                     let files = files?;
-                    return outputs(self.list, files);
+                    return sinks(self.list, files);
                 }
             }
         }
         let files = open(&self.list)?;
-        outputs(self.list, files)
+        sinks(self.list, files)
     }
 
     /// Makes the only one.
@@ -152,7 +152,7 @@ fn open(list: &[Target]) -> Result<Vec<Option<File>>, Error> {
     Ok(files)
 }
 
-/// Files that were made for outputs that nothing is written into.
+/// Files that were made for sinks that nothing is written into.
 fn remove<'a>(list: impl Iterator<Item = &'a Target>) {
     for target in list.filter(|target| matches!(target.place, Place::New)) {
         // The error that made it useless is the one to report.
@@ -160,16 +160,16 @@ fn remove<'a>(list: impl Iterator<Item = &'a Target>) {
     }
 }
 
-fn outputs(list: Vec<Target>, files: Vec<Option<File>>) -> Result<Vec<Named>, Error> {
-    let mut outputs = Vec::new();
+fn sinks(list: Vec<Target>, files: Vec<Option<File>>) -> Result<Vec<Named>, Error> {
+    let mut sinks = Vec::new();
     for (target, file) in list.iter().zip(files) {
-        let output = target.begin(file).map_err(|source| {
+        let sink = target.begin(file).map_err(|source| {
             remove(list.iter());
             target.cannot(source)
         })?;
-        outputs.push((target.name.clone(), output));
+        sinks.push((target.name.clone(), sink));
     }
-    Ok(outputs)
+    Ok(sinks)
 }
 
 impl Target {
@@ -261,8 +261,8 @@ impl Target {
         file.map(Some)
     }
 
-    /// The output, in its file, which is emptied.
-    fn begin(&self, file: Option<File>) -> io::Result<Box<dyn Output>> {
+    /// The sink, in its file, which is emptied.
+    fn begin(&self, file: Option<File>) -> io::Result<Box<dyn Sink>> {
         let file = match (&self.place, file) {
             (Place::Special(file), _) => file.try_clone()?,
             (_, Some(file)) => {

@@ -47,19 +47,17 @@ fn run() -> RunInfo {
 /// A file after a flush, in a folder that is removed with the answer.
 fn write() -> (tempfile::TempDir, Hdf5File) {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut output = Hdf5File::create(&dir.path().join("a.h5")).expect("a file");
-    output = output.eager();
-    output.begin(&run()).expect("begin");
-    output
-        .write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
+    let mut sink = Hdf5File::create(&dir.path().join("a.h5")).expect("a file");
+    sink = sink.eager();
+    sink.begin(&run()).expect("begin");
+    sink.write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
         .expect("write");
-    output.flush().expect("flush");
-    output.flush().expect("a flush without rows");
-    output
-        .write(Rows::new(&ROWS[7..], RowShape::of_channels(3)))
+    sink.flush().expect("flush");
+    sink.flush().expect("a flush without rows");
+    sink.write(Rows::new(&ROWS[7..], RowShape::of_channels(3)))
         .expect("write");
-    output.flush().expect("flush");
-    (dir, output)
+    sink.flush().expect("flush");
+    (dir, sink)
 }
 
 fn column<T: ::hdf5::H5Type>(file: &File, name: &str) -> Vec<T> {
@@ -74,11 +72,11 @@ fn number(file: &File, name: &str) -> u64 {
 
 #[test]
 fn rows_gaps_and_account_come_back() {
-    let (dir, mut output) = write();
-    output.finish(Some(&totals(7))).expect("finish");
+    let (dir, mut sink) = write();
+    sink.finish(Some(&totals(7))).expect("finish");
     let path = dir.path().join("a.h5");
     let bytes = std::fs::metadata(&path).expect("its size").len();
-    assert_eq!(output.written(), Written { rows: 3, bytes });
+    assert_eq!(sink.written(), Written { rows: 3, bytes });
 
     let file = File::open(&path).expect("a file");
     assert_eq!(column::<u64>(&file, "data/row"), [0, 1, 4]);
@@ -111,28 +109,26 @@ fn rows_gaps_and_account_come_back() {
 
 #[test]
 fn the_account_up_to_the_last_flush_is_in_a_file_that_is_being_written() {
-    let (_dir, output) = write();
-    let file = output.file.as_ref().expect("a file");
+    let (_dir, sink) = write();
+    let file = sink.file.as_ref().expect("a file");
     let figures = ["rows", "triggers", "missed", "lost", "complete"];
     assert_eq!(figures.map(|name| number(file, name)), [5, 7, 2, 2, 0]);
-    assert_eq!(output.written().rows, 3);
+    assert_eq!(sink.written().rows, 3);
 }
 
 #[test]
 fn rows_wait_for_the_time_of_a_flush_but_not_for_ever() {
-    let (_dir, mut output) = write();
-    output.flush_every = Duration::from_secs(3600);
-    output
-        .write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
+    let (_dir, mut sink) = write();
+    sink.flush_every = Duration::from_secs(3600);
+    sink.write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
         .expect("write");
-    output.flush().expect("flush");
-    assert_eq!(output.written().rows, 3);
+    sink.flush().expect("flush");
+    assert_eq!(sink.written().rows, 3);
     for _ in 1..ROWS_KEPT {
-        output
-            .write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
+        sink.write(Rows::new(&ROWS[..7], RowShape::of_channels(3)))
             .expect("write");
     }
-    assert_eq!(output.written().rows, 3 + ROWS_KEPT as u64);
+    assert_eq!(sink.written().rows, 3 + ROWS_KEPT as u64);
 }
 
 #[test]

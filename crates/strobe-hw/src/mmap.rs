@@ -94,22 +94,28 @@ pub fn map_writable(fd: BorrowedFd<'_>, bytes: u64, locked: bool) -> io::Result<
     Ok(unsafe { MemoryMut::from_raw(start, bytes, Arc::new(mapping)) })
 }
 
-/// The word at this address of a ring, for a futex.
-fn wake_word<T>(_valid_as_long_as: &T, address: *const u32) -> &AtomicU32 {
-    // SAFETY: the address was answered by the ring that the reference keeps
-    // mapped, and is aligned. It may be mapped read-only: callers only hand it
-    // to FUTEX_WAIT and FUTEX_WAKE, which do not write.
+/// The wake word of a ring, for a futex.
+///
+/// # Safety
+/// The address is that of the wake word of a ring that stays mapped for as long as the word is used, and nobody writes
+/// it by this reference: the ring may be mapped read-only.
+unsafe fn wake_word<'a>(address: *const u32) -> &'a AtomicU32 {
+    // SAFETY: as above; the wake word of a ring is aligned.
     unsafe { AtomicU32::from_ptr(address.cast_mut()) }
 }
 
 /// Sleeps until the ring's producer changes the wake word, which was `value`;
 /// at most so long. May return early.
+///
+/// # Errors
+/// EINTR if a signal came.
 pub fn sleep(ring: &Reader, value: u32, timeout: Duration) -> io::Result<()> {
     let timeout = Timespec::try_from(timeout).map_err(|_| io::Errno::INVAL)?;
-    let word = wake_word(ring, ring.wake_address());
+    // SAFETY: the ring stays mapped as long as it is borrowed, and FUTEX_WAIT does not write.
+    let word = unsafe { wake_word(ring.wake_address()) };
     // Not private: the producer may be another process.
     match futex::wait(word, futex::Flags::empty(), value, Some(&timeout)) {
-        Ok(()) | Err(io::Errno::AGAIN | io::Errno::INTR | io::Errno::TIMEDOUT) => Ok(()),
+        Ok(()) | Err(io::Errno::AGAIN | io::Errno::TIMEDOUT) => Ok(()),
         Err(errno) => Err(errno),
     }
 }
@@ -117,7 +123,8 @@ pub fn sleep(ring: &Reader, value: u32, timeout: Duration) -> io::Result<()> {
 /// Wakes all who sleep on the ring of this producer.
 pub fn wake(ring: &mut Writer) {
     ring.change_wake();
-    let word = wake_word(ring, ring.wake_address());
+    // SAFETY: the ring stays mapped as long as it is borrowed, and FUTEX_WAKE does not write.
+    let word = unsafe { wake_word(ring.wake_address()) };
     // Nothing to do about an address that is no futex; it is one.
     let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
 }

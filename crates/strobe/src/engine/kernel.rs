@@ -2,7 +2,7 @@
 //! The kernel engine: `/dev/strobe`.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -419,7 +419,7 @@ impl Source for Run {
     }
 }
 
-fn reader(fd: std::os::fd::BorrowedFd<'_>, run: u32, event: &str) -> Result<RunReader, Error> {
+fn reader(fd: BorrowedFd<'_>, run: u32, event: &str) -> Result<RunReader, Error> {
     let failed = |doing| {
         move |errno: Errno| Error::Run {
             event: event.to_owned(),
@@ -442,11 +442,18 @@ struct RingFd(OwnedFd);
 impl Wake for RingFd {
     fn wait(&self, _: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
         uapi::arm(self.0.as_fd(), rows)?;
-        let timeout = Timespec::try_from(timeout).map_err(|_| io::ErrorKind::InvalidInput)?;
-        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
+        Ok(wait_for(self.0.as_fd(), timeout)?)
+    }
+}
+
+/// Until the file can be read, the time is over, or a signal came. A time that is longer than the system can say is
+/// for ever.
+fn wait_for(fd: BorrowedFd<'_>, timeout: Duration) -> Result<(), Errno> {
+    let timeout = Timespec::try_from(timeout).ok();
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
     }
 }
 

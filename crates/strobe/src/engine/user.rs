@@ -33,6 +33,7 @@ mod file;
 mod frames;
 pub mod gpio;
 pub(crate) mod hpet;
+mod look;
 pub(crate) mod memfd;
 mod pci_card;
 mod perf;

@@ -205,3 +205,10 @@ fn a_start_that_the_driver_of_the_event_refused_says_why() {
         "run on event sim.bar: the start failed: No such device (os error 19)"
     );
 }
+
+#[test]
+fn the_longest_time_is_for_ever_and_no_error() {
+    let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+    rustix::io::write(&writer, b"x").expect("to write");
+    assert_eq!(wait_for(reader.as_fd(), Duration::MAX), Ok(()));
+}

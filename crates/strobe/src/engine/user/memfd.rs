@@ -4,7 +4,6 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustix::fs::{
     MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, open,
@@ -14,7 +13,8 @@ use strobe_hw::mmap;
 use strobe_hw::rt;
 use strobe_ring::{AttachError, Begin, MemoryMut, Reader};
 
-use crate::reader::{RunReader, Wake};
+use super::look::Look;
+use crate::reader::RunReader;
 
 /// The file of a ring, to be read only.
 pub struct RingFile {
@@ -76,7 +76,8 @@ impl RingFile {
     /// # Errors
     /// It cannot be mapped, or is no ring.
     pub fn reader(self: &Arc<Self>) -> Result<RunReader, ReaderError> {
-        Ok(RunReader::new(self.attach()?, Box::new(self.look())))
+        let look = Look::new(Arc::clone(self), None);
+        Ok(RunReader::new(self.attach()?, Box::new(look)))
     }
 
     /// A reader of its own, without a way to sleep.
@@ -89,46 +90,9 @@ impl RingFile {
         Ok(Reader::attach(memory, Begin::Oldest)?)
     }
 
-    /// A way to sleep.
-    pub fn look(self: &Arc<Self>) -> Look {
-        Look(Arc::clone(self))
-    }
-
     /// Readers in this process.
     pub fn readers(self: &Arc<Self>) -> usize {
         Arc::strong_count(self) - 1
-    }
-}
-
-/// How readers of a user engine's ring sleep: they look from time to time. To wake them would cost the
-/// producer a system call, so it does that only when it is stopped in its work anyway: at the end, at a
-/// pause, after software triggers. The field counts readers.
-pub struct Look(#[allow(dead_code)] Arc<RingFile>);
-
-/// Rows are looked for at least this often.
-const NAP_MAX: Duration = Duration::from_millis(16);
-/// And not more often than this.
-const NAP_MIN: Duration = Duration::from_millis(1);
-
-impl Wake for Look {
-    fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
-        // Without one that can be reckoned, for ever.
-        let end = Instant::now().checked_add(timeout);
-        let mut nap = NAP_MIN;
-        loop {
-            let word = ring.wake_value();
-            let now = ring.snapshot();
-            let left = end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
-            if now.head >= rows || now.state.is_final() || left.is_zero() {
-                return Ok(());
-            }
-            // A timer says how long the rows will take; else it is looked for less and less often.
-            let period = ring.header().period_ns;
-            let due = Duration::from_nanos(period.saturating_mul(rows - now.head));
-            let next = if period > 0 { due } else { nap };
-            mmap::sleep(ring, word, next.clamp(NAP_MIN, NAP_MAX).min(left))?;
-            nap = (nap * 2).min(NAP_MAX);
-        }
     }
 }
 

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run of another process, to be looked at and read.
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use strobe_ring::layout::NO_LIMIT;
-use strobe_ring::{Engine, Reader, Snapshot};
+use strobe_ring::{Engine, Snapshot};
 
 use super::message::{Message, STAYS};
 use crate::catalogue::RunStatus;
 use crate::clock::RunClock;
-use crate::engine::user::memfd::{Look, ReaderError, RingFile};
+use crate::engine::user::look::Look;
+use crate::engine::user::memfd::{ReaderError, RingFile};
 use crate::info::RunInfo;
-use crate::reader::{RunReader, Wake};
-
-/// A sleeping reader looks after the owner at least so often.
-const LOOK_AFTER: Duration = Duration::from_millis(50);
+use crate::reader::RunReader;
 
 /// Who owns a run, as the kernel says.
 #[derive(Debug, Clone, Copy)]
@@ -92,11 +86,8 @@ impl Attached {
     /// The ring cannot be mapped.
     pub fn reader(&self) -> Result<RunReader, ReaderError> {
         let ring = self.ring.attach()?;
-        let wake = Lifeline {
-            look: self.ring.look(),
-            line: Arc::clone(&self.line),
-        };
-        Ok(RunReader::new(ring, Box::new(wake)))
+        let look = Look::new(Arc::clone(&self.ring), Some(Arc::clone(&self.line)));
+        Ok(RunReader::new(ring, Box::new(look)))
     }
 
     /// What it does, when it was asked for.
@@ -133,50 +124,6 @@ impl Attached {
             errors: now.errors,
             period_ns: info.period_ns.unwrap_or(0),
             elapsed_ns: end.saturating_sub(now.start.time),
-        }
-    }
-}
-
-/// Sleeps as readers in the owner's process do, and looks whether it is still there.
-struct Lifeline {
-    look: Look,
-    line: Arc<OwnedFd>,
-}
-
-impl Wake for Lifeline {
-    fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
-        let end = Instant::now().checked_add(timeout);
-        loop {
-            // Asked first: what the owner did before it went is in the ring then.
-            let gone = self.is_cut()?;
-            let now = ring.snapshot();
-            if now.head >= rows || now.state.is_final() {
-                return Ok(());
-            }
-            if gone {
-                return Err(io::Error::new(
-                    io::ErrorKind::BrokenPipe,
-                    "the owner of the run went away",
-                ));
-            }
-            let left = end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                return Ok(());
-            }
-            self.look.wait(ring, rows, left.min(LOOK_AFTER))?;
-        }
-    }
-}
-
-impl Lifeline {
-    /// Whether the other end is closed. It says nothing any more, so there is nothing else to be seen.
-    fn is_cut(&self) -> io::Result<bool> {
-        let at_once = Timespec::default();
-        let mut line = [PollFd::new(&*self.line, PollFlags::RDHUP)];
-        match poll(&mut line, Some(&at_once)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(errno) => Err(errno.into()),
         }
     }
 }

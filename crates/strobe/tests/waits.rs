@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What ends a reader's wait: a program that is told to end by a signal must not go on waiting.
+
+use std::os::unix::thread::JoinHandleExt;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use strobe::engine::Source;
+use strobe::engine::user::User;
+use strobe::engine::user::registry::Registry;
+use strobe::plan::Plan;
+use strobe::reader::RunReader;
+
+extern "C" fn nothing(_: libc::c_int) {}
+
+/// How long a wait for a row that never comes takes if signals come; the longest time there is counts as for ever.
+fn wait_and_signal(reader: RunReader) -> Option<Duration> {
+    let handler = nothing as extern "C" fn(libc::c_int);
+    // SAFETY: a handler that does nothing.
+    unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+    let (to_us, done) = channel();
+    let waiting = thread::spawn(move || {
+        let begun = Instant::now();
+        let result = reader.wait(1, Duration::MAX);
+        let _ = to_us.send(result.map(|()| begun.elapsed()));
+    });
+    // One may come before it sleeps.
+    for _ in 0..200 {
+        if let Ok(result) = done.recv_timeout(Duration::from_millis(50)) {
+            return Some(result.expect("no error"));
+        }
+        // SAFETY: the thread was not joined, so its number is valid.
+        unsafe { libc::pthread_kill(waiting.as_pthread_t(), libc::SIGUSR1) };
+    }
+    None
+}
+
+#[test]
+fn a_signal_ends_a_wait_and_the_longest_time_is_no_error() {
+    let run = User::default().create(&Plan::new("soft".parse().expect("an event")));
+    let run = run.expect("a run");
+    run.start().expect("a start");
+    let waited = wait_and_signal(run.reader().expect("a reader"));
+    let waited = waited.expect("a wait that ends");
+    assert!(
+        waited >= Duration::from_millis(40),
+        "nothing but a signal ends it: {waited:?}"
+    );
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_run_that_was_attached_to() {
+    let run = User::default().create(&Plan::new("soft".parse().expect("an event")));
+    let run = run.expect("a run");
+    run.start().expect("a start");
+    let attached = Registry::of_this_user()
+        .attach(run.info().run)
+        .expect("a run");
+    let waited = wait_and_signal(attached.reader().expect("a reader"));
+    assert!(waited.expect("a wait that ends") >= Duration::from_millis(40));
+}

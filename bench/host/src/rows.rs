@@ -92,7 +92,7 @@ struct Words(Memory);
 impl Provider for Words {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, engine::Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, engine::Error>> {
         let index: usize = name.strip_prefix("bench.word")?.parse().ok()?;
         let about = Channel {
             name: name.to_owned(),
@@ -108,7 +108,7 @@ impl Provider for Words {
         };
         let register = self.0.word(index).ok()?;
         let reader = Box::new(Word(register));
-        Some(Ok(FoundChannel { about, reader }))
+        Some(Ok(FoundChannel::ready(about, reader)))
     }
 
     fn event(

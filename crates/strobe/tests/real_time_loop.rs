@@ -38,7 +38,7 @@ fn faults() -> io::Result<u64> {
 impl Provider for Own {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, engine::Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, engine::Error>> {
         let number: fn() -> io::Result<u64> = match name {
             "own.calls" => || Ok(calls()),
             "own.faults" => faults,
@@ -58,7 +58,7 @@ impl Provider for Own {
             in_use: false,
         };
         let reader = Box::new(Number(number));
-        Some(Ok(FoundChannel { about, reader }))
+        Some(Ok(FoundChannel::ready(about, reader)))
     }
 }
 

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use gpiocdev_uapi::v2::{self, LineFlags};
 use rustix::io::Errno;
 use strobe::bell::{Bell, bell};
 use strobe::clock::RunClock;
@@ -241,6 +242,35 @@ fn an_output_keeps_its_level_until_it_is_driven() {
         let level = gpio.level("lab", "spare0").expect("its level");
         assert_eq!(level.is_high().ok(), Some(word == 1));
     }
+    drop(wave);
+}
+
+/// Whether the line is an output now, as the kernel says.
+fn is_output(offset: u32) -> bool {
+    let chip = fs::File::open("/dev/gpiochip0").expect("the chip");
+    let line = v2::get_line_info(&chip, offset).expect("the line");
+    line.flags.contains(LineFlags::OUTPUT)
+}
+
+#[test]
+fn a_dry_run_and_a_plan_that_is_refused_leave_a_line_as_it_was() {
+    let wave = Wave::new(PERIOD_NS);
+    let engine = User::open();
+    drop(Gpio::default().level("lab", "3").expect("an input"));
+    assert!(!is_output(3));
+    let mut driven = plan("soft", &[]);
+    driven.steps = vec![Step::Write {
+        output: "gpio:lab/3".into(),
+        value: 1,
+    }];
+    engine.0.dry_run(&driven).expect("a dry run");
+    assert!(!is_output(3), "after a dry run");
+    let mut wrong = driven.clone();
+    wrong.steps.push(Step::Read("no.such".into()));
+    assert!(engine.create(&wrong).is_err());
+    assert!(!is_output(3), "after a plan that was refused");
+    let _run = engine.run(&driven);
+    assert!(is_output(3));
     drop(wave);
 }
 

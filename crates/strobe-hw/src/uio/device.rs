@@ -267,6 +267,13 @@ pub struct MappedMemory {
     offset: u64,
 }
 
+/// All of a region.
+impl From<Region> for MappedMemory {
+    fn from(region: Region) -> Self {
+        MappedMemory { region, offset: 0 }
+    }
+}
+
 impl MappedMemory {
     /// Bytes of the device's memory.
     pub fn bytes(&self) -> u64 {

@@ -4,24 +4,21 @@
 //! It needs no module and no privilege; what it does not get of priority and locked memory is recorded with
 //! the run. The ring is a sealed memfd of the contract's layout.
 
-use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use strobe_board::Board;
 use strobe_hw::awake::Awake;
 use strobe_hw::rt::{self, Policy};
-use strobe_hw::uapi;
-use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI, NO_LIMIT};
-use strobe_ring::{Geometry, Header, RowShape, StartTimes, Writer};
+use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI};
+use strobe_ring::{Header, StartTimes, Writer};
 
 use super::{DryRun, Error};
 use crate::catalogue::Catalogue;
-use crate::channel::Channel;
 use crate::clock::RunClock;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
-use crate::plan::{Plan, Step};
+use crate::plan::Plan;
 
 mod actions;
 mod builtin;
@@ -37,6 +34,7 @@ mod look;
 pub(crate) mod memfd;
 mod pci_card;
 mod perf;
+mod prepare;
 mod presence;
 pub mod provider;
 pub mod registry;
@@ -54,34 +52,15 @@ pub use memfd::ReaderError;
 pub use run::Run;
 pub use settings::{PRIORITY, Settings, WaitMode};
 
-use actions::Actions;
 use provider::Provider;
 use registry::{Claim, Registry};
-use service::{Action, Service};
-use trigger::EventSource;
-
-/// Rows of a ring whose event has no period.
-const ROWS_UNKNOWN: u64 = 8192;
-/// Rows of a ring, at least, unless asked for.
-const ROWS_MIN: u64 = 1024;
-/// Bounds of a timer's period, as those of the kernel engine.
-const PERIOD_NS: std::ops::RangeInclusive<u64> = 1_000..=3_600_000_000_000;
+use service::Service;
 
 /// The engine of this process.
 #[derive(Default)]
 pub struct User {
     settings: Settings,
     boards: Vec<Arc<dyn Provider>>,
-}
-
-/// What a plan comes to, before there is memory for it.
-struct Prepared {
-    source: Box<dyn EventSource>,
-    actions: Vec<Action>,
-    channels: Vec<Channel>,
-    outputs: Vec<String>,
-    geometry: Geometry,
-    cost_ns: u64,
 }
 
 impl User {
@@ -126,14 +105,16 @@ impl User {
     /// # Errors
     /// The run would be refused; the reason.
     pub fn dry_run(&self, plan: &Plan) -> Result<DryRun, Error> {
-        let prepared = self.prepare(plan)?;
+        let providers = self.providers(RunClock::new(plan.clock));
+        let described = self.describe(plan, &providers)?;
+        let geometry = described.geometry;
         Ok(DryRun {
             engine: "user",
-            row_bytes: prepared.geometry.row_stride(),
-            ring_rows: prepared.geometry.capacity(),
-            ring_bytes: prepared.geometry.bytes(),
-            cost_ns: prepared.cost_ns,
-            channels: prepared.channels,
+            row_bytes: geometry.row_stride(),
+            ring_rows: geometry.capacity(),
+            ring_bytes: geometry.bytes(),
+            cost_ns: described.cost_ns,
+            channels: described.channels,
         })
     }
 
@@ -151,12 +132,14 @@ impl User {
                 source,
             }
         };
-        let prepared = self.prepare(plan)?;
-        let (geometry, period_ns) = (prepared.geometry, prepared.source.period_ns());
+        let providers = self.providers(RunClock::new(plan.clock));
+        let described = self.describe(plan, &providers)?;
+        let (geometry, period_ns) = (described.geometry, described.event.about.period_ns);
         let bytes = geometry.bytes();
         if available_memory().is_some_and(|available| bytes > available / 2) {
             return Err(Error::NoMemory(bytes));
         }
+        let opened = described.open()?;
         // First of all: what is mapped and allocated from now on is locked, too.
         let mut set_up = vec![rt::lock_memory()];
         let (memory, locked, ring) = memfd::ring_memory(bytes)
@@ -206,15 +189,15 @@ impl User {
             capacity: geometry.capacity(),
             limit: plan.limit,
             start: StartTimes::default(),
-            channels: prepared.channels,
-            outputs: prepared.outputs,
+            channels: opened.channels,
+            outputs: opened.outputs,
             skips: geometry.shape().skipped,
             set_up: Vec::new(),
             doctor: Vec::new(),
         };
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;
-        let (source, actions) = (prepared.source, prepared.actions);
+        let (source, actions) = (opened.source, opened.actions);
         let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
         let run = Run::new(
             info,
@@ -253,148 +236,12 @@ impl User {
         providers.extend(self.boards.iter().cloned());
         providers
     }
-
-    fn prepare(&self, plan: &Plan) -> Result<Prepared, Error> {
-        if plan.steps.len() > uapi::STEPS_MAX {
-            return Err(Error::Steps(plan.steps.len()));
-        }
-        let providers = self.providers(RunClock::new(plan.clock));
-        let source = self.source(plan, &providers)?;
-        let not_here = |what: &'static str, name: &str| {
-            let catalogue = self.catalogue();
-            let instead = match what {
-                "output" => catalogue.instead_of_output(name),
-                _ => catalogue.instead_of_channel(name),
-            };
-            let name = name.to_owned();
-            Error::NotHere {
-                what,
-                name,
-                instead,
-            }
-        };
-        let (mut channels, mut outputs) = (Vec::new(), Vec::new());
-        let mut actions = Actions::default();
-        let mut cost_ns = 0;
-        for step in &plan.steps {
-            match step {
-                Step::Read(name) => {
-                    if name == "clock.late" && !source.has_due() {
-                        return Err(Error::Due {
-                            channel: name.clone(),
-                            event: plan.event.to_string(),
-                        });
-                    }
-                    let found = providers.iter().find_map(|p| p.channel(name));
-                    let found = found.ok_or_else(|| not_here("channel", name))??;
-                    cost_ns += u64::from(found.about.cost_ns);
-                    channels.push(found.about);
-                    actions.read(name, found.reader);
-                }
-                Step::Write { output, value } => {
-                    let found = providers.iter().find_map(|p| p.output(output));
-                    let found = found.ok_or_else(|| not_here("output", output))??;
-                    let bits = found.about.bits;
-                    if bits < 64 && value >> bits != 0 {
-                        return Err(Error::Value {
-                            output: output.clone(),
-                            value: *value,
-                            bits: Some(bits),
-                        });
-                    }
-                    cost_ns += u64::from(found.about.cost_ns);
-                    outputs.push(output.clone());
-                    actions.write(found.writer, *value);
-                }
-            }
-        }
-        let capacity = plan.capacity().unwrap_or_else(|| match source.period_ns() {
-            Some(period) => 1_000_000_000_u64
-                .div_ceil(period)
-                .max(ROWS_MIN)
-                .next_power_of_two(),
-            None => ROWS_UNKNOWN,
-        });
-        let limit = plan.limit.unwrap_or(NO_LIMIT);
-        // Their sum is at most STEPS_MAX.
-        let shape = RowShape {
-            channels: channels.len() as u32,
-            outputs: outputs.len() as u32,
-            skipped: source.skips(),
-        };
-        let geometry =
-            Geometry::new(shape, capacity, limit).map_err(|_| Error::Capacity(capacity))?;
-        Ok(Prepared {
-            source,
-            actions: actions.finish(),
-            channels,
-            outputs,
-            geometry,
-            cost_ns,
-        })
-    }
-
-    fn source(
-        &self,
-        plan: &Plan,
-        providers: &[Arc<dyn Provider>],
-    ) -> Result<Box<dyn EventSource>, Error> {
-        let event = &plan.event;
-        match event.event() {
-            Event::Timer { period_ns } if PERIOD_NS.contains(period_ns) => {
-                Ok(Box::new(timer::Timer::new(*period_ns, self.settings.wait)))
-            }
-            Event::Timer { period_ns } => Err(Error::Period {
-                event: event.to_string(),
-                period_ns: Some(*period_ns),
-            }),
-            Event::Soft => Ok(Box::new(soft::Soft)),
-            Event::Eventfd(fd) => eventfd(event.to_string(), *fd),
-            _ => {
-                let found = providers
-                    .iter()
-                    .find_map(|p| p.event(event, &self.settings));
-                found.unwrap_or_else(|| {
-                    Err(Error::NotHere {
-                        what: "event",
-                        name: event.to_string(),
-                        instead: self.catalogue().instead_of_event(),
-                    })
-                })
-            }
-        }
-    }
 }
 
 /// A number for a run that nobody else sees.
 fn unclaimed() -> u32 {
     static RUNS: AtomicU32 = AtomicU32::new(1);
     RUNS.fetch_add(1, Ordering::Relaxed)
-}
-
-/// An eventfd that this process has inherited.
-fn eventfd(name: String, fd: RawFd) -> Result<Box<dyn EventSource>, Error> {
-    let unusable = |why: String| Error::Unusable {
-        what: "event",
-        name: name.clone(),
-        why,
-    };
-    let target = std::fs::read_link(format!("/proc/self/fd/{fd}"));
-    let target = target.map_err(|_| {
-        unusable(format!(
-            "this process has no descriptor {fd}; open it in the parent"
-        ))
-    })?;
-    if target.to_str() != Some("anon_inode:[eventfd]") {
-        return Err(unusable(format!(
-            "descriptor {fd} is {}, not an eventfd",
-            target.display()
-        )));
-    }
-    let source = strobe_hw::fd::duplicate(fd).and_then(soft::Eventfd::new);
-    source
-        .map(|source| Box::new(source) as _)
-        .map_err(|error| unusable(error.to_string()))
 }
 
 /// Bytes that may be had without swapping.

@@ -147,24 +147,14 @@ fn about(name: &str) -> Channel {
 impl Provider for Registers {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let reader = Box::new(Access(register(&self.0, IRQ_STATUS)));
-        (name == "card.status").then(|| {
-            Ok(FoundChannel {
-                about: about(name),
-                reader,
-            })
-        })
+        (name == "card.status").then(|| Ok(FoundChannel::ready(about(name), reader)))
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput, Error>> {
+    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
         let writer = Box::new(Access(register(&self.0, IRQ_ACK)));
-        (name == "card.ack").then(|| {
-            Ok(FoundOutput {
-                about: about(name),
-                writer,
-            })
-        })
+        (name == "card.ack").then(|| Ok(FoundOutput::ready(about(name), writer)))
     }
 }
 

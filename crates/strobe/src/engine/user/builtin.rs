@@ -99,7 +99,7 @@ impl Provider for Builtin {
             }));
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let known = CHANNELS.into_iter().find(|(known, ..)| *known == name)?;
         let clock = self.0;
         let reader: Box<dyn ReadChannel> = match name {
@@ -124,7 +124,7 @@ impl Provider for Builtin {
             _ => Box::new(Value(|row: &Row| row.trigger.count)),
         };
         let about = about(known);
-        Some(Ok(FoundChannel { about, reader }))
+        Some(Ok(FoundChannel::ready(about, reader)))
     }
 }
 

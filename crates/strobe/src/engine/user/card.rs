@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use strobe_board::{self as board, Board, Kind};
+use strobe_board::{self as board, Block, Board, Kind};
 use strobe_hw::map::Register;
-use strobe_hw::uio::Uio;
+use strobe_hw::uio::{MappedMemory, Uio};
 
-use super::field::{Load, Store};
+use super::field::{Field, Load, Store};
 use super::presence::Presence;
 use crate::channel::{Channel, Class, Type};
 use crate::engine::Error;
@@ -25,13 +25,16 @@ pub(super) struct Card<'b> {
 
 /// Where a card is: what reaches its registers and its interrupts.
 pub(super) trait Place {
-    /// A register, mapped. One that is only read is mapped so that it can only be read.
-    fn register(
+    /// Whether the register is there and can be had. Nothing is opened that does something when it is.
+    fn check(
         &self,
         board: &Board,
         register: &board::Register,
         writable: bool,
-    ) -> Result<Register, String>;
+    ) -> Result<(), String>;
+
+    /// A block of registers, mapped anew. One that is only read is mapped so that it can only be read.
+    fn map(&self, block: &Block, writable: bool) -> Result<MappedMemory, String>;
 
     /// The watch over it.
     fn presence(&self) -> Result<Arc<Presence>, String>;
@@ -42,12 +45,13 @@ pub(super) trait Place {
 
 impl Card<'_> {
     /// What is wrong with using a part of it.
-    pub(super) fn unusable(&self, what: &'static str, part: &str, why: impl Into<String>) -> Error {
-        Error::Unusable {
-            what,
-            name: format!("{}.{part}", self.name),
-            why: why.into(),
-        }
+    pub(super) fn unusable(
+        &self,
+        what: &'static str,
+        part: &str,
+    ) -> impl FnOnce(String) -> Error + use<> {
+        let name = format!("{}.{part}", self.name);
+        move |why| Error::Unusable { what, name, why }
     }
 
     /// What the board file says of a register.
@@ -56,10 +60,22 @@ impl Card<'_> {
         register.ok_or_else(|| "the board has no such register".to_owned())
     }
 
-    /// A register, mapped. One that is only read is mapped so that it can only be read.
-    fn register(&self, index: usize, writable: bool) -> Result<Register, String> {
+    /// Whether a register is there and can be had; it is not opened.
+    pub(super) fn check(&self, index: usize, writable: bool) -> Result<(), String> {
         self.place
-            .register(self.board, self.described(index)?, writable)
+            .check(self.board, self.described(index)?, writable)
+    }
+
+    /// A register, in its mapped block, and the watch over the card.
+    fn register(&self, index: usize, writable: bool) -> Result<(Register, Arc<Presence>), String> {
+        let described = self.described(index)?;
+        self.place.check(self.board, described, writable)?;
+        let presence = self.place.presence()?;
+        let block = &described.block;
+        let memory = presence.block(block, writable, || self.place.map(block, writable))?;
+        let register = memory.register(described.offset.into(), described.width);
+        let register = register.ok_or_else(|| "the register lies outside of its block".to_owned());
+        Ok((register?, presence))
     }
 
     fn big_endian(&self, index: usize) -> bool {
@@ -69,20 +85,21 @@ impl Card<'_> {
 
     /// A register that is stored to.
     pub(super) fn store(&self, index: usize) -> Result<Store, String> {
-        Ok(Store::new(
-            self.register(index, true)?,
-            self.place.presence()?,
-            self.big_endian(index),
-        ))
+        let (register, presence) = self.register(index, true)?;
+        Ok(Store::new(register, presence, self.big_endian(index)))
     }
 
     /// A register that is read.
     pub(super) fn load(&self, index: usize) -> Result<Load, String> {
-        Ok(Load::new(
-            self.register(index, false)?,
-            self.place.presence()?,
-            self.big_endian(index),
-        ))
+        let (register, presence) = self.register(index, false)?;
+        Ok(Load::new(register, presence, self.big_endian(index)))
+    }
+
+    /// A field of a register that is read.
+    pub(super) fn field(&self, channel: &board::Channel) -> Result<Field, String> {
+        let load = self.load(channel.register)?;
+        let described = self.described(channel.register)?.clone();
+        Ok(Field::new(load, described, channel))
     }
 
     /// The UIO device that its interrupts come through.

@@ -19,6 +19,24 @@ const SPIN_NS: u64 = 100_000_000;
 /// And then looks this often.
 const LOOK_NS: u64 = 100_000;
 
+/// Whether all that the event needs is there; nothing is opened.
+pub(super) fn check(card: &Card<'_>, event: &Event, wait: WaitMode) -> Result<(), String> {
+    if let Some(pending) = &event.pending {
+        card.check(pending.register, false)?;
+    }
+    for write in [&event.silence, &event.enable, &event.disable]
+        .into_iter()
+        .flatten()
+    {
+        card.check(write.register, true)?;
+    }
+    card.uio()?;
+    match event.pending.is_none() && wait == WaitMode::Spin {
+        true => Err("a busy wait needs a `pending` register in the board file".to_owned()),
+        false => Ok(()),
+    }
+}
+
 /// The source of a card's event.
 pub(super) fn source(
     card: &Card<'_>,
@@ -49,14 +67,9 @@ pub(super) fn source(
             count,
         }));
     }
-    let opened = uio.open().and_then(|mut device| {
-        // One that has no interrupt says so here.
-        device.forget()?;
-        device.permitted()?;
-        Ok(device)
-    });
+    let device = uio::opened(&uio).map_err(|error| error.to_string())?;
     Ok(Box::new(Interrupt {
-        uio: uio::Source::new(opened.map_err(|error| error.to_string())?, wait),
+        uio: uio::Source::new(device, wait),
         pending,
         lists,
         seen: 0,

@@ -11,10 +11,9 @@ use strobe_board::{Board, Hardware};
 use strobe_hw::uio::Roots;
 
 use super::card::Card;
-use super::field::Field;
-use super::provider::{FoundChannel, FoundOutput, Provider};
+use super::provider::{FoundChannel, FoundEvent, FoundOutput, Provider};
 use super::settings::Settings;
-use super::trigger::EventSource;
+use super::trigger::Cadence;
 use super::{card_event, pci_card, uio_card};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::engine::Error;
@@ -113,51 +112,59 @@ impl Provider for Cards {
         }
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let (card, part) = self.find(name)?;
         let channel = self
             .board
             .channels
             .iter()
             .find(|channel| channel.name == part)?;
-        let found = card.load(channel.register).and_then(|load| {
-            let described = card.described(channel.register)?.clone();
-            let field = Field::new(load, described, channel);
-            Ok(FoundChannel {
-                about: card.channel(channel),
-                reader: Box::new(field),
-            })
-        });
-        Some(found.map_err(|why| card.unusable("channel", part, why)))
+        let unusable = card.unusable("channel", part);
+        if let Err(why) = card.check(channel.register, false) {
+            return Some(Err(unusable(why)));
+        }
+        let about = card.channel(channel);
+        Some(Ok(FoundChannel::new(about, move || {
+            let field = card.field(channel).map_err(unusable)?;
+            Ok(Box::new(field))
+        })))
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput, Error>> {
+    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
         let (card, part) = self.find(name)?;
         let output = self
             .board
             .outputs
             .iter()
             .find(|output| output.name == part)?;
-        Some(match card.store(output.register) {
-            Ok(store) => Ok(FoundOutput {
-                about: card.output(output),
-                writer: Box::new(store),
-            }),
-            Err(why) => Err(card.unusable("output", part, why)),
-        })
+        let unusable = card.unusable("output", part);
+        if let Err(why) = card.check(output.register, true) {
+            return Some(Err(unusable(why)));
+        }
+        let about = card.output(output);
+        Some(Ok(FoundOutput::new(about, move || {
+            let store = card.store(output.register).map_err(unusable)?;
+            Ok(Box::new(store))
+        })))
     }
 
     fn event(
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+    ) -> Option<Result<FoundEvent<'_>, Error>> {
         let Event::Device(name) = event.event() else {
             return None;
         };
         let (card, part) = self.find(name)?;
         let event = self.board.events.iter().find(|event| event.name == part)?;
-        let source = card_event::source(&card, event, settings.wait);
-        Some(source.map_err(|why| card.unusable("event", part, why)))
+        let unusable = card.unusable("event", part);
+        if let Err(why) = card_event::check(&card, event, settings.wait) {
+            return Some(Err(unusable(why)));
+        }
+        let wait = settings.wait;
+        Some(Ok(FoundEvent::new(Cadence::default(), move || {
+            card_event::source(&card, event, wait).map_err(unusable)
+        })))
     }
 }

@@ -27,7 +27,7 @@ pub struct Files;
 impl Provider for Files {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let place = name.strip_prefix(PREFIX)?;
         let (path, word) = match place.rsplit_once('#') {
             Some((path, word)) => match word.parse() {
@@ -86,7 +86,7 @@ impl Provider for BoardFiles {
         catalogue.channels.extend(channels);
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let part = name.strip_prefix(self.0.name.as_str())?.strip_prefix('.')?;
         let channel = self.0.files.iter().find(|channel| channel.name == part)?;
         Some(open(self.about(channel), &channel.path, channel.word))
@@ -117,7 +117,7 @@ fn unusable(name: &str, why: String) -> Error {
 }
 
 /// Opens the file, and sees what kind of number it holds.
-fn open(mut about: Channel, path: &str, word: usize) -> Result<FoundChannel, Error> {
+fn open(mut about: Channel, path: &str, word: usize) -> Result<FoundChannel<'static>, Error> {
     let refused = |error: io::Error| {
         let remedy = match error.kind() {
             io::ErrorKind::PermissionDenied => "; become a member of its group, or be root",
@@ -143,10 +143,7 @@ fn open(mut about: Channel, path: &str, word: usize) -> Result<FoundChannel, Err
     };
     reader.kind = kind;
     about.kind = kind;
-    Ok(FoundChannel {
-        about,
-        reader: Box::new(reader),
-    })
+    Ok(FoundChannel::ready(about, Box::new(reader)))
 }
 
 /// A number in a file that stays open.
@@ -213,7 +210,7 @@ mod tests {
         trigger: Trigger::PLAIN,
     };
 
-    fn channel(name: &str) -> Result<FoundChannel, String> {
+    fn channel(name: &str) -> Result<FoundChannel<'_>, String> {
         let found = Files.channel(name).expect("a file channel");
         found.map_err(|error| error.to_string())
     }
@@ -231,12 +228,16 @@ mod tests {
             ("MemFree:  77 kB", "#2", Type::S64, 77),
         ] {
             std::fs::write(file.path(), text).expect("to write");
-            let mut found = channel(&format!("file:{path}{place}")).expect(text);
+            let name = format!("file:{path}{place}");
+            let found = channel(&name).expect(text);
             assert_eq!(found.about.kind, kind, "{text}");
-            assert_eq!(found.reader.read(&ROW).ok(), Some(word), "{text}");
+            let mut reader = found.open().expect(text);
+            assert_eq!(reader.read(&ROW).ok(), Some(word), "{text}");
         }
         std::fs::write(file.path(), "1").expect("to write");
-        let mut found = channel(&format!("file:{path}")).expect("a number");
+        let name = format!("file:{path}");
+        let mut reader = channel(&name).and_then(|found| found.open().map_err(|e| e.to_string()));
+        let reader = reader.as_mut().expect("a number");
         for (text, word) in [
             ("2", Some(2)),
             ("oops", None),
@@ -245,7 +246,7 @@ mod tests {
             ("3", Some(3)),
         ] {
             std::fs::write(file.path(), text).expect("to write");
-            assert_eq!(found.reader.read(&ROW).ok(), word, "`{text}`");
+            assert_eq!(reader.read(&ROW).ok(), word, "`{text}`");
         }
     }
 

@@ -20,15 +20,16 @@ use strobe_ring::Missed;
 
 use super::card::about;
 use super::field::Bits;
-use super::provider::{FoundChannel, Provider, ReadChannel, Row};
+use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
 use super::settings::{Settings, WaitMode};
-use super::trigger::{EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::{RunClock, monotonic};
 use crate::engine::Error;
 use crate::event::{Event, EventSpec};
 use credits::{Credits, QUEUE_KIB, QUEUE_MESSAGES, QUIET_NS};
+use remote::Remote;
 use strobe_board::frame::{Command, Counters, Decoder, HEADER_SIZE};
 use strobe_board::{Board, Hardware};
 use strobe_hw::bell::Bell;
@@ -99,12 +100,17 @@ impl Frames {
         }
     }
 
-    /// An endpoint to the remote that has the service.
-    fn endpoint(&self) -> Result<Endpoint, String> {
+    /// The remote that has the service.
+    fn remote(&self) -> Result<(&str, Remote), String> {
         let Hardware::Rpmsg { service, address } = &self.board.hardware else {
             return Err("the board is not of a co-processor".to_owned());
         };
-        let remote = remote::find(&self.sysfs, service, *address)?;
+        Ok((service, remote::find(&self.sysfs, service, *address)?))
+    }
+
+    /// An endpoint to it.
+    fn endpoint(&self) -> Result<Endpoint, String> {
+        let (service, remote) = self.remote()?;
         let made = Control::open(&remote.control)
             .and_then(|control| control.create(&Address::to(service, remote.address)));
         made.map_err(|error| error.to_string())
@@ -143,7 +149,7 @@ impl Provider for Frames {
         catalogue.events.extend(events);
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let part = self.part(name)?;
         let last = || Arc::clone(&self.last);
         if let Some(index) = Counters::CHANNELS
@@ -151,10 +157,8 @@ impl Provider for Frames {
             .position(|(name, _)| *name == part)
         {
             let (name, text) = Counters::CHANNELS.get(index)?;
-            return Some(Ok(FoundChannel {
-                about: self.about(name, text),
-                reader: Box::new(Counter(last(), index)),
-            }));
+            let counter = Box::new(Counter(last(), index));
+            return Some(Ok(FoundChannel::ready(self.about(name, text), counter)));
         }
         let channel = self
             .board
@@ -167,30 +171,40 @@ impl Provider for Frames {
             word: register.offset as usize / 8,
             bits: Bits::new(channel).above(8 * (register.offset % 8)),
         };
-        Some(Ok(FoundChannel {
-            about: about(&self.board.name, channel, ACCESS_NS),
-            reader: Box::new(field),
-        }))
+        let about = about(&self.board.name, channel, ACCESS_NS);
+        Some(Ok(FoundChannel::ready(about, Box::new(field))))
     }
 
     fn event(
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+    ) -> Option<Result<FoundEvent<'_>, Error>> {
         let Event::Device(name) = event.event() else {
             return None;
         };
         let part = self.part(name)?;
         self.board.events.iter().find(|event| event.name == part)?;
-        Some(match self.source(settings.wait) {
-            Ok(source) => Ok(Box::new(source)),
-            Err(why) => Err(Error::Unusable {
-                what: "event",
-                name: name.clone(),
-                why,
-            }),
-        })
+        let unusable = |why| Error::Unusable {
+            what: "event",
+            name: name.clone(),
+            why,
+        };
+        if let Err(why) = self.remote() {
+            return Some(Err(unusable(why)));
+        }
+        let (name, wait) = (name.clone(), settings.wait);
+        Some(Ok(FoundEvent::new(
+            Cadence::default(),
+            move || match self.source(wait) {
+                Ok(source) => Ok(Box::new(source)),
+                Err(why) => Err(Error::Unusable {
+                    what: "event",
+                    name,
+                    why,
+                }),
+            },
+        )))
     }
 }
 

@@ -17,9 +17,11 @@ use rustix::io::Errno;
 use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
-use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
+use super::provider::{
+    FoundChannel, FoundEvent, FoundOutput, Provider, ReadChannel, Row, WriteOutput,
+};
 use super::settings::{Settings, WaitMode};
-use super::trigger::{EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
@@ -46,7 +48,14 @@ pub struct Gpio {
 struct Line {
     chip: PathBuf,
     offset: u32,
-    file: Arc<File>,
+    /// Once it is opened.
+    file: Option<Arc<File>>,
+}
+
+/// A line that is there and free. It is as it was: it becomes an input or an output when it is opened.
+struct FoundLine {
+    chip: Chip,
+    offset: u32,
 }
 
 impl Gpio {
@@ -61,6 +70,26 @@ impl Gpio {
         edge: Edge,
         wait: WaitMode,
     ) -> Result<Edges, String> {
+        self.open_edges(&self.find(chip, line, false)?, edge, wait)
+    }
+
+    /// Level of a line, which is made an input if this run does not use it otherwise.
+    ///
+    /// # Errors
+    /// Why not, and the remedy.
+    pub fn level(&self, chip: &str, line: &str) -> Result<Level, String> {
+        self.open_level(&self.find(chip, line, true)?)
+    }
+
+    /// A line to drive. It keeps the level it has until it is driven.
+    ///
+    /// # Errors
+    /// Why not, and the remedy.
+    pub fn drive(&self, chip: &str, line: &str) -> Result<Drive, String> {
+        self.open_drive(&self.find(chip, line, false)?)
+    }
+
+    fn open_edges(&self, found: &FoundLine, edge: Edge, wait: WaitMode) -> Result<Edges, String> {
         let flags = match edge {
             Edge::Rising => LineFlags::EDGE_RISING,
             Edge::Falling => LineFlags::EDGE_FALLING,
@@ -68,7 +97,7 @@ impl Gpio {
         };
         let cannot =
             "cannot raise an event on that edge; read it on another event, such as a timer";
-        let line = self.line(chip, line, flags | LineFlags::INPUT, false, cannot)?;
+        let line = self.open(found, flags | LineFlags::INPUT, cannot)?;
         let unblocked =
             fcntl_getfl(&line).and_then(|flags| fcntl_setfl(&line, flags | OFlags::NONBLOCK));
         unblocked.map_err(|errno| errno.to_string())?;
@@ -81,23 +110,15 @@ impl Gpio {
         })
     }
 
-    /// Level of a line, which is made an input if this run does not use it otherwise.
-    ///
-    /// # Errors
-    /// Why not, and the remedy.
-    pub fn level(&self, chip: &str, line: &str) -> Result<Level, String> {
-        let line = self.line(chip, line, LineFlags::INPUT, true, "cannot be an input")?;
+    fn open_level(&self, found: &FoundLine) -> Result<Level, String> {
+        let line = self.open(found, LineFlags::INPUT, "cannot be an input")?;
         Ok(Level(line))
     }
 
-    /// A line to drive. It keeps the level it has until it is driven.
-    ///
-    /// # Errors
-    /// Why not, and the remedy.
-    pub fn drive(&self, chip: &str, line: &str) -> Result<Drive, String> {
+    fn open_drive(&self, found: &FoundLine) -> Result<Drive, String> {
         let cannot = "cannot be an output";
         // As it is, and only then an output of that level: no pulse.
-        let line = self.line(chip, line, LineFlags::empty(), false, cannot)?;
+        let line = self.open(found, LineFlags::empty(), cannot)?;
         let level = read(&line).unwrap_or(false);
         let mut config = LineConfig {
             flags: LineFlags::OUTPUT,
@@ -109,39 +130,53 @@ impl Gpio {
         Ok(Drive(line))
     }
 
-    fn line(
-        &self,
-        chip: &str,
-        line: &str,
-        flags: LineFlags,
-        shared: bool,
-        cannot: &str,
-    ) -> Result<Arc<File>, String> {
+    /// The line, for this run; `shared` if the run may use it for another purpose, too.
+    fn find(&self, chip: &str, line: &str, shared: bool) -> Result<FoundLine, String> {
         let chip = Chip::find(chip)?;
         let offset = chip.line(line)?;
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let ours = |known: &&Line| known.offset == offset && known.chip == chip.path();
-        match lines.iter().find(ours) {
-            Some(known) if shared => return Ok(Arc::clone(&known.file)),
-            Some(_) => {
+        let is_ours = |known: &Line| known.offset == offset && known.chip == chip.path();
+        match lines.iter().any(is_ours) {
+            true if shared => {}
+            true => {
                 return Err(format!(
                     "line {offset} of {} is used twice by this run: name an output before the channel that \
                      reads it, and drive no line whose edges are the event",
                     chip.title()
                 ));
             }
-            None => {}
+            false => {
+                chip.is_free(offset)?;
+                lines.push(Line {
+                    chip: chip.path().to_owned(),
+                    offset,
+                    file: None,
+                });
+            }
+        }
+        Ok(FoundLine { chip, offset })
+    }
+
+    /// The line, configured like this if this run has not opened it before.
+    fn open(&self, found: &FoundLine, flags: LineFlags, cannot: &str) -> Result<Arc<File>, String> {
+        let FoundLine { chip, offset } = found;
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_ours = |known: &&mut Line| known.offset == *offset && known.chip == chip.path();
+        let known = lines.iter_mut().find(is_ours);
+        if let Some(Line {
+            file: Some(file), ..
+        }) = &known
+        {
+            return Ok(Arc::clone(file));
         }
         let config = LineConfig {
             flags,
             ..LineConfig::default()
         };
-        let file = Arc::new(chip.request(offset, config, QUEUE, cannot)?);
-        lines.push(Line {
-            chip: chip.path().to_owned(),
-            offset,
-            file: Arc::clone(&file),
-        });
+        let file = Arc::new(chip.request(*offset, config, QUEUE, cannot)?);
+        if let Some(known) = known {
+            known.file = Some(Arc::clone(&file));
+        }
         Ok(file)
     }
 }
@@ -290,7 +325,7 @@ fn about(name: &str, description: &str) -> Channel {
     }
 }
 
-fn unusable(what: &'static str, name: &str) -> impl FnOnce(String) -> Error {
+fn unusable(what: &'static str, name: &str) -> impl FnOnce(String) -> Error + use<> {
     let name = name.to_owned();
     move |why| Error::Unusable { what, name, why }
 }
@@ -308,35 +343,54 @@ impl Provider for Gpio {
         }
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
-        let level = place(name)?.and_then(|(chip, line)| self.level(chip, line));
-        let found = level.map(|level| FoundChannel {
-            about: about(name, "level of a line"),
-            reader: Box::new(level),
-        });
-        Some(found.map_err(unusable("channel", name)))
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+        let unusable = unusable("channel", name);
+        let place = place(name)?;
+        Some(
+            match place.and_then(|(chip, line)| self.find(chip, line, true)) {
+                Ok(found) => Ok(FoundChannel::new(
+                    about(name, "level of a line"),
+                    move || {
+                        let level = self.open_level(&found).map_err(unusable)?;
+                        Ok(Box::new(level))
+                    },
+                )),
+                Err(why) => Err(unusable(why)),
+            },
+        )
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput, Error>> {
-        let drive = place(name)?.and_then(|(chip, line)| self.drive(chip, line));
-        let found = drive.map(|drive| FoundOutput {
-            about: about(name, "drives a line"),
-            writer: Box::new(drive),
-        });
-        Some(found.map_err(unusable("output", name)))
+    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+        let unusable = unusable("output", name);
+        let place = place(name)?;
+        Some(
+            match place.and_then(|(chip, line)| self.find(chip, line, false)) {
+                Ok(found) => Ok(FoundOutput::new(about(name, "drives a line"), move || {
+                    let drive = self.open_drive(&found).map_err(unusable)?;
+                    Ok(Box::new(drive))
+                })),
+                Err(why) => Err(unusable(why)),
+            },
+        )
     }
 
     fn event(
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+    ) -> Option<Result<FoundEvent<'_>, Error>> {
         let Event::Gpio { chip, line, edge } = event.event() else {
             return None;
         };
-        let edges = self.edges(chip, line, *edge, settings.wait);
-        let found = edges.map(|edges| Box::new(edges) as Box<dyn EventSource>);
-        Some(found.map_err(unusable("event", &event.to_string())))
+        let unusable = unusable("event", &event.to_string());
+        let (edge, wait) = (*edge, settings.wait);
+        Some(match self.find(chip, line, false) {
+            Ok(found) => Ok(FoundEvent::new(Cadence::default(), move || {
+                let edges = self.open_edges(&found, edge, wait).map_err(unusable)?;
+                Ok(Box::new(edges))
+            })),
+            Err(why) => Err(unusable(why)),
+        })
     }
 }
 

@@ -13,9 +13,9 @@ use strobe_hw::bell::Bell;
 use strobe_hw::hpet;
 use strobe_ring::Missed;
 
-use super::provider::Provider;
+use super::provider::{FoundEvent, Provider};
 use super::settings::{Settings, WaitMode};
-use super::trigger::{EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::clock::RunClock;
 use crate::engine::Error;
@@ -181,15 +181,6 @@ impl EventSource for Hpet {
             let _ = hpet::disable(&self.file);
         }
     }
-
-    fn period_ns(&self) -> Option<u64> {
-        Some(self.period_ns)
-    }
-
-    /// Its phase is not known on the run's clock, and its oscillator is another one.
-    fn has_due(&self) -> bool {
-        false
-    }
 }
 
 /// Provides `hpet:64Hz`.
@@ -211,11 +202,18 @@ impl Provider for Hpets {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+    ) -> Option<Result<FoundEvent<'_>, Error>> {
         let Event::Hpet { period_ns } = event.event() else {
             return None;
         };
-        let found = Hpet::new(*period_ns, settings.wait).map(|hpet| Box::new(hpet) as _);
+        // Its phase is not known on the run's clock, and its oscillator is another one.
+        let cadence = Cadence {
+            period_ns: Some(*period_ns),
+            ..Cadence::default()
+        };
+        // A timer that is taken is not touched before it is begun.
+        let found = Hpet::new(*period_ns, settings.wait);
+        let found = found.map(|hpet| FoundEvent::ready(cadence, Box::new(hpet)));
         Some(found.map_err(|why| Error::Unusable {
             what: "event",
             name: event.to_string(),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use strobe_board::{Block, Board, Register as Described};
-use strobe_hw::map::{Region, Register};
-use strobe_hw::uio::Uio;
+use strobe_hw::map::Region;
+use strobe_hw::uio::{MappedMemory, Uio};
 
 use super::card::Place;
 use super::presence::{Kind, Presence};
@@ -91,19 +91,31 @@ impl PciCard {
     }
 }
 
-impl Place for PciCard {
-    fn register(
-        &self,
-        board: &Board,
-        register: &Described,
-        writable: bool,
-    ) -> Result<Register, String> {
-        let Block::Bar(number) = register.block else {
-            return Err(format!("a PCI card has no {}", register.block));
-        };
-        let bar = board.bars.iter().find(|bar| bar.number == number);
-        let need = bar.map_or(0, |bar| bar.size);
+impl PciCard {
+    /// The resource file of a BAR.
+    fn open(&self, number: u8, writable: bool) -> Result<(PathBuf, File, u64), String> {
         let path = self.0.join(format!("resource{number}"));
+        let failed = |error| self.refused(&path, number, &error);
+        let mut options = File::options();
+        let file = options.read(true).write(writable).open(&path);
+        let file = file.map_err(failed)?;
+        let bytes = file.metadata().map_err(failed)?.len();
+        Ok((path, file, bytes))
+    }
+}
+
+fn bar(block: &Block) -> Result<u8, String> {
+    match block {
+        Block::Bar(number) => Ok(*number),
+        _ => Err(format!("a PCI card has no {block}")),
+    }
+}
+
+impl Place for PciCard {
+    fn check(&self, board: &Board, register: &Described, writable: bool) -> Result<(), String> {
+        let number = bar(&register.block)?;
+        let described = board.bars.iter().find(|bar| bar.number == number);
+        let need = described.map_or(0, |bar| bar.size);
         let address = self.address();
         let enabled = fs::read_to_string(self.0.join("enable"));
         if enabled.is_ok_and(|text| text.trim() == "0") {
@@ -112,19 +124,25 @@ impl Place for PciCard {
                  uio_pci_generic"
             ));
         }
-        let failed = |error| self.refused(&path, number, &error);
-        let mut options = File::options();
-        let file = options.read(true).write(writable).open(&path);
-        let file = file.map_err(failed)?;
-        let bytes = file.metadata().map_err(failed)?.len();
+        let (_, _, bytes) = self.open(number, writable)?;
         if bytes < need {
             return Err(format!(
                 "BAR {number} of card {address} has 0x{bytes:x} bytes, not 0x{need:x} as the board file says"
             ));
         }
-        let region = Region::map(&file, 0, bytes, writable).map_err(failed)?;
-        let register = region.register(register.offset.into(), register.width);
-        register.ok_or_else(|| "the register lies outside of its BAR".to_owned())
+        let end = u64::from(register.offset) + u64::from(register.width);
+        match end > bytes {
+            true => Err("the register lies outside of its BAR".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn map(&self, block: &Block, writable: bool) -> Result<MappedMemory, String> {
+        let number = bar(block)?;
+        let (path, file, bytes) = self.open(number, writable)?;
+        let region = Region::map(&file, 0, bytes, writable);
+        let region = region.map_err(|error| self.refused(&path, number, &error))?;
+        Ok(MappedMemory::from(region))
     }
 
     fn presence(&self) -> Result<Arc<Presence>, String> {

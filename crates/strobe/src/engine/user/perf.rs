@@ -68,19 +68,20 @@ impl Provider for Perf {
         catalogue.channels.extend(channels);
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let known = COUNTERS.iter().find(|(known, ..)| *known == name)?;
         let (name, kind, number, unit, text) = *known;
         // Whether it can be counted is seen here; the thread opens its own.
         Some(match OpenCounter::open(kind, number) {
-            Ok(_) => Ok(FoundChannel {
-                about: about(name, unit, text),
-                reader: Box::new(Counter {
+            Ok(_) => {
+                let counter = Counter {
                     kind,
                     number,
                     open: None,
-                }),
-            }),
+                };
+                let about = about(name, unit, text);
+                Ok(FoundChannel::ready(about, Box::new(counter)))
+            }
             Err(error) => Err(Error::Unusable {
                 what: "channel",
                 name: name.to_owned(),
@@ -147,13 +148,14 @@ mod tests {
         let mut counted = 0;
         for (name, ..) in COUNTERS {
             match Perf.channel(name).expect("a counter") {
-                Ok(mut found) => {
-                    found.reader.begin().expect(name);
-                    let before = found.reader.read(&row).expect(name);
+                Ok(found) => {
+                    let mut reader = found.open().expect(name);
+                    reader.begin().expect(name);
+                    let before = reader.read(&row).expect(name);
                     let pages = vec![1_u8; 4 << 20];
                     std::hint::black_box(&pages);
                     std::thread::sleep(std::time::Duration::from_millis(1));
-                    let after = found.reader.read(&row).expect(name);
+                    let after = reader.read(&row).expect(name);
                     assert!(
                         after > before || name.ends_with("migrations"),
                         "{name}: {before} {after}"

@@ -13,6 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use strobe_board::Block;
+use strobe_hw::uio::MappedMemory;
 
 /// How often it is looked for a card that answers.
 const LOOK: Duration = Duration::from_millis(50);
@@ -35,6 +37,16 @@ pub(super) struct Presence {
     file: File,
     /// Set when it has gone, for good. Written by the watching thread and by who reads all ones.
     gone: AtomicBool,
+    /// Its blocks of registers that are mapped: each once for all who use it, however many registers of it they have.
+    blocks: Mutex<Vec<Mapped>>,
+}
+
+/// A block of registers that is mapped.
+#[derive(Debug)]
+struct Mapped {
+    block: Block,
+    writable: bool,
+    memory: MappedMemory,
 }
 
 impl Presence {
@@ -55,6 +67,7 @@ impl Presence {
                 Kind::Uio => "name",
             }))?,
             gone: AtomicBool::new(false),
+            blocks: Mutex::default(),
         });
         let watched = Arc::downgrade(&presence);
         cards.push(Weak::clone(&watched));
@@ -65,6 +78,27 @@ impl Presence {
             }
         })?;
         Ok(presence)
+    }
+
+    /// A block of its registers, by `map` if it is not mapped yet.
+    pub(super) fn block<E>(
+        &self,
+        block: &Block,
+        writable: bool,
+        map: impl FnOnce() -> Result<MappedMemory, E>,
+    ) -> Result<MappedMemory, E> {
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let serves = |known: &&Mapped| known.block == *block && (known.writable || !writable);
+        if let Some(known) = blocks.iter().find(serves) {
+            return Ok(known.memory.clone());
+        }
+        let memory = map()?;
+        blocks.push(Mapped {
+            block: block.clone(),
+            writable,
+            memory: memory.clone(),
+        });
+        Ok(memory)
     }
 
     /// Whether it was there when it was last looked for.

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::io;
 
 use super::settings::Settings;
-use super::trigger::{EventSource, Trigger};
+use super::trigger::{Cadence, EventSource, Trigger};
 use crate::catalogue::Catalogue;
 use crate::channel::Channel;
 use crate::engine::Error;
@@ -55,37 +55,60 @@ pub trait WriteOutput: Send {
     fn write(&mut self, word: u64) -> io::Result<()>;
 }
 
-/// A channel that was found.
-pub struct FoundChannel {
+/// What was found of a name: what it is, and how to open it. Until it is opened, nothing is changed in hardware: a
+/// plan is described as a whole before any part of it is opened, and a dry run ends there.
+pub struct Found<'p, A, T: ?Sized> {
     /// What it is.
-    pub about: Channel,
-    /// Reads it.
-    pub reader: Box<dyn ReadChannel>,
+    pub about: A,
+    open: Box<dyn FnOnce() -> Result<Box<T>, Error> + 'p>,
 }
 
-/// An output that was found.
-pub struct FoundOutput {
-    /// What it is; `bits` bounds what may be written.
-    pub about: Channel,
-    /// Writes it.
-    pub writer: Box<dyn WriteOutput>,
+/// A channel that was found.
+pub type FoundChannel<'p> = Found<'p, Channel, dyn ReadChannel>;
+/// An output that was found; the `bits` of what it is bound what may be written.
+pub type FoundOutput<'p> = Found<'p, Channel, dyn WriteOutput>;
+/// An event that was found.
+pub type FoundEvent<'p> = Found<'p, Cadence, dyn EventSource>;
+
+impl<'p, A, T: ?Sized> Found<'p, A, T> {
+    /// What is opened like this. An error says that it is there, but cannot be used.
+    pub fn new(about: A, open: impl FnOnce() -> Result<Box<T>, Error> + 'p) -> Self {
+        let open = Box::new(open);
+        Found { about, open }
+    }
+
+    /// What needs no opening, or was opened without a change of anything.
+    pub fn ready(about: A, part: Box<T>) -> Self
+    where
+        T: 'p,
+    {
+        Found::new(about, move || Ok(part))
+    }
+
+    /// Opens it, for one run.
+    ///
+    /// # Errors
+    /// Why it cannot be used, and the remedy.
+    pub fn open(self) -> Result<Box<T>, Error> {
+        (self.open)()
+    }
 }
 
 /// Something that has channels, outputs or events: the clock, the simulator, a board, files, GPIO lines.
 ///
 /// `None` says that the name is not one of this provider; an error says that it is, but cannot be used.
-/// What is answered belongs to one run, and ends with it.
+/// What is opened belongs to one run, and ends with it.
 pub trait Provider: Send + Sync {
     /// Adds what is here to the catalogue; what there are too many of, such as files, is left out.
     fn list(&self, catalogue: &mut Catalogue);
 
     /// The channel of this name.
-    fn channel(&self, _name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, _name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         None
     }
 
     /// The output of this name.
-    fn output(&self, _name: &str) -> Option<Result<FoundOutput, Error>> {
+    fn output(&self, _name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
         None
     }
 
@@ -94,7 +117,7 @@ pub trait Provider: Send + Sync {
         &self,
         _event: &EventSpec,
         _settings: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+    ) -> Option<Result<FoundEvent<'_>, Error>> {
         None
     }
 }

@@ -11,10 +11,12 @@ use rustix::io::Errno;
 use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
-use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
+use super::provider::{
+    FoundChannel, FoundEvent, FoundOutput, Provider, ReadChannel, Row, WriteOutput,
+};
 use super::settings::{Settings, WaitMode};
 use super::timer::Timer;
-use super::trigger::{EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
@@ -135,7 +137,7 @@ impl Provider for Sim {
             }));
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let (reads, value): (_, fn(u64) -> u64) = match name {
             "sim.counter" => (&self.counter, |n| n),
             "sim.ramp" => (&self.ramp, |n| n % RAMP_LENGTH),
@@ -147,7 +149,7 @@ impl Provider for Sim {
             "sim.latch" => {
                 let reader = Box::new(Latch(Arc::clone(&self.latch)));
                 let about = about(name);
-                return Some(Ok(FoundChannel { about, reader }));
+                return Some(Ok(FoundChannel::ready(about, reader)));
             }
             _ => return None,
         };
@@ -162,14 +164,14 @@ impl Provider for Sim {
             takes_ns,
         });
         let about = about(name);
-        Some(Ok(FoundChannel { about, reader }))
+        Some(Ok(FoundChannel::ready(about, reader)))
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput, Error>> {
+    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
         (name == "sim.latch").then(|| {
             let writer = Box::new(Latch(Arc::clone(&self.latch)));
             let about = latch_output();
-            Ok(FoundOutput { about, writer })
+            Ok(FoundOutput::ready(about, writer))
         })
     }
 
@@ -177,14 +179,21 @@ impl Provider for Sim {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+    ) -> Option<Result<FoundEvent<'_>, Error>> {
         let Event::Device(name) = event.event() else {
             return None;
         };
         let pulse = Pulse::new(settings.wait);
         match name.as_str() {
-            "sim.pulse" => Some(Ok(Box::new(pulse))),
-            "sim.decimated" => Some(Ok(Box::new(Decimated::new(pulse)))),
+            "sim.pulse" => Some(Ok(FoundEvent::ready(PULSE, Box::new(pulse)))),
+            "sim.decimated" => {
+                let cadence = Cadence {
+                    skips: true,
+                    ..PULSE
+                };
+                let source = Box::new(Decimated::new(pulse));
+                Some(Ok(FoundEvent::ready(cadence, source)))
+            }
             _ => None,
         }
     }
@@ -245,6 +254,13 @@ fn noise(number: u64) -> u64 {
 /// Pulses on a grid, but not a timer: the run does not know their period.
 struct Pulse(Timer);
 
+/// It has no period in the ring, as an event of a device.
+const PULSE: Cadence = Cadence {
+    period_ns: None,
+    has_due: true,
+    skips: false,
+};
+
 impl Pulse {
     fn new(wait: WaitMode) -> Self {
         Pulse(Timer::new(PULSE_NS, wait))
@@ -269,10 +285,6 @@ impl EventSource for Pulse {
 
     fn unserved(&mut self) -> (Missed, u64) {
         (Missed::Source, self.0.unserved().1)
-    }
-
-    fn has_due(&self) -> bool {
-        true
     }
 }
 
@@ -329,14 +341,6 @@ impl EventSource for Decimated {
 
     fn end(&mut self) {
         self.pulse.end();
-    }
-
-    fn skips(&self) -> bool {
-        true
-    }
-
-    fn has_due(&self) -> bool {
-        self.pulse.has_due()
     }
 }
 

@@ -139,10 +139,6 @@ impl EventSource for Timer {
     fn unserved(&mut self) -> (Missed, u64) {
         (self.cause(), self.passed)
     }
-
-    fn period_ns(&self) -> Option<u64> {
-        Some(self.period)
-    }
 }
 
 /// How long before the point `hybrid` wakes up: as long as nine of ten wake-ups take, but never so long that

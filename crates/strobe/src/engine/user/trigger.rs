@@ -15,7 +15,7 @@ pub struct Trigger {
     pub missed: u64,
     /// Why they made none.
     pub cause: Missed,
-    /// Triggers before this one that were left out on purpose; only of a source that [skips](EventSource::skips).
+    /// Triggers before this one that were left out on purpose; only of a source that [skips](Cadence::skips).
     pub skipped: u64,
     /// When it was due, on the run's clock; only timers know that.
     pub due: Option<u64>,
@@ -35,6 +35,28 @@ impl Trigger {
         time: 0,
         count: 0,
     };
+}
+
+/// When a source triggers, as far as that is known before it is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cadence {
+    /// Distance of the triggers, if they have one.
+    pub period_ns: Option<u64>,
+    /// Whether its triggers say when they were due.
+    pub has_due: bool,
+    /// Whether it leaves out triggers on purpose. Rows tell how many, then.
+    pub skips: bool,
+}
+
+impl Cadence {
+    /// Of a timer.
+    pub fn every(period_ns: u64) -> Cadence {
+        Cadence {
+            period_ns: Some(period_ns),
+            has_due: true,
+            skips: false,
+        }
+    }
 }
 
 /// Why a wait has ended.
@@ -94,19 +116,4 @@ pub trait EventSource: Send {
 
     /// Triggers do not count any more. Called once for each [`EventSource::begin`], also for one that failed.
     fn end(&mut self) {}
-
-    /// Distance of the triggers, if they have one.
-    fn period_ns(&self) -> Option<u64> {
-        None
-    }
-
-    /// Whether it leaves out triggers on purpose. Rows tell how many, then.
-    fn skips(&self) -> bool {
-        false
-    }
-
-    /// Whether its triggers say when they were due.
-    fn has_due(&self) -> bool {
-        self.period_ns().is_some()
-    }
 }

@@ -9,9 +9,9 @@ use strobe_hw::bell::Bell;
 use strobe_hw::uio::{self, Device, Roots, Uio};
 use strobe_ring::Missed;
 
-use super::provider::Provider;
+use super::provider::{FoundEvent, Provider};
 use super::settings::{Settings, WaitMode};
-use super::trigger::{EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Event as Listed};
 use crate::clock::RunClock;
 use crate::engine::Error;
@@ -44,26 +44,38 @@ impl Provider for UioEvents {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, Error>> {
+    ) -> Option<Result<FoundEvent<'_>, Error>> {
         let Event::Uio(name) = event.event() else {
             return None;
         };
-        let opened = Uio::find_in(&self.0, name).and_then(|uio| {
-            let mut device = uio.open()?;
-            // One that has no interrupt says so here, and one that may not be enabled.
-            device.forget()?;
-            device.permitted()?;
-            Ok(device)
-        });
-        Some(match opened {
-            Ok(device) => Ok(Box::new(Source::new(device, settings.wait))),
-            Err(error) => Err(Error::Unusable {
+        let unusable = {
+            let name = event.to_string();
+            move |error: uio::Error| Error::Unusable {
                 what: "event",
-                name: event.to_string(),
+                name,
                 why: error.to_string(),
-            }),
+            }
+        };
+        let wait = settings.wait;
+        Some(match Uio::find_in(&self.0, name) {
+            Ok(uio) => Ok(FoundEvent::new(Cadence::default(), move || {
+                match opened(&uio) {
+                    Ok(device) => Ok(Box::new(Source::new(device, wait))),
+                    Err(error) => Err(unusable(error)),
+                }
+            })),
+            Err(error) => Err(unusable(error)),
         })
     }
+}
+
+/// A device whose interrupts can be waited for.
+pub(super) fn opened(uio: &Uio) -> Result<Device, uio::Error> {
+    let mut device = uio.open()?;
+    // One that has no interrupt says so here, and one that may not be enabled.
+    device.forget()?;
+    device.permitted()?;
+    Ok(device)
 }
 
 /// Interrupts of a device. Those between two rows are one trigger, and the others are missed, by the source.
@@ -171,7 +183,8 @@ mod tests {
             ..Settings::default()
         };
         let event = event.parse().expect("an event");
-        UioEvents(fake.roots.clone()).event(&event, &settings)
+        let events = UioEvents(fake.roots.clone());
+        Some(events.event(&event, &settings)?.and_then(FoundEvent::open))
     }
 
     #[test]

@@ -5,8 +5,7 @@
 use std::sync::Arc;
 
 use strobe_board::{Block, Board, Register as Described, outside};
-use strobe_hw::map::Register;
-use strobe_hw::uio::{Map, Roots, Uio};
+use strobe_hw::uio::{Map, MappedMemory, Roots, Uio};
 
 use super::card::Place;
 use super::presence::{Kind, Presence};
@@ -23,7 +22,7 @@ pub(super) fn find(roots: &Roots, name: &str, version: Option<&str>) -> Vec<Box<
 }
 
 impl UioCard {
-    fn map(&self, block: &Block) -> Option<&Map> {
+    fn map_of(&self, block: &Block) -> Option<&Map> {
         self.0.maps.iter().find(|map| match block {
             Block::Map(number) => map.number == *number,
             Block::NamedMap(name) => map.name == *name,
@@ -46,40 +45,36 @@ impl UioCard {
 }
 
 impl Place for UioCard {
-    fn register(
-        &self,
-        board: &Board,
-        register: &Described,
-        writable: bool,
-    ) -> Result<Register, String> {
+    fn check(&self, board: &Board, register: &Described, _: bool) -> Result<(), String> {
         let (block, offset) = (&register.block, u64::from(register.offset));
-        let wrong = |what: String| format!("{}:{}: {what}", board.file, register.line);
-        let Some(map) = self.map(block) else {
+        let wrong = |what: String| Err(format!("{}:{}: {what}", board.file, register.line));
+        let Some(map) = self.map_of(block) else {
             let maps = self.maps();
-            return Err(wrong(format!(
-                "{} has no {block}; {maps}; correct `map`",
-                self.0
-            )));
+            return wrong(format!("{} has no {block}; {maps}; correct `map`", self.0));
         };
-        // Before the device is opened: some do something when they are.
         let bytes = map.size.saturating_sub(map.offset);
         if offset + u64::from(register.width) > bytes {
-            return Err(wrong(format!(
+            return wrong(format!(
                 "{block} of {} has 0x{bytes:x} bytes, {} lies outside; correct the offset or `map`",
                 self.0,
                 outside(offset, bytes)
-            )));
+            ));
         }
-        let memory = self.0.map(map.number, writable);
-        let register = memory
-            .map_err(|error| error.to_string())?
-            .register(offset, register.width);
-        register.ok_or_else(|| {
-            wrong(format!(
+        if (map.offset + offset) % u64::from(register.width.max(1)) != 0 {
+            return wrong(format!(
                 "{block} of {} begins at 0x{:x}, so the register is not aligned; correct `width`",
                 self.0, map.offset
-            ))
-        })
+            ));
+        }
+        Ok(())
+    }
+
+    fn map(&self, block: &Block, writable: bool) -> Result<MappedMemory, String> {
+        let Some(map) = self.map_of(block) else {
+            return Err(format!("{} has no {block}", self.0));
+        };
+        let memory = self.0.map(map.number, writable);
+        memory.map_err(|error| error.to_string())
     }
 
     fn presence(&self) -> Result<Arc<Presence>, String> {
@@ -97,7 +92,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::super::cards::Cards;
-    use super::super::provider::{Provider, Row};
+    use super::super::provider::{Found, Provider, Row};
     use super::super::settings::{Settings, WaitMode};
     use crate::catalogue::Catalogue;
     use crate::clock::RunClock;
@@ -159,8 +154,9 @@ disable = [{ register = "control", write = 0xd }]
 
     fn value(cards: &Cards, name: &str) -> Result<u64, String> {
         let found = cards.channel(name).expect("of this board");
-        let mut found = found.map_err(|error| error.to_string())?;
-        found.reader.read(&ROW).map_err(|error| error.to_string())
+        let opened = found.and_then(Found::open);
+        let mut reader = opened.map_err(|error| error.to_string())?;
+        reader.read(&ROW).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -237,7 +233,7 @@ disable = [{ register = "control", write = 0xd }]
         };
         let event = "core.done".parse().expect("an event");
         let source = cards.event(&event, &settings).expect("of this board");
-        let mut source = source.expect("a source");
+        let mut source = source.and_then(Found::open).expect("a source");
         let control = || {
             let bytes = std::fs::read(fake.roots.dev.join("uio0")).expect("its pages");
             let at = 2 * rustix::param::page_size() + 0x40 + 0x28;
@@ -248,11 +244,9 @@ disable = [{ register = "control", write = 0xd }]
         let (_rope, mut bell) = bell().expect("a bell");
         source.begin(&clock, 0).expect("to begin");
         assert_eq!(control(), 0x64, "silenced what was before");
-        let mut output = cards
-            .output("core.control")
-            .expect("of this board")
-            .expect("an output");
-        output.writer.write(7).expect("to write");
+        let output = cards.output("core.control").expect("of this board");
+        let mut output = output.and_then(Found::open).expect("an output");
+        output.write(7).expect("to write");
         assert_eq!(control(), 7);
         let woken = source.wait(&clock, &mut bell).expect("to wait");
         assert!(matches!(woken, Woken::Trigger(trigger) if trigger.count == 1));
@@ -275,7 +269,7 @@ disable = [{ register = "control", write = 0xd }]
             error.raw_os_error(),
             Some(rustix::io::Errno::NODEV.raw_os_error())
         );
-        assert!(output.writer.write(7).is_err());
+        assert!(output.write(7).is_err());
     }
 
     #[test]
@@ -290,7 +284,7 @@ disable = [{ register = "control", write = 0xd }]
         let source = cards
             .event(&event, &Settings::default())
             .expect("of this board");
-        let mut source = source.expect("a source");
+        let mut source = source.and_then(Found::open).expect("a source");
         let clock = RunClock::new(Clock::Monotonic);
         let (_rope, mut bell) = bell().expect("a bell");
         source.begin(&clock, 0).expect("to begin");

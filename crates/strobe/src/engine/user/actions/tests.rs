@@ -11,6 +11,7 @@ use strobe_hw::uio::fake::Fake;
 
 use crate::catalogue::Catalogue;
 use crate::channel::{Channel, Class, Type};
+use crate::clock::RunClock;
 use crate::engine::Error;
 use crate::engine::user::User;
 use crate::engine::user::cards::Cards;
@@ -107,7 +108,10 @@ impl Changing {
             None => Step::Read((*name).to_owned()),
         };
         plan.steps = steps.iter().map(step).collect();
-        let mut prepared = self.engine().prepare(&plan).expect("a run");
+        let engine = self.engine();
+        let providers = engine.providers(RunClock::new(plan.clock));
+        let described = engine.describe(&plan, &providers).expect("a plan");
+        let mut prepared = described.open().expect("a run");
         let row = Row {
             time: 0,
             start: 0,
@@ -128,7 +132,7 @@ impl Changing {
 impl Provider for Changing {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let is_pull = match name {
             "test.change" => false,
             "test.pull" => true,
@@ -147,7 +151,7 @@ impl Provider for Changing {
             in_use: false,
         };
         let reader = Box::new(Change(self.clone(), is_pull));
-        Some(Ok(FoundChannel { about, reader }))
+        Some(Ok(FoundChannel::ready(about, reader)))
     }
 }
 

@@ -41,8 +41,9 @@ fn fields_are_read_from_the_last_frame_with_their_signs() {
         ("adc.ch2", 2),
         ("adc.messages", 0),
     ] {
-        let mut found = frames.channel(name).expect(name).expect(name);
-        assert_eq!(found.reader.read(&row()).expect("a value"), value, "{name}");
+        let found = frames.channel(name).expect(name).expect(name);
+        let mut reader = found.open().expect(name);
+        assert_eq!(reader.read(&row()).expect("a value"), value, "{name}");
     }
     assert!(frames.channel("adc.none").is_none());
     assert!(frames.channel("other.ch1").is_none());

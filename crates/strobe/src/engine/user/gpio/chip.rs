@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use gpiocdev_uapi::Name;
-use gpiocdev_uapi::v2::{self, ChipInfo, LineConfig, LineInfo, LineRequest};
+use gpiocdev_uapi::v2::{self, ChipInfo, LineConfig, LineFlags, LineInfo, LineRequest};
 use rustix::io::Errno;
 
 /// What this program is called by those who want to know who uses a line.
@@ -133,6 +133,26 @@ impl Chip {
         }
     }
 
+    /// Whether nobody uses the line.
+    ///
+    /// # Errors
+    /// Who does.
+    pub fn is_free(&self, offset: u32) -> Result<(), String> {
+        match self.line_info(offset)?.flags.contains(LineFlags::USED) {
+            true => Err(self.used(offset)),
+            false => Ok(()),
+        }
+    }
+
+    /// The words for a line that somebody else uses.
+    fn used(&self, offset: u32) -> String {
+        let user = self.line_info(offset).map(|info| text(&info.consumer));
+        let user = user.ok().filter(|user| !user.is_empty());
+        let user = user.unwrap_or_else(|| "another program".to_owned());
+        let title = self.title();
+        format!("line {offset} of {title} is used by {user}; end that, or take another line")
+    }
+
     /// The line, for this process alone.
     ///
     /// # Errors
@@ -156,12 +176,7 @@ impl Chip {
             let error = system(error);
             let title = format!("line {offset} of {}", self.title());
             match Errno::from_io_error(&error) {
-                Some(Errno::BUSY) => {
-                    let user = self.line_info(offset).map(|info| text(&info.consumer));
-                    let user = user.ok().filter(|user| !user.is_empty());
-                    let user = user.unwrap_or_else(|| "another program".to_owned());
-                    format!("{title} is used by {user}; end that, or take another line")
-                }
+                Some(Errno::BUSY) => self.used(offset),
                 Some(Errno::NODEV) => format!("{title} has just gone"),
                 _ => format!("{title} {cannot} ({error})"),
             }

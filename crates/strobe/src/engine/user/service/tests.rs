@@ -61,16 +61,8 @@ impl EventSource for Script {
         self.skipped.unwrap_or(0)
     }
 
-    fn skips(&self) -> bool {
-        self.skipped.is_some()
-    }
-
     fn end(&mut self) {
         self.call("end");
-    }
-
-    fn period_ns(&self) -> Option<u64> {
-        self.period
     }
 }
 
@@ -141,7 +133,7 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
     let shape = RowShape {
         channels: channels as u32,
         outputs: (actions.len() - channels) as u32,
-        skipped: source.skips(),
+        skipped: source.skipped.is_some(),
     };
     let geometry = Geometry::new(shape, 16, limit).expect("a geometry");
     let header = Header {
@@ -157,7 +149,7 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
     let (rope, bell) = bell().expect("a bell");
     let (requests, received) = channel();
     let calls = Arc::clone(&source.calls);
-    let late_after = source.period_ns().unwrap_or(u64::MAX);
+    let late_after = source.period.unwrap_or(u64::MAX);
     let service = Service {
         ring,
         clock: RunClock::new(Clock::Monotonic),

@@ -80,7 +80,7 @@ impl Measurement {
 /// The producer keeps behind the consumer, so that no row is lost: what is measured is the move.
 fn by_ring<const VALUES: usize>(rows: u64, to: usize) -> Result<f64, Box<dyn Error>> {
     let geometry = Geometry::new(RowShape::of_channels(VALUES as u32), RING_ROWS, NO_LIMIT)?;
-    let (memory, _, file) = ring_memory(geometry.bytes())?;
+    let (memory, _, file) = ring_memory(geometry.bytes(), true)?;
     let header = Header {
         geometry,
         clock: CLOCK_MONOTONIC,

@@ -12,8 +12,8 @@ use strobe::bell::Bell;
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
 use strobe::clock::RunClock;
-use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
-use strobe::engine::user::trigger::{EventSource, Trigger, Woken};
+use strobe::engine::user::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
+use strobe::engine::user::trigger::{Cadence, EventSource, Trigger, Woken};
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
@@ -115,8 +115,9 @@ impl Provider for Words {
         &self,
         event: &EventSpec,
         _: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, engine::Error>> {
-        (event.to_string() == "bench.always").then(|| Ok(Box::new(Always) as _))
+    ) -> Option<Result<FoundEvent<'_>, engine::Error>> {
+        let found = || Ok(FoundEvent::ready(Cadence::default(), Box::new(Always)));
+        (event.to_string() == "bench.always").then(found)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use strobe::engine;
-use strobe::engine::user::WaitMode;
+use strobe::engine::user::{Lock, WaitMode};
 use strobe::plan::Plan;
 use strobe::select::{self, Chosen, Selection, Wanted};
 use strobe_board::Faults;
@@ -120,6 +120,8 @@ impl Args {
         Selection {
             engine: self.engine.into(),
             wait: self.wait.map(WaitMode::from),
+            // This program does nothing else.
+            lock: Lock::Process,
             board: self.board.clone(),
         }
     }

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
+use std::mem::MaybeUninit;
 use std::str::FromStr;
-use std::sync::OnceLock;
 
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -128,31 +128,65 @@ impl Usage {
     }
 }
 
-/// Locks all memory of this process, now and in future; done once, and kept.
+/// Locks all memory of this process, now and in future, for good. What was refused may be had later: it is asked for
+/// anew.
 pub fn lock_memory() -> Step {
-    static DONE: OnceLock<Step> = OnceLock::new();
-    DONE.get_or_init(|| {
-        // SAFETY: takes no pointer.
-        let refused = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0;
-        let error = io::Error::last_os_error();
-        let locked = status_kb("VmLck:").unwrap_or(0);
-        match refused {
-            false => step("memory", locked > 0, format!("all locked, {locked} KiB")),
-            true => {
-                let limit = getrlimit(Resource::Memlock).current;
-                let limit =
-                    limit.map_or("none".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
-                step(
-                    "memory",
-                    false,
-                    format!(
-                        "not locked: {error}; the limit is {limit} (ulimit -l): {RAISE_MEMLOCK}"
-                    ),
-                )
-            }
-        }
-    })
-    .clone()
+    // SAFETY: takes no pointer.
+    let refused = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0;
+    let error = io::Error::last_os_error();
+    let locked = status_kb("VmLck:").unwrap_or(0);
+    match refused {
+        false => step("memory", locked > 0, format!("all locked, {locked} KiB")),
+        true => step("memory", false, not_locked(&error)),
+    }
+}
+
+/// Locks the stack of the calling thread, which must not be the first of the process, for as long as the thread is
+/// there.
+pub fn lock_stack() -> Step {
+    match stack().and_then(|(start, bytes)| lock(start, bytes).map(|()| bytes)) {
+        Ok(bytes) => step(
+            "stack",
+            true,
+            format!("{} KiB, locked", bytes.div_ceil(1024)),
+        ),
+        Err(error) => step("stack", false, not_locked(&error)),
+    }
+}
+
+fn not_locked(error: &io::Error) -> String {
+    let limit = getrlimit(Resource::Memlock).current;
+    let limit = limit.map_or("none".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
+    format!("not locked: {error}; the limit is {limit} (ulimit -l): {RAISE_MEMLOCK}")
+}
+
+/// Where the stack of this thread begins, and its bytes.
+fn stack() -> io::Result<(*mut libc::c_void, usize)> {
+    let errno = |number| match number {
+        0 => Ok(()),
+        number => Err(io::Error::from_raw_os_error(number)),
+    };
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut bytes) = (std::ptr::null_mut(), 0);
+    // SAFETY: the first call fills the attributes, which the others may use then; all pointers are to our stack.
+    unsafe {
+        let attributes = attributes.as_mut_ptr();
+        errno(libc::pthread_getattr_np(libc::pthread_self(), attributes))?;
+        let got = errno(libc::pthread_attr_getstack(
+            attributes, &mut start, &mut bytes,
+        ));
+        libc::pthread_attr_destroy(attributes);
+        got?;
+    }
+    Ok((start, bytes))
+}
+
+fn lock(start: *mut libc::c_void, bytes: usize) -> io::Result<()> {
+    // SAFETY: the call reads and writes none of these bytes, and refuses what is not there.
+    match unsafe { libc::mlock(start, bytes) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The words for an error of new memory, or of a thread with its stack, of so many bytes: once all memory is

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use strobe_board::{Board, Faults};
 
 use crate::engine::kernel::{self, Control};
-use crate::engine::user::{Settings, User, WaitMode};
+use crate::engine::user::{Lock, Settings, User, WaitMode};
 use crate::engine::{self, DryRun, Source};
 use crate::plan::Plan;
 
@@ -30,6 +30,8 @@ pub struct Selection {
     pub engine: Wanted,
     /// How the user engine is to wait; only it has a choice.
     pub wait: Option<WaitMode>,
+    /// What the user engine locks in memory.
+    pub lock: Lock,
     /// A board file for the user engine.
     pub board: Option<PathBuf>,
 }
@@ -82,20 +84,44 @@ impl Selection {
                 kernel::check(plan)?;
                 Ok(Chosen::Kernel(Control::open()?))
             }
-            Wanted::Auto if self.wait.is_none() && self.board.is_none() => auto(plan),
+            Wanted::Auto if self.wait.is_none() && self.board.is_none() => self.auto(plan),
             Wanted::Auto | Wanted::User => self.user(),
         }
     }
 
     fn user(&self) -> Result<Chosen, Error> {
-        let mut user = User::new(Settings {
-            wait: self.wait.unwrap_or_default(),
-            ..Settings::default()
-        });
+        let mut user = User::new(self.settings());
         if let Some(board) = &self.board {
             user = user.with_board(Board::read(board)?);
         }
         Ok(Chosen::User(user, None))
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            wait: self.wait.unwrap_or_default(),
+            lock: self.lock,
+            ..Settings::default()
+        }
+    }
+
+    fn auto(&self, plan: &Plan) -> Result<Chosen, Error> {
+        let user = || User::new(self.settings());
+        let control = match kernel::check(plan).and_then(|()| Control::open()) {
+            Ok(control) => control,
+            // The event is one of the user engine, or there is no module.
+            Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
+                return Ok(Chosen::User(user(), None));
+            }
+            Err(error) => return Ok(Chosen::User(user(), Some(error))),
+        };
+        Ok(match control.dry_run(plan) {
+            // Something that this engine has not; the other may have all of it.
+            Err(engine::Error::NotHere { .. }) if user().dry_run(plan).is_ok() => {
+                Chosen::User(user(), None)
+            }
+            _ => Chosen::Kernel(control),
+        })
     }
 }
 
@@ -121,23 +147,4 @@ impl Chosen {
             Chosen::User(user, _) => user.dry_run(plan)?,
         })
     }
-}
-
-fn auto(plan: &Plan) -> Result<Chosen, Error> {
-    let user = || User::new(Settings::default());
-    let control = match kernel::check(plan).and_then(|()| Control::open()) {
-        Ok(control) => control,
-        // The event is one of the user engine, or there is no module.
-        Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
-            return Ok(Chosen::User(user(), None));
-        }
-        Err(error) => return Ok(Chosen::User(user(), Some(error))),
-    };
-    Ok(match control.dry_run(plan) {
-        // Something that this engine has not; the other may have all of it.
-        Err(engine::Error::NotHere { .. }) if user().dry_run(plan).is_ok() => {
-            Chosen::User(user(), None)
-        }
-        _ => Chosen::Kernel(control),
-    })
 }

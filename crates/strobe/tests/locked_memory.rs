@@ -4,7 +4,7 @@
 use rustix::process::{Resource, getrlimit, setrlimit};
 use rustix::thread::{Uid, set_thread_res_uid};
 use strobe::engine::Source;
-use strobe::engine::user::User;
+use strobe::engine::user::{Lock, Run, Settings, User};
 use strobe::plan::Plan;
 use strobe::rt::lock_memory;
 
@@ -26,27 +26,99 @@ fn others_sleep() -> bool {
     })
 }
 
+/// Whether this is the child in which the test of this name does its work: what it locks, and what it loses, it does not
+/// get back.
+fn is_child(test: &str) -> bool {
+    if std::env::var_os("STROBE_TEST_MEMLOCK").is_some() {
+        return true;
+    }
+    let itself = std::env::current_exe().expect("this program");
+    let mut child = std::process::Command::new(itself);
+    let child = child
+        .args(["--exact", test])
+        .env("STROBE_TEST_MEMLOCK", "1");
+    let child = child.output().expect("a child");
+    assert!(child.status.success(), "{child:?}");
+    false
+}
+
+fn soft(rows: u64) -> Plan {
+    let mut plan = Plan::new("soft".parse().expect("an event"));
+    plan.ring = Some(rows);
+    plan
+}
+
+fn engine(lock: Lock) -> User {
+    User::new(Settings {
+        lock,
+        ..Settings::default()
+    })
+}
+
+/// What the set-up of a run says of this part.
+fn step(run: &Run, what: &str) -> Option<(bool, String)> {
+    let mut steps = run.info().set_up.iter();
+    let step = steps.find(|step| step.what == what)?;
+    Some((step.ok, step.got.clone()))
+}
+
+#[test]
+fn a_run_locks_its_ring_and_its_stack_and_no_other_memory_of_the_process() {
+    if !is_child("a_run_locks_its_ring_and_its_stack_and_no_other_memory_of_the_process") {
+        return;
+    }
+    let before = vec![1_u8; 16 << 20];
+    let run = engine(Lock::default()).create(&soft(1024)).expect("a run");
+    let after = vec![1_u8; 16 << 20];
+    std::hint::black_box((before, after));
+    assert!(locked_bytes() < 4 << 20, "{} are locked", locked_bytes());
+    let (ring, stack) = (step(&run, "ring"), step(&run, "stack"));
+    let is_locked = |step: Option<(bool, String)>| step.is_some_and(|(ok, _)| ok);
+    assert_eq!(step(&run, "memory"), None);
+    if is_locked(ring) && is_locked(stack) {
+        assert!(locked_bytes() >= 512 << 10, "{} are locked", locked_bytes());
+    }
+}
+
+#[test]
+fn a_run_that_is_to_lock_nothing_locks_nothing() {
+    if !is_child("a_run_that_is_to_lock_nothing_locks_nothing") {
+        return;
+    }
+    let run = engine(Lock::None).create(&soft(1024)).expect("a run");
+    assert_eq!(locked_bytes(), 0);
+    assert!(step(&run, "ring").is_some_and(|(ok, got)| ok && got.ends_with("not locked")));
+}
+
+#[test]
+fn memory_that_may_be_locked_later_is_locked_later() {
+    if !is_child("memory_that_may_be_locked_later_is_locked_later") {
+        return;
+    }
+    let limit = getrlimit(Resource::Memlock);
+    let mut none = limit;
+    none.current = Some(0);
+    setrlimit(Resource::Memlock, none).expect("a lower limit");
+    // Root is not bound by the limit.
+    let nobody = Uid::from_raw(65534);
+    let _ = set_thread_res_uid(nobody, nobody, nobody);
+    let first = lock_memory();
+    let mut more = limit;
+    more.current = limit.maximum;
+    setrlimit(Resource::Memlock, more).expect("the limit that it may have");
+    let second = lock_memory();
+    assert!(!first.ok, "{first:?}");
+    assert!(second.ok || second.got != first.got, "{second:?}");
+}
+
 #[test]
 fn memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy() {
     const NAME: &str = "memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy";
-    // In a child: what it loses it does not get back.
-    if std::env::var_os("STROBE_TEST_MEMLOCK").is_none() {
-        let itself = std::env::current_exe().expect("this program");
-        let mut child = std::process::Command::new(itself);
-        let child = child
-            .args(["--exact", NAME])
-            .env("STROBE_TEST_MEMLOCK", "1");
-        let child = child.output().expect("a child");
-        assert!(child.status.success(), "{child:?}");
+    if !is_child(NAME) {
         return;
     }
-    let plan = |rows| {
-        let mut plan = Plan::new("soft".parse().expect("an event"));
-        plan.ring = Some(rows);
-        plan
-    };
-    let engine = User::default();
-    let small = engine.create(&plan(1 << 17)).expect("a run");
+    let engine = engine(Lock::Process);
+    let small = engine.create(&soft(1 << 17)).expect("a run");
     // A thread that begins takes memory for a moment.
     while !others_sleep() {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -60,7 +132,7 @@ fn memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy() {
     let nobody = Uid::from_raw(65534);
     let _ = set_thread_res_uid(nobody, nobody, nobody);
     let said = engine
-        .create(&plan(1 << 18))
+        .create(&soft(1 << 18))
         .err()
         .map(|error| error.to_string());
     let reader = Source::reader(&small).err().map(|error| error.to_string());

@@ -53,16 +53,11 @@ pub fn made_up(name: &str) -> Channel {
 impl Provider for Slowness {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
         let reader = Box::new(Slow {
             slowness: *self,
             count: 0,
         });
-        (name == "slow.count").then(|| {
-            Ok(FoundChannel {
-                about: made_up(name),
-                reader,
-            })
-        })
+        (name == "slow.count").then(|| Ok(FoundChannel::ready(made_up(name), reader)))
     }
 }

@@ -8,8 +8,8 @@ use strobe::catalogue::Catalogue;
 use strobe::clock::{RunClock, monotonic};
 use strobe::engine::Error;
 use strobe::engine::user::Settings;
-use strobe::engine::user::provider::Provider;
-use strobe::engine::user::trigger::{EventSource, Trigger, Woken};
+use strobe::engine::user::provider::{FoundEvent, Provider};
+use strobe::engine::user::trigger::{Cadence, EventSource, Trigger, Woken};
 use strobe::event::EventSpec;
 use strobe_hw::bell::Bell;
 
@@ -24,12 +24,10 @@ impl Relative {
 impl Provider for Relative {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn event(
-        &self,
-        event: &EventSpec,
-        _: &Settings,
-    ) -> Option<Result<Box<dyn EventSource>, Error>> {
-        (event.to_string() == Self::EVENT).then(|| Ok(Box::new(Sleep(self.0)) as _))
+    fn event(&self, event: &EventSpec, _: &Settings) -> Option<Result<FoundEvent<'_>, Error>> {
+        let source = Box::new(Sleep(self.0));
+        let found = || Ok(FoundEvent::ready(Cadence::default(), source));
+        (event.to_string() == Self::EVENT).then(found)
     }
 }
 

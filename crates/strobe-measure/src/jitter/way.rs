@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use strobe::engine::kernel::Control;
-use strobe::engine::user::{Settings, User, WaitMode};
+use strobe::engine::user::{Lock, Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
 use strobe::plan::WakeWithin;
@@ -105,6 +105,7 @@ impl Way {
         let user = |wait| {
             User::new(Settings {
                 wait,
+                lock: Lock::Process,
                 cpu: asked.cpu,
                 policy: asked.policy.map(|policy| policy.for_period(period)),
             })

@@ -10,7 +10,7 @@ use serde::Serialize;
 use strobe::clock::monotonic;
 use strobe::engine::user::gpio::{Drive, Gpio};
 use strobe::engine::user::provider::WriteOutput;
-use strobe::engine::user::{Settings, User, WaitMode};
+use strobe::engine::user::{Lock, Settings, User, WaitMode};
 use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
 use strobe::follow::{self, Account, Reading, follow};
@@ -151,6 +151,7 @@ fn rows(asked: &Asked, stop: &Stop) -> Result<(Account, Steps), Error> {
     };
     let user = User::new(Settings {
         wait,
+        lock: Lock::Process,
         cpu: asked.cpu,
         policy: Some(asked.policy),
     });

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::engine::user::{Settings, User};
+use strobe::engine::user::{Lock, Settings, User};
 use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
 use strobe::follow::{self, Account, Reading, follow};
@@ -234,6 +234,7 @@ fn side(asked: &Asked, device: &Uio, traced: bool, stop: &Stop) -> Result<(Side,
 /// The run; its thread is there when this is back.
 fn create(asked: &Asked, device: &Uio) -> Result<Box<dyn Source>, Error> {
     let mut user = User::new(Settings {
+        lock: Lock::Process,
         cpu: asked.cpu,
         policy: Some(asked.policy),
         ..Settings::default()

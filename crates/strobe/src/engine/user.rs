@@ -50,7 +50,7 @@ mod uio_card;
 
 pub use memfd::ReaderError;
 pub use run::Run;
-pub use settings::{PRIORITY, Settings, WaitMode};
+pub use settings::{Lock, PRIORITY, Settings, WaitMode};
 
 use provider::Provider;
 use registry::{Claim, Registry};
@@ -140,15 +140,19 @@ impl User {
             return Err(Error::NoMemory(bytes));
         }
         let opened = described.open()?;
+        let lock = self.settings.lock;
         // First of all: what is mapped and allocated from now on is locked, too.
-        let mut set_up = vec![rt::lock_memory()];
-        let (memory, locked, ring) = memfd::ring_memory(bytes)
+        let mut set_up = match lock {
+            Lock::Process => vec![rt::lock_memory()],
+            Lock::RingAndStack | Lock::None => Vec::new(),
+        };
+        let (memory, locked, ring) = memfd::ring_memory(bytes, lock != Lock::None)
             .map_err(|error| rt::lock_limit(error, bytes))
             .map_err(failed("making its ring"))?;
         let wait = self.settings.wait;
         set_up.push(rt::Step {
             what: "ring".into(),
-            ok: locked,
+            ok: locked || lock == Lock::None,
             got: format!(
                 "{} KiB, {}",
                 bytes.div_ceil(1024),
@@ -202,7 +206,7 @@ impl User {
         let run = Run::new(
             info,
             Arc::new(ring),
-            self.settings.cpu,
+            &self.settings,
             self.settings.policy.unwrap_or(fifo),
             set_up,
             rope,

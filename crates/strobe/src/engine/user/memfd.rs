@@ -22,22 +22,22 @@ pub struct RingFile {
     bytes: u64,
 }
 
-/// Makes the memory of a ring, and the file that its readers get. It is tried to lock it in memory; whether
-/// that was possible is the second of the answers.
+/// Makes the memory of a ring, and the file that its readers get. If it is to be locked in memory, that is tried; whether
+/// it is locked is the second of the answers.
 ///
 /// # Errors
 /// Not enough memory, or no more file descriptors.
-pub fn ring_memory(bytes: u64) -> io::Result<(MemoryMut, bool, RingFile)> {
+pub fn ring_memory(bytes: u64, lock: bool) -> io::Result<(MemoryMut, bool, RingFile)> {
     let writable = memfd_create(
         "strobe-ring",
         MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
     )?;
     ftruncate(&writable, bytes)?;
     fcntl_add_seals(&writable, SealFlags::SHRINK | SealFlags::GROW)?;
-    let (memory, locked) = match mmap::map_writable(writable.as_fd(), bytes, true) {
-        Ok(memory) => (memory, true),
+    let (memory, locked) = match mmap::map_writable(writable.as_fd(), bytes, lock) {
+        Ok(memory) => (memory, lock),
         // Too little may be locked: it is there all the same.
-        Err(Errno::AGAIN | Errno::PERM) => {
+        Err(Errno::AGAIN | Errno::PERM) if lock => {
             (mmap::map_writable(writable.as_fd(), bytes, false)?, false)
         }
         Err(errno) => return Err(errno.into()),

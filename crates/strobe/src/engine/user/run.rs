@@ -14,11 +14,12 @@ use strobe_hw::rt::{self, Policy, Step, Usage};
 use super::memfd::{ReaderError, RingFile};
 use super::registry::{self, About, Claim, Post};
 use super::service::{Order, Request, Service};
+use super::settings::{Lock, Settings};
 use crate::engine::{Error, Source};
 use crate::info::RunInfo;
 use crate::reader::RunReader;
 
-/// Bytes of its stack. All of them are locked in memory, so not more than it needs.
+/// Bytes of its stack. All of them may be locked in memory, so not more than it needs.
 const STACK: usize = 512 * 1024;
 
 /// A run of the user engine. It ends when this is dropped.
@@ -42,7 +43,7 @@ impl Run {
     pub(super) fn new(
         mut info: RunInfo,
         ring: Arc<RingFile>,
-        cpu: Option<usize>,
+        settings: &Settings,
         policy: Policy,
         mut set_up: Vec<Step>,
         rope: Rope,
@@ -53,10 +54,13 @@ impl Run {
         let service = service(received, Arc::clone(&usage));
         let (report, reported) = sync_channel(1);
         let name = "strobe-run".to_owned();
+        let (cpu, lock) = (settings.cpu, settings.lock);
         let thread = Builder::new().name(name).stack_size(STACK).spawn(move || {
-            // Nobody is there to read it if this fails.
             let number = rustix::thread::gettid().as_raw_pid();
-            let _ = report.send((number.unsigned_abs(), rt::set_up_thread(cpu, policy)));
+            let stack = (lock == Lock::RingAndStack).then(rt::lock_stack);
+            let steps = stack.into_iter().chain(rt::set_up_thread(cpu, policy));
+            // Nobody is there to read it if this fails.
+            let _ = report.send((number.unsigned_abs(), steps.collect::<Vec<_>>()));
             service.run();
         });
         let failed = |source: io::Error| Error::Run {

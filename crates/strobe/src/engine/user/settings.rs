@@ -27,6 +27,19 @@ impl fmt::Display for WaitMode {
     }
 }
 
+/// What is locked in memory, so that the thread of a run never waits for a page.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lock {
+    /// All memory of the process, now and in future, and for good: for a program that does nothing else. All that it
+    /// allocates later counts for its limit of locked memory.
+    Process,
+    /// The ring of the run, and the stack of its thread.
+    #[default]
+    RingAndStack,
+    /// Nothing.
+    None,
+}
+
 /// How the thread of a run works.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -34,6 +47,8 @@ pub struct Settings {
     pub wait: WaitMode,
     /// The only CPU it is to run on; `None`: any.
     pub cpu: Option<usize>,
+    /// What is locked in memory.
+    pub lock: Lock,
     /// Its policy; `None`: SCHED_FIFO, with the priority that the plan says.
     pub policy: Option<Policy>,
 }

@@ -28,7 +28,7 @@ fn owner(path: &Path) -> Owner {
 fn owner_of(path: &Path, channels: u32) -> Owner {
     let claim = Registry::at(path).claim(false).expect("a number");
     let geometry = Geometry::new(RowShape::of_channels(channels), 64, u64::MAX).expect("a ring");
-    let (memory, _, ring) = memfd::ring_memory(geometry.bytes()).expect("memory");
+    let (memory, _, ring) = memfd::ring_memory(geometry.bytes(), true).expect("memory");
     let header = Header {
         geometry,
         clock: CLOCK_MONOTONIC,

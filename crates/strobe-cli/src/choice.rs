@@ -87,8 +87,26 @@ pub enum Error {
     UserBoard(PathBuf),
     #[error("{0}")]
     Faults(#[from] Faults),
+    #[error("{}{}", .0, option(.0))]
+    Engine(engine::Error),
     #[error(transparent)]
-    Engine(#[from] engine::Error),
+    Other(select::Error),
+}
+
+/// The option of this program that the remedy of an engine's error is about.
+fn option(error: &engine::Error) -> &'static str {
+    match error {
+        engine::Error::NotOfKernel(_) => " (option: --engine user)",
+        engine::Error::Memory(_) | engine::Error::NoMemory(_) => " (option: --ring)",
+        engine::Error::Priority(_) => " (option: --priority)",
+        _ => "",
+    }
+}
+
+impl From<engine::Error> for Error {
+    fn from(error: engine::Error) -> Error {
+        Error::Engine(error)
+    }
 }
 
 impl Error {
@@ -110,6 +128,7 @@ impl From<select::Error> for Error {
             select::Error::UserBoard(path) => Error::UserBoard(path),
             select::Error::Faults(faults) => Error::Faults(faults),
             select::Error::Engine(error) => Error::Engine(error),
+            error => Error::Other(error),
         }
     }
 }
@@ -140,5 +159,27 @@ pub fn complain(chosen: &Chosen) {
         say(format_args!(
             "strobe: {error}; until then the user engine makes the rows"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_option_that_helps_is_named_by_the_program_and_not_by_the_library() {
+        for (error, option) in [
+            (
+                engine::Error::NotOfKernel("uio:edu".into()),
+                "--engine user",
+            ),
+            (engine::Error::NoMemory(1 << 40), "--ring"),
+            (engine::Error::Memory(1 << 40), "--ring"),
+            (engine::Error::Priority(99), "--priority"),
+        ] {
+            assert!(!error.to_string().contains("--"), "{error}");
+            let said = Error::from(error).to_string();
+            assert!(said.ends_with(&format!(" (option: {option})")), "{said}");
+        }
     }
 }

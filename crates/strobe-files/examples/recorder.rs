@@ -77,7 +77,7 @@ impl Source for Lines {
     fn reader(&self) -> Result<RunReader, engine::Error> {
         let ring = Reader::attach(self.memory.clone(), Begin::Oldest);
         let ring = ring.map_err(|source| engine::Error::Ring {
-            event: self.info.event.clone(),
+            run: format!("run on event {}", self.info.event),
             source,
         })?;
         Ok(RunReader::new(ring, Box::new(Polling)))

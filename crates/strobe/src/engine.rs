@@ -6,6 +6,7 @@
 
 use std::io;
 
+use rustix::io::Errno;
 use strobe_hw::rt::Usage;
 use strobe_hw::uapi;
 use strobe_ring::layout::{RING_MAJOR, RING_MINOR};
@@ -77,6 +78,7 @@ pub struct DryRun {
 
 /// Why an engine does not do what it was asked for: the object, and the remedy.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The module is not there.
     #[error("no {path}: the kernel engine is not loaded; load it as root: modprobe strobe")]
@@ -121,7 +123,7 @@ pub enum Error {
     },
     /// An event of the other engine.
     #[error(
-        "event {0}: the kernel engine does not have it; use --engine user, or timer:PERIOD, soft or \
+        "event {0}: the kernel engine does not have it; use the user engine, or timer:PERIOD, soft or \
          device.event (`strobe list` shows them)"
     )]
     NotOfKernel(String),
@@ -180,11 +182,11 @@ pub enum Error {
     /// More memory than rings may have.
     #[error(
         "a ring of {}: all rings together would be larger than the module allows; use a shorter \
-         ring (--ring), or raise /sys/module/strobe/parameters/ring_bytes_max", show_bytes(*.0)
+         ring, or raise /sys/module/strobe/parameters/ring_bytes_max", show_bytes(*.0)
     )]
     Memory(u64),
     /// The system has not enough memory.
-    #[error("a ring of {}: not enough memory; use a shorter ring (--ring)", show_bytes(*.0))]
+    #[error("a ring of {}: not enough memory; use a shorter ring", show_bytes(*.0))]
     NoMemory(u64),
     /// The driver of a device refused.
     #[error("{object}: its driver refused: {source}; see the kernel's log (dmesg)")]
@@ -197,7 +199,7 @@ pub enum Error {
     /// A priority that there is not, or that the user may not have.
     #[error(
         "priority {0}: a run's thread may have 1 to {max}, and more than {default} needs RLIMIT_RTPRIO (ulimit -r) or \
-         CAP_SYS_NICE; leave --priority out, or be root", max = uapi::PRIORITY_MAX, default = uapi::PRIORITY_DEFAULT
+         CAP_SYS_NICE; ask for no priority, or be root", max = uapi::PRIORITY_MAX, default = uapi::PRIORITY_DEFAULT
     )]
     Priority(u8),
     /// Steps that take too long in an interrupt.
@@ -222,6 +224,24 @@ pub enum Error {
          end another run"
     )]
     Async(String),
+    /// There is no more of what a call needs.
+    #[error("{doing} failed: {source}; {remedy}")]
+    Exhausted {
+        /// What was asked for, of which object.
+        doing: String,
+        /// The errno.
+        source: io::Error,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// A run that is not there, or not any more.
+    #[error("run kernel:{0}: no such run, or it has just ended; `strobe status` shows the runs")]
+    NoRun(u32),
+    /// A run of another user.
+    #[error(
+        "run kernel:{0}: belongs to another user, who has not shared it; ask for that, or be root"
+    )]
+    NotShared(u32),
     /// A call on a run failed.
     #[error("run on event {event}: {doing} failed: {source}")]
     Run {
@@ -232,14 +252,44 @@ pub enum Error {
         /// The errno.
         source: io::Error,
     },
+    /// There is no reader of a run.
+    #[error("{run}: {doing} failed: {source}")]
+    Reader {
+        /// The run.
+        run: String,
+        /// What was asked for.
+        doing: &'static str,
+        /// The errno.
+        source: io::Error,
+    },
     /// The ring is not one that this program reads.
-    #[error("run on event {event}: {source}")]
+    #[error("{run}: {source}")]
     Ring {
-        /// The event.
-        event: String,
+        /// The run.
+        run: String,
         /// What is wrong with it.
         source: strobe_ring::AttachError,
     },
+}
+
+impl Error {
+    /// For a call that failed since there is no more of what it needs; `None` for another reason.
+    fn exhausted(doing: impl Into<String>, errno: Errno) -> Option<Error> {
+        let remedy = match errno {
+            Errno::MFILE => "close files of this process, or raise its limit (ulimit -n)",
+            Errno::NFILE => {
+                "end programs that have many files open, or raise the sysctl fs.file-max"
+            }
+            Errno::NOMEM => "end other programs or runs, or use a shorter ring",
+            Errno::USERS => "this user has as many readers of the run as one may have; end one",
+            _ => return None,
+        };
+        Some(Error::Exhausted {
+            doing: doing.into(),
+            source: errno.into(),
+            remedy,
+        })
+    }
 }
 
 fn show_period(period_ns: Option<u64>) -> String {

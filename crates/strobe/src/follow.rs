@@ -55,6 +55,7 @@ pub struct Account {
 
 /// Why a run could not be followed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The engine's reason.
     #[error(transparent)]

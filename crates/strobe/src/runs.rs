@@ -63,6 +63,7 @@ impl Runs {
 
 /// Why a run cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AttachError {
     /// The kernel engine's reason.
     #[error(transparent)]

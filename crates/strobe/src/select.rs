@@ -38,6 +38,7 @@ pub struct Selection {
 
 /// Why there is no engine for a plan.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The kernel engine, and a way to wait.
     #[error("only the user engine has a choice of waiting")]

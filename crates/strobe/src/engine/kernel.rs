@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel engine: `/dev/strobe`.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -66,12 +67,15 @@ impl Control {
             Ok(fd) => Ok(Control { path, fd }),
             Err(Errno::ACCESS | Errno::PERM) => Err(Error::NoPermission { path }),
             Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Err(Error::NoModule { path }),
-            Err(errno) => Err(Error::Version {
-                path,
-                call: "open",
-                module: "unknown".to_owned(),
-                source: errno.into(),
-            }),
+            Err(errno) => {
+                let exhausted = Error::exhausted(format!("{path}: open"), errno);
+                Err(exhausted.unwrap_or_else(|| Error::Version {
+                    path,
+                    call: "open",
+                    module: "unknown".to_owned(),
+                    source: errno.into(),
+                }))
+            }
         }
     }
 
@@ -148,7 +152,7 @@ impl Control {
     /// # Errors
     /// There is no such run, or it is not to be read by others.
     pub fn reader(&self, run: u32) -> Result<RunReader, Error> {
-        reader(self.fd.as_fd(), run, &format!("number {run}"))
+        reader(self.fd.as_fd(), Whose::Run(run))
     }
 
     /// Somebody's run: what is known of it, and a reader from the oldest row there is.
@@ -277,11 +281,14 @@ impl Control {
                 Errno::NOTTY | Errno::INVAL | Errno::TOOBIG => {
                     self.other_version("STROBE_CREATE", errno)
                 }
-                _ => Error::Run {
-                    event,
-                    doing: "its creation",
-                    source,
-                },
+                _ => {
+                    let doing = format!("run on event {event}: its creation");
+                    Error::exhausted(doing, errno).unwrap_or(Error::Run {
+                        event,
+                        doing: "its creation",
+                        source,
+                    })
+                }
             },
         }
     }
@@ -317,12 +324,22 @@ impl Control {
         }
     }
 
+    /// The words for a `STROBE_LIST` that failed.
+    fn not_listed(&self, run: u32, errno: Errno) -> Error {
+        let doing = || format!("{}: STROBE_LIST", self.path);
+        match errno {
+            Errno::NOENT if run != 0 => Error::NoRun(run),
+            _ => Error::exhausted(doing(), errno)
+                .unwrap_or_else(|| self.other_version("STROBE_LIST", errno)),
+        }
+    }
+
     /// The catalogue of everything, or of one run.
     fn entries(&self, run: u32) -> Result<(Vec<uapi::Entry>, u64), Error> {
         let mut entries = Vec::new();
         loop {
             let list = uapi::list(self.fd.as_fd(), run, &mut entries)
-                .map_err(|errno| self.other_version("STROBE_LIST", errno))?;
+                .map_err(|errno| self.not_listed(run, errno))?;
             let count = usize::try_from(list.count).unwrap_or(usize::MAX);
             if count <= entries.len() {
                 entries.truncate(count);
@@ -415,22 +432,53 @@ impl Source for Run {
     }
 
     fn reader(&self) -> Result<RunReader, Error> {
-        reader(self.owner.as_fd(), 0, &self.info.event)
+        reader(self.owner.as_fd(), Whose::Event(&self.info.event))
     }
 }
 
-fn reader(fd: BorrowedFd<'_>, run: u32, event: &str) -> Result<RunReader, Error> {
-    let failed = |doing| {
-        move |errno: Errno| Error::Run {
-            event: event.to_owned(),
-            doing,
-            source: errno.into(),
+/// The run that a reader is of.
+#[derive(Clone, Copy)]
+enum Whose<'e> {
+    /// One's own, on this event.
+    Event(&'e str),
+    /// The one of this number.
+    Run(u32),
+}
+
+impl fmt::Display for Whose<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Whose::Event(event) => write!(f, "run on event {event}"),
+            Whose::Run(number) => write!(f, "run kernel:{number}"),
         }
+    }
+}
+
+impl Whose<'_> {
+    /// The words for a reader that cannot be had.
+    fn no_reader(self, doing: &'static str, errno: Errno) -> Error {
+        match (self, errno) {
+            (Whose::Run(run), Errno::NOENT) => Error::NoRun(run),
+            (Whose::Run(run), Errno::ACCESS) => Error::NotShared(run),
+            _ => Error::exhausted(format!("{self}: {doing}"), errno).unwrap_or(Error::Reader {
+                run: self.to_string(),
+                doing,
+                source: errno.into(),
+            }),
+        }
+    }
+}
+
+fn reader(fd: BorrowedFd<'_>, whose: Whose<'_>) -> Result<RunReader, Error> {
+    let failed = |doing| move |errno| whose.no_reader(doing, errno);
+    let number = match whose {
+        Whose::Event(_) => 0,
+        Whose::Run(number) => number,
     };
-    let (fd, bytes) = uapi::reader(fd, run).map_err(failed("making a reader"))?;
+    let (fd, bytes) = uapi::reader(fd, number).map_err(failed("making a reader"))?;
     let memory = mmap::map(fd.as_fd(), bytes).map_err(failed("mapping its ring"))?;
     let ring = Reader::attach(memory, Begin::Oldest).map_err(|source| Error::Ring {
-        event: event.to_owned(),
+        run: whose.to_string(),
         source,
     })?;
     Ok(RunReader::new(ring, Box::new(RingFd(fd))))

@@ -212,3 +212,45 @@ fn the_longest_time_is_for_ever_and_no_error() {
     rustix::io::write(&writer, b"x").expect("to write");
     assert_eq!(wait_for(reader.as_fd(), Duration::MAX), Ok(()));
 }
+
+#[test]
+fn what_there_is_no_more_of_is_no_matter_of_versions() {
+    for (errno, remedy) in [
+        (Errno::MFILE, "raise its limit (ulimit -n)"),
+        (Errno::NFILE, "fs.file-max"),
+        (Errno::NOMEM, "a shorter ring"),
+    ] {
+        let whose = Whose::Run(3);
+        for said in [
+            deaf().not_listed(0, errno).to_string(),
+            whose.no_reader("making a reader", errno).to_string(),
+        ] {
+            assert!(
+                said.contains(remedy) && !said.contains("versions"),
+                "{said}"
+            );
+        }
+    }
+    let said = refusal("sim.bar", 0, u32::MAX, Errno::MFILE);
+    assert!(
+        said.ends_with("close files of this process, or raise its limit (ulimit -n)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_run_that_has_ended_or_is_anothers_is_named_by_its_number() {
+    let ended = "run kernel:3: no such run, or it has just ended; `strobe status` shows the runs";
+    assert_eq!(deaf().not_listed(3, Errno::NOENT).to_string(), ended);
+    let said = |errno| {
+        Whose::Run(3)
+            .no_reader("making a reader", errno)
+            .to_string()
+    };
+    assert_eq!(said(Errno::NOENT), ended);
+    assert_eq!(
+        said(Errno::ACCESS),
+        "run kernel:3: belongs to another user, who has not shared it; ask for that, or be root"
+    );
+    assert!(said(Errno::IO).starts_with("run kernel:3: making a reader failed: "));
+}

@@ -69,7 +69,7 @@ impl PciCard {
         let address = self.address();
         match error.kind() {
             _ if self.is_ports(number) => format!(
-                "{} cannot be mapped: these are I/O ports, which only the kernel engine reaches; use --engine kernel",
+                "{} cannot be mapped: these are I/O ports, which only the kernel engine reaches; use the kernel engine",
                 path.display()
             ),
             io::ErrorKind::PermissionDenied => format!(
@@ -81,7 +81,7 @@ impl PciCard {
             }
             io::ErrorKind::InvalidInput => match self.driver() {
                 Some(driver) if !driver.starts_with("uio") => format!(
-                    "the driver {driver} has card {address}, and shares it with nobody; use --engine kernel, or as \
+                    "the driver {driver} has card {address}, and shares it with nobody; use the kernel engine, or as \
                      root bind it to uio_pci_generic"
                 ),
                 _ => format!("{} cannot be mapped: too small a BAR", path.display()),

@@ -57,6 +57,7 @@ pub struct Runs {
 
 /// Why a run is not visible, or not to be seen.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// Nobody but its owner may have its directory.
     #[error(

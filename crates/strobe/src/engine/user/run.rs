@@ -167,14 +167,14 @@ impl Source for Run {
     }
 
     fn reader(&self) -> Result<RunReader, Error> {
-        let event = self.info.event.clone();
+        let run = format!("run on event {}", self.info.event);
         self.ring.reader().map_err(|error| match error {
-            ReaderError::Io(source) => Error::Run {
-                event,
+            ReaderError::Io(source) => Error::Reader {
+                run,
                 doing: "making a reader",
                 source,
             },
-            ReaderError::Ring(source) => Error::Ring { event, source },
+            ReaderError::Ring(source) => Error::Ring { run, source },
         })
     }
 

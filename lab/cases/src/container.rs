@@ -49,7 +49,8 @@ fn text(text: &str) -> CString {
     CString::new(text).expect("no NUL")
 }
 
-fn mount(what: &str, place: &str, kind: &str, flags: libc::c_ulong) {
+/// mount(), which must succeed.
+pub fn mount(what: &str, place: &str, kind: &str, flags: libc::c_ulong) {
     let [from, to, of] = [what, place, kind].map(text);
     let [from, to, of] = [&from, &to, &of].map(|it| it.as_ptr() as usize);
     let done = sys(libc::SYS_mount, &[from, to, of, flags as usize, 0]);

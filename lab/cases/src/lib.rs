@@ -4,7 +4,9 @@
 #![deny(unsafe_code)]
 
 pub mod account;
+pub mod cgroup;
 pub mod container;
+pub mod crowd;
 pub mod engine;
 pub mod failslab;
 pub mod hpet;

@@ -7,36 +7,12 @@ use std::fs;
 use std::os::fd::OwnedFd;
 
 use libc::{EAGAIN, EBUSY, ENOSPC, EPERM, EUSERS};
+use strobe_cases::crowd::{runs, threads};
 use strobe_cases::raw::*;
 
 const ANN: usize = 1001;
 const BOB: usize = 1002;
 const MIB: u64 = 1 << 20;
-
-/// Runs that read these, until one is refused, or there are `most`: the runs, and why there are no more.
-fn runs(
-    control: &OwnedFd,
-    channels: &[&str],
-    capacity: u64,
-    most: usize,
-) -> (Vec<OwnedFd>, Option<i32>) {
-    let steps: Vec<_> = channels.iter().map(|name| step(READ, name, 0)).collect();
-    let mut made = Vec::new();
-    while made.len() < most {
-        match create(control, &request("soft", 0, capacity, &steps)) {
-            Ok((owner, _)) => made.push(owner),
-            Err(errno) => return (made, Some(errno)),
-        }
-    }
-    (made, None)
-}
-
-/// Threads of the kernel that belong to runs.
-fn threads() -> usize {
-    let processes = fs::read_dir("/proc").expect("/proc").flatten();
-    let names = processes.filter_map(|it| fs::read_to_string(it.path().join("comm")).ok());
-    names.filter(|name| name.starts_with("strobe/")).count()
-}
 
 fn errno(number: Option<u64>) -> i32 {
     number.expect("an answer") as i32

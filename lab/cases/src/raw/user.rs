@@ -36,6 +36,8 @@ impl Talk {
 pub struct OtherUser {
     talk: Option<Talk>,
     pid: usize,
+    /// How it is to end.
+    end: i32,
 }
 
 impl OtherUser {
@@ -62,6 +64,7 @@ impl OtherUser {
         OtherUser {
             talk: Some(Talk(ours)),
             pid,
+            end: 0,
         }
     }
 
@@ -70,6 +73,12 @@ impl OtherUser {
         self.talk
             .as_mut()
             .expect("it is there until this is dropped")
+    }
+
+    /// Kills it, and waits until nothing is left of it.
+    pub fn kill(mut self) {
+        self.end = -libc::SIGKILL;
+        sys(libc::SYS_kill, &[self.pid, libc::SIGKILL as usize]).expect("it is alive");
     }
 }
 
@@ -96,7 +105,7 @@ impl Drop for OtherUser {
         self.talk = None;
         let status = wait(self.pid);
         if !std::thread::panicking() {
-            assert_eq!(status, 0, "what the other user did");
+            assert_eq!(status, self.end, "what the other user did");
         }
     }
 }

@@ -19,7 +19,7 @@
 static unsigned int cpu_timers_max = 128;
 module_param(cpu_timers_max, uint, 0644);
 MODULE_PARM_DESC(cpu_timers_max,
-		 "timers that may run on one CPU; half of them are for one user at most, unless with CAP_SYS_RESOURCE (default 128)");
+		 "timers that may run on one CPU; a user without CAP_SYS_RESOURCE may have half of them (default 128)");
 
 /**
  * strobe_check_cost() - may a row take so long?

@@ -21,22 +21,22 @@ module_param(sim_pulse_ns, ulong, 0644);
 MODULE_PARM_DESC(sim_pulse_ns, "period of sim.pulse, ns, at least 1000 (default 1 ms)");
 static unsigned long sim_late_ns;
 module_param(sim_late_ns, ulong, 0644);
-MODULE_PARM_DESC(sim_late_ns, "fault: pulses come this late; beyond a period, pulses are lost");
+MODULE_PARM_DESC(sim_late_ns, "fault: pulses come this late; if that is more than a period, pulses are lost");
 static unsigned int sim_burst;
 module_param(sim_burst, uint, 0644);
-MODULE_PARM_DESC(sim_burst, "fault: so many triggers more come at once, at most 10000");
+MODULE_PARM_DESC(sim_burst, "fault: this many more triggers come at once, at most 10000");
 static unsigned int sim_drop;
 module_param(sim_drop, uint, 0644);
-MODULE_PARM_DESC(sim_drop, "fault: so many triggers are lost by the source itself");
+MODULE_PARM_DESC(sim_drop, "fault: the source itself loses this many triggers");
 static unsigned int sim_vanish;
 module_param(sim_vanish, uint, 0644);
 MODULE_PARM_DESC(sim_vanish, "fault: the device is unplugged at this pulse of a run");
 static unsigned int sim_refuse;
 module_param(sim_refuse, uint, 0644);
-MODULE_PARM_DESC(sim_refuse, "fault: after so many pulses at once the event cannot be enabled");
+MODULE_PARM_DESC(sim_refuse, "fault: enabling an event raises this many pulses at once, and then fails");
 static unsigned int sim_keep = 10;
 module_param(sim_keep, uint, 0644);
-MODULE_PARM_DESC(sim_keep, "of sim.decimated, each n-th pulse makes a row (default 10)");
+MODULE_PARM_DESC(sim_keep, "every n-th pulse of sim.decimated makes a row (default 10)");
 
 #define BURST_MAX	10000U
 

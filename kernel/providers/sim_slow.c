@@ -20,10 +20,10 @@
 
 static unsigned int sim_sleep_us = 50;
 module_param(sim_sleep_us, uint, 0644);
-MODULE_PARM_DESC(sim_sleep_us, "reads of sim.slow sleep so long, at most 1 s (default 50 us)");
+MODULE_PARM_DESC(sim_sleep_us, "reads of sim.slow sleep for this time, us, at most 1 s (default 50)");
 static unsigned long sim_async_ns = 20 * NSEC_PER_USEC;
 module_param(sim_async_ns, ulong, 0644);
-MODULE_PARM_DESC(sim_async_ns, "values of sim.async arrive after this time (default 20 us)");
+MODULE_PARM_DESC(sim_async_ns, "values of sim.async arrive after this time, ns (default 20000)");
 static unsigned int sim_async_fault;
 module_param(sim_async_fault, uint, 0644);
 MODULE_PARM_DESC(sim_async_fault,

@@ -21,7 +21,7 @@
 
 static unsigned int user_runs_max = 256;
 module_param(user_runs_max, uint, 0644);
-MODULE_PARM_DESC(user_runs_max, "runs that a user may have, unless with CAP_SYS_RESOURCE (default 256)");
+MODULE_PARM_DESC(user_runs_max, "runs that a user without CAP_SYS_RESOURCE may have (default 256)");
 static unsigned long user_bytes_free;
 module_param(user_bytes_free, ulong, 0644);
 MODULE_PARM_DESC(user_bytes_free,

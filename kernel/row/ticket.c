@@ -48,7 +48,7 @@ static int strays_get(char *buffer, const struct kernel_param *kp)
 
 static const struct kernel_param_ops strays_ops = { .get = strays_get };
 module_param_cb(strays, &strays_ops, NULL, 0444);
-MODULE_PARM_DESC(strays, "values of async channels that nobody awaited (read only)");
+MODULE_PARM_DESC(strays, "values of async channels that came when no row awaited them (read only)");
 
 /**
  * strobe_ticket_new() - a value is going to be awaited.

@@ -11,7 +11,7 @@
 /* Nodes are called as those of the stock driver. Written as the module is loaded. */
 bool strobe_rpmsg_stock_names;
 module_param_named(stock_names, strobe_rpmsg_stock_names, bool, 0444);
-MODULE_PARM_DESC(stock_names, "nodes are /dev/rpmsg_ctrlN and /dev/rpmsgN, as those of the stock driver, which must not be loaded then; channels rpmsg-raw are bound as by it (default no)");
+MODULE_PARM_DESC(stock_names, "nodes have the names of the stock drivers (/dev/rpmsg_ctrlN, /dev/rpmsgN), which must then not be loaded; channels rpmsg-raw are bound, too (default no)");
 
 /* /sys/class/strobe_rpmsg. */
 static const struct class class = {

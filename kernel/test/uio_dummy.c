@@ -50,7 +50,7 @@ MODULE_PARM_DESC(control, "0: a driver without irqcontrol (default 1)");
 
 static uint going_ms;
 module_param(going_ms, uint, 0644);
-MODULE_PARM_DESC(going_ms, "how long the device takes to go (default 0)");
+MODULE_PARM_DESC(going_ms, "how long the removal of the device takes, ms (default 0)");
 
 /* Written by the timer only, once it runs. */
 static struct dummy_page *page;
@@ -59,7 +59,7 @@ static struct hrtimer timer;
 /* Of the page, for who reads files only. */
 static unsigned long long time_ns;
 module_param(time_ns, ullong, 0444);
-MODULE_PARM_DESC(time_ns, "CLOCK_MONOTONIC at the last event, ns; not to be set");
+MODULE_PARM_DESC(time_ns, "CLOCK_MONOTONIC at the last event, ns (read only)");
 
 /* Guards @present, @enabled and @limit, and starting and stopping of the timer. */
 static DEFINE_MUTEX(lock);
@@ -152,7 +152,7 @@ static const struct kernel_param_ops limit_ops = {
 };
 
 module_param_cb(limit, &limit_ops, &limit, 0644);
-MODULE_PARM_DESC(limit, "silent once there were so many events since loading (default 0: never)");
+MODULE_PARM_DESC(limit, "no more events after this many since loading (default 0: no limit)");
 
 /* Call with plug_lock held. Who opens it at once waits for the lock to enable it. */
 static int plug(void)
@@ -211,7 +211,7 @@ static const struct kernel_param_ops plugged_ops = {
 };
 
 module_param_cb(plugged, &plugged_ops, &plugged, 0644);
-MODULE_PARM_DESC(plugged, "0: the device goes, also from under who uses it (default 1)");
+MODULE_PARM_DESC(plugged, "0: the device is removed, also while a program uses it (default 1)");
 
 static int __init dummy_init(void)
 {

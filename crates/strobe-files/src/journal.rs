@@ -11,11 +11,13 @@ use std::path::Path;
 
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
-use strobe::channel::{Channel, Class, Type};
-use strobe::info::{Clock, End, RunInfo, Totals};
+use serde_json::Value;
+use strobe::channel::Type;
+use strobe::info::{End, RunInfo, Totals};
 use strobe_ring::layout::{MISSED_CAUSES, ROW_HEADER_WORDS};
-use strobe_ring::{Engine, Missed, Rows, StartTimes};
+use strobe_ring::{Missed, Rows};
 
+use crate::fields::{self, Fields};
 use crate::sink::{FORMAT, SKIPPED};
 
 mod rows;
@@ -202,75 +204,34 @@ fn run(schema: &Schema) -> Result<RunInfo, String> {
     };
     let is_output = |f: &&FieldRef| f.metadata().contains_key("output");
     let (outputs, channels): (Vec<_>, Vec<_>) = steps.iter().partition(is_output);
-    let engine = match text(about, "strobe.engine") {
-        Some("kernel") => Engine::Kernel,
-        Some("user") => Engine::User,
-        Some(_) => Engine::Other(0),
-        None => return Err("it has no strobe.engine".to_owned()),
-    };
-    Ok(RunInfo {
-        engine,
-        kernel: text(about, "strobe.kernel").unwrap_or_default().to_owned(),
-        event: text(about, "strobe.event").unwrap_or_default().to_owned(),
-        run: number(about, "strobe.run")?,
-        clock: match text(about, "strobe.clock") {
-            Some("tai") => Clock::Tai,
-            _ => Clock::Monotonic,
-        },
-        period_ns: optional(about, "strobe.period_ns")?,
-        capacity: number(about, "strobe.capacity")?,
-        limit: optional(about, "strobe.limit")?,
-        start: StartTimes {
-            time: number(about, "strobe.start_time_ns")?,
-            realtime: number(about, "strobe.start_realtime_ns")?,
-            tai: number(about, "strobe.start_tai_ns")?,
-            first_due: optional(about, "strobe.first_due_ns")?.unwrap_or(0),
-        },
-        channels: (channels.into_iter())
-            .map(|f| channel(f))
-            .collect::<Result<_, _>>()?,
-        outputs: (outputs.into_iter())
-            .filter_map(|f| f.metadata().get("output").cloned())
-            .collect(),
-        skips,
-        set_up: match text(about, "strobe.set_up") {
-            Some(json) => {
-                serde_json::from_str(json).map_err(|e| format!("its strobe.set_up: {e}"))?
-            }
-            None => Vec::new(),
-        },
-        doctor: match text(about, "strobe.doctor") {
-            Some(json) => {
-                serde_json::from_str(json).map_err(|e| format!("its strobe.doctor: {e}"))?
-            }
-            None => Vec::new(),
-        },
-    })
+    if text(about, "strobe.engine").is_none() {
+        return Err("it has no strobe.engine".to_owned());
+    }
+    let fields = about.iter().filter_map(|(key, value)| {
+        let name = key.strip_prefix("strobe.")?;
+        Some((name.to_owned(), Value::from(value.as_str())))
+    });
+    let channels = channels.into_iter().map(|field| channel(field));
+    let outputs = (outputs.into_iter()).filter_map(|f| f.metadata().get("output").cloned());
+    let channels = channels.collect::<Result<_, _>>()?;
+    fields::run(fields.collect(), channels, outputs.collect(), skips)
 }
 
-fn channel(field: &Field) -> Result<Channel, String> {
-    let about = field.metadata();
-    Ok(Channel {
-        name: text(about, "channel").unwrap_or(field.name()).to_owned(),
-        description: text(about, "description").unwrap_or_default().to_owned(),
-        unit: text(about, "unit").unwrap_or_default().to_owned(),
-        kind: match field.data_type() {
-            DataType::UInt64 => Type::U64,
-            DataType::Int64 => Type::S64,
-            DataType::Float64 => Type::F64,
-            other => return Err(format!("its column {} is of type {other}", field.name())),
-        },
-        class: match text(about, "class") {
-            Some("sleep") => Class::Sleep,
-            Some("async") => Class::Async,
-            _ => Class::Hard,
-        },
-        scale: optional(about, "scale")?.unwrap_or(1.0),
-        offset: optional(about, "offset")?.unwrap_or(0.0),
-        bits: optional(about, "bits")?.unwrap_or(64),
-        cost_ns: 0,
-        in_use: false,
-    })
+fn channel(field: &Field) -> Result<Fields, String> {
+    let about = field.metadata().iter();
+    let mut fields: Fields = about
+        .map(|(name, value)| (name.clone(), Value::from(value.as_str())))
+        .collect();
+    let kind = match field.data_type() {
+        DataType::UInt64 => Type::U64,
+        DataType::Int64 => Type::S64,
+        DataType::Float64 => Type::F64,
+        other => return Err(format!("its column {} is of type {other}", field.name())),
+    };
+    fields.insert("type".to_owned(), kind.name().into());
+    let name = || Value::from(field.name().as_str());
+    fields.entry("channel").or_insert_with(name);
+    Ok(fields)
 }
 
 fn totals(about: &Metadata) -> Result<Option<Totals>, String> {

@@ -21,6 +21,7 @@
 
 pub mod convert;
 mod date;
+mod fields;
 pub mod journal;
 pub mod record;
 pub mod sink;

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::fields;
+
 /// How the 64-bit word of a channel is to be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -16,10 +18,11 @@ pub enum Type {
 }
 
 /// What it takes to read a channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
     /// May be read in hard interrupt context.
+    #[default]
     Hard,
     /// May sleep.
     Sleep,
@@ -33,23 +36,31 @@ pub struct Channel {
     /// `device.channel`.
     pub name: String,
     /// Description for people.
+    #[serde(default)]
     pub description: String,
     /// Unit of the scaled value; empty if it has none.
+    #[serde(default)]
     pub unit: String,
     /// How the word is to be understood.
     #[serde(rename = "type")]
     pub kind: Type,
     /// What it takes to read it.
+    #[serde(default)]
     pub class: Class,
     /// Factor from the word to the value.
+    #[serde(default = "one", deserialize_with = "fields::number")]
     pub scale: f64,
     /// What is added then.
+    #[serde(default, deserialize_with = "fields::number")]
     pub offset: f64,
     /// Significant bits of the word.
+    #[serde(default = "all_bits", deserialize_with = "fields::number")]
     pub bits: u32,
     /// Rough time one access takes.
+    #[serde(default)]
     pub cost_ns: u32,
     /// A run uses it.
+    #[serde(default)]
     pub in_use: bool,
 }
 
@@ -94,6 +105,14 @@ impl Channel {
     pub fn is_scaled(&self) -> bool {
         self.scale != 1.0 || self.offset != 0.0
     }
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn all_bits() -> u32 {
+    u64::BITS
 }
 
 /// Names for the columns of a table: those of the channels, but a channel that

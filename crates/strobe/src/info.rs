@@ -4,17 +4,19 @@
 use std::io;
 
 use rustix::io::Errno;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use strobe_hw::rt::Step;
 use strobe_ring::layout::MISSED_CAUSES;
 use strobe_ring::{Engine, Missed, RowShape, Snapshot, StartTimes};
 
 use crate::channel::{Channel, column_names, numbered};
+use crate::fields;
 use crate::note::Noted;
 use crate::quantity::show_ns;
 
 /// Clock of all times of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// CLOCK_MONOTONIC.
     Monotonic,
@@ -33,35 +35,50 @@ impl Clock {
 }
 
 /// A run, as it is known when it has been started. All of it goes into files.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its names and values by serde are the encoding of the project: in the registry, in `.arrows` files and in `.h5` files.
+/// Where a format has nothing but text, numbers are read from their decimal digits, and lists from JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Who makes the rows.
+    #[serde(with = "fields::engine")]
     pub engine: Engine,
     /// Release of the kernel it runs on.
+    #[serde(default)]
     pub kernel: String,
     /// The event, as it was asked for.
+    #[serde(default)]
     pub event: String,
     /// Number of the run.
+    #[serde(deserialize_with = "fields::number")]
     pub run: u32,
     /// Clock of all times.
     pub clock: Clock,
     /// Distance of triggers, if the event has one.
+    #[serde(default, deserialize_with = "fields::optional")]
     pub period_ns: Option<u64>,
     /// Rows in the ring.
+    #[serde(deserialize_with = "fields::number")]
     pub capacity: u64,
     /// Rows the run will make at most; `None`: until it is stopped.
+    #[serde(default, deserialize_with = "fields::optional")]
     pub limit: Option<u64>,
     /// When it was started, and when its first trigger was due; all 0 before.
+    #[serde(flatten, with = "fields::Start")]
     pub start: StartTimes,
     /// The values of a row, in their order.
     pub channels: Vec<Channel>,
     /// Names of the outputs that a row writes, in the order of their steps.
+    #[serde(with = "fields::named")]
     pub outputs: Vec<String>,
     /// Whether the event may leave out triggers on purpose.
+    #[serde(default)]
     pub skips: bool,
     /// Real-time set-up: what was got, and what was refused.
+    #[serde(default, deserialize_with = "fields::list")]
     pub set_up: Vec<Step>,
     /// How the machine was when it was recorded; nothing of a run that is not.
+    #[serde(default, deserialize_with = "fields::list")]
     pub doctor: Vec<Noted>,
 }
 

@@ -37,6 +37,7 @@ pub mod clock;
 pub mod engine;
 pub mod event;
 pub mod faults;
+mod fields;
 pub mod figures;
 pub mod follow;
 pub mod info;

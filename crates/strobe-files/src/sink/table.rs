@@ -9,13 +9,13 @@ use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type}
 use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray, RecordBatch};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use serde::Serialize;
 use strobe::channel::{Channel, Type};
 use strobe::info::{RunInfo, Totals, known_causes};
 use strobe_ring::layout::{ROW_FAULTS, ROW_HEADER_WORDS};
 use strobe_ring::{RowShape, Rows};
 
 use super::check_shape;
+use crate::fields;
 
 /// What the columns and metadata mean; a reader refuses another number. 1, which was not written down, had 0
 /// where a channel had failed.
@@ -216,25 +216,10 @@ pub(super) fn schema(info: &RunInfo, totals: Option<&Totals>) -> Schema {
 }
 
 fn metadata(of: &Channel) -> HashMap<String, String> {
-    map([
-        ("channel", of.name.as_str()),
-        ("unit", &of.unit),
-        ("scale", &of.scale.to_string()),
-        ("offset", &of.offset.to_string()),
-        ("type", of.kind.name()),
-        ("class", of.class.name()),
-        ("bits", &of.bits.to_string()),
-        ("description", &of.description),
-    ])
-}
-
-/// A list of what was got of a real-time set-up, or seen of the machine, as JSON; empty if there is nothing in it.
-pub(super) fn json<T: Serialize>(list: &[T]) -> String {
-    match list {
-        [] => String::new(),
-        // Texts and flags only: it always can be written.
-        list => serde_json::to_string(list).unwrap_or_default(),
-    }
+    let fields = fields::of_channel(of);
+    (fields.into_iter())
+        .map(|(name, value)| (name, fields::text(&value)))
+        .collect()
 }
 
 fn run_metadata(info: &RunInfo, totals: Option<&Totals>) -> HashMap<String, String> {
@@ -244,24 +229,9 @@ fn run_metadata(info: &RunInfo, totals: Option<&Totals>) -> HashMap<String, Stri
         None => " ".repeat(20),
     };
     let of = |part: fn(&Totals) -> u64| number(totals.map(part));
-    let optional = |value: Option<u64>| value.map_or(String::new(), |v| v.to_string());
     let mut metadata = map([
         ("strobe.format", FORMAT),
         ("strobe.version", env!("CARGO_PKG_VERSION")),
-        ("strobe.engine", info.engine.name()),
-        ("strobe.kernel", &info.kernel),
-        ("strobe.event", &info.event),
-        ("strobe.run", &info.run.to_string()),
-        ("strobe.clock", info.clock.name()),
-        ("strobe.set_up", &json(&info.set_up)),
-        ("strobe.doctor", &json(&info.doctor)),
-        ("strobe.period_ns", &optional(info.period_ns)),
-        ("strobe.capacity", &info.capacity.to_string()),
-        ("strobe.limit", &optional(info.limit)),
-        ("strobe.start_time_ns", &info.start.time.to_string()),
-        ("strobe.start_realtime_ns", &info.start.realtime.to_string()),
-        ("strobe.start_tai_ns", &info.start.tai.to_string()),
-        ("strobe.first_due_ns", &optional(info.first_due_ns())),
         ("strobe.complete", if totals.is_some() { "1" } else { "0" }),
         (
             "strobe.end",
@@ -275,6 +245,8 @@ fn run_metadata(info: &RunInfo, totals: Option<&Totals>) -> HashMap<String, Stri
         ("strobe.lost", &of(|t| t.lost)),
         ("strobe.errors", &of(|t| t.errors)),
     ]);
+    let fields = fields::of_run(info).into_iter();
+    metadata.extend(fields.map(|(name, value)| (format!("strobe.{name}"), fields::text(&value))));
     // Causes that a later module may know are in the sum only.
     for (cause, name) in known_causes().enumerate() {
         let count = totals.and_then(|t| t.missed_by.get(cause).copied());

@@ -4,12 +4,14 @@
 use std::collections::HashSet;
 
 use ::hdf5::types::VarLenUnicode;
+use serde_json::Value;
 use strobe::channel::{Channel, column_names};
 use strobe::info::known_causes;
 
 use super::*;
 use crate::date::iso8601;
-use crate::sink::table::{HEADER, SKIPPED, SKIPPED_COLUMN, json};
+use crate::fields;
+use crate::sink::table::{HEADER, SKIPPED, SKIPPED_COLUMN};
 
 /// Elements of a chunk: 64 KiB. A larger one is written again and again.
 const CHUNK: usize = 8 * 1024;
@@ -149,16 +151,14 @@ fn failed(data: &Group, info: &RunInfo) -> Result<Option<Failed>, Error> {
 }
 
 fn describe(dataset: &Dataset, channel: &Channel, column: &str) -> Result<(), Error> {
-    text(dataset, "channel", &channel.name)?;
     text(dataset, "column", column)?;
-    text(dataset, "units", &channel.unit)?;
-    text(dataset, "description", &channel.description)?;
     text(dataset, "long_name", &long_name(channel, column))?;
-    text(dataset, "type", channel.kind.name())?;
-    text(dataset, "class", channel.class.name())?;
-    number(dataset, "bits", u64::from(channel.bits))?;
-    real(dataset, "scale", channel.scale)?;
-    real(dataset, "offset", channel.offset)
+    for (name, value) in fields::of_channel(channel) {
+        // The name that NeXus has for it.
+        let name = if name == "unit" { "units" } else { &name };
+        attribute(dataset, name, &value)?;
+    }
+    Ok(())
 }
 
 /// What a plot has at its axis: it shows words, not values.
@@ -175,30 +175,12 @@ fn long_name(channel: &Channel, column: &str) -> String {
 
 fn account(entry: &Group, info: &RunInfo) -> Result<Account, Error> {
     let run = group(entry, "run", "NXcollection")?;
-    text(&run, "engine", info.engine.name())?;
-    text(&run, "kernel", &info.kernel)?;
-    text(&run, "event", &info.event)?;
-    text(&run, "clock", info.clock.name())?;
-    text(&run, "set_up", &json(&info.set_up))?;
-    text(&run, "doctor", &json(&info.doctor))?;
+    text(&run, "version", env!("CARGO_PKG_VERSION"))?;
     if !info.outputs.is_empty() {
         texts(&run, "outputs", &info.outputs)?;
     }
-    text(&run, "version", env!("CARGO_PKG_VERSION"))?;
-    let numbers = [
-        ("run", Some(u64::from(info.run))),
-        ("period_ns", info.period_ns),
-        ("capacity", Some(info.capacity)),
-        ("limit", info.limit),
-        ("start_time_ns", Some(info.start.time)),
-        ("start_realtime_ns", Some(info.start.realtime)),
-        ("start_tai_ns", Some(info.start.tai)),
-        ("first_due_ns", info.first_due_ns()),
-    ];
-    for (name, value) in numbers {
-        if let Some(value) = value {
-            number(&run, name, value)?;
-        }
+    for (name, value) in fields::of_run(info) {
+        attribute(&run, &name, &value)?;
     }
     let missed_by = group(&run, "missed_by", "NXcollection")?;
     let missed_by = known_causes().map(|cause| Ok((cause, scalar(&missed_by, cause)?)));
@@ -264,12 +246,14 @@ fn texts(of: &::hdf5::Location, name: &str, values: &[String]) -> Result<(), Err
     attribute.create(name)?.write(values.as_slice())
 }
 
-fn number(of: &::hdf5::Location, name: &str, value: u64) -> Result<(), Error> {
-    of.new_attr::<u64>().create(name)?.write_scalar(&value)
-}
-
-fn real(of: &::hdf5::Location, name: &str, value: f64) -> Result<(), Error> {
-    of.new_attr::<f64>().create(name)?.write_scalar(&value)
+/// A value as an attribute: a number as one, all else as text; nothing if there is none.
+fn attribute(of: &::hdf5::Location, name: &str, value: &Value) -> Result<(), Error> {
+    match (value, value.as_u64(), value.as_f64()) {
+        (Value::Null, ..) => Ok(()),
+        (_, Some(number), _) => of.new_attr::<u64>().create(name)?.write_scalar(&number),
+        (_, None, Some(real)) => of.new_attr::<f64>().create(name)?.write_scalar(&real),
+        _ => text(of, name, &fields::text(value)),
+    }
 }
 
 /// Text as HDF5 has it: without NUL.

@@ -48,8 +48,12 @@ impl Attached {
             .reader()
             .map_err(|error| format!("its ring: {error}"))?;
         let snapshot = reader.snapshot();
-        let (program, readers) = (message.program.clone(), message.readers);
-        let mut info = message.info();
+        let Message {
+            mut info,
+            program,
+            readers,
+            ..
+        } = message;
         info.start = snapshot.start;
         info.skips = reader.ring().geometry().shape().skipped;
         Ok(Attached {

@@ -2,11 +2,8 @@
 //! What an owner says of its run: one line of JSON. What changes is in the ring.
 
 use serde::{Deserialize, Serialize};
-use strobe_hw::rt::Step;
-use strobe_ring::{Engine, StartTimes};
 
-use crate::channel::Channel;
-use crate::info::{Clock, RunInfo};
+use crate::info::RunInfo;
 
 /// Version of this message; another one is not understood.
 const VERSION: u32 = 2;
@@ -16,26 +13,13 @@ pub const BYTES_MAX: usize = 4 << 20;
 /// What a visitor sends who stays to read.
 pub const STAYS: u8 = b'r';
 
-/// An output that a row writes.
-#[derive(Debug, Serialize, Deserialize)]
-struct Output {
-    name: String,
-}
-
 /// The line.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Message {
     version: u32,
-    kernel: String,
-    event: String,
-    run: u32,
-    tai: bool,
-    period_ns: Option<u64>,
-    capacity: u64,
-    limit: Option<u64>,
-    channels: Vec<Channel>,
-    outputs: Vec<Output>,
-    set_up: Vec<Step>,
+    /// The run, but for its start and what only the ring says.
+    #[serde(flatten)]
+    pub info: RunInfo,
     /// Name of the owner's program.
     pub program: String,
     /// Readers of the ring, in all processes.
@@ -47,18 +31,7 @@ impl Message {
     pub fn new(info: &RunInfo, program: &str, readers: u32) -> Self {
         Message {
             version: VERSION,
-            kernel: info.kernel.clone(),
-            event: info.event.clone(),
-            run: info.run,
-            tai: info.clock == Clock::Tai,
-            period_ns: info.period_ns,
-            capacity: info.capacity,
-            limit: info.limit,
-            channels: info.channels.clone(),
-            outputs: (info.outputs.iter().cloned())
-                .map(|name| Output { name })
-                .collect(),
-            set_up: info.set_up.clone(),
+            info: info.clone(),
             program: program.to_owned(),
             readers,
         }
@@ -85,36 +58,16 @@ impl Message {
         }
         serde_json::from_slice(line).map_err(|error| format!("what it says is damaged: {error}"))
     }
-
-    /// What is known of the run, but for its start, and what only the ring says.
-    pub fn info(self) -> RunInfo {
-        RunInfo {
-            engine: Engine::User,
-            kernel: self.kernel,
-            event: self.event,
-            run: self.run,
-            clock: if self.tai {
-                Clock::Tai
-            } else {
-                Clock::Monotonic
-            },
-            period_ns: self.period_ns,
-            capacity: self.capacity,
-            limit: self.limit,
-            start: StartTimes::default(),
-            channels: self.channels,
-            outputs: self.outputs.into_iter().map(|output| output.name).collect(),
-            skips: false,
-            set_up: self.set_up,
-            doctor: Vec::new(),
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use strobe_hw::rt::Step;
+    use strobe_ring::Engine;
+
     use super::*;
     use crate::channel::Type;
+    use crate::info::Clock;
     use crate::samples::channel;
     use crate::samples::info;
 
@@ -133,8 +86,7 @@ mod tests {
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         let message = Message::parse(&line).expect("a message");
         assert_eq!((message.program.as_str(), message.readers), ("strobe", 3));
-        info.start = StartTimes::default();
-        assert_eq!(message.info(), info);
+        assert_eq!(message.info, info);
     }
 
     #[test]

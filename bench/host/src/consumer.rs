@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde::{Deserialize, Serialize};
 use strobe::internals::RingFile;
 use strobe::map::{Region, Register};
+use strobe::reader::ReaderOptions;
 use strobe::ring::layout::ROW_HEADER_WORDS;
 use strobe::rt::{self, Policy};
 
@@ -36,7 +37,8 @@ const READY: &str = "ready";
 pub fn ring(ring: i32, progress: i32, cpu: usize, step: u64) -> Result<(), Box<dyn Error>> {
     // First of all: so the whole ring is in this process's page table as soon as it is mapped.
     rt::lock_memory();
-    let mut reader = RingFile::from_fd(inherited(ring, false)?.into())?.attach()?;
+    let reader = RingFile::from_fd(inherited(ring, false)?.into())?;
+    let mut reader = reader.attach(ReaderOptions::default())?;
     let region = Region::map(&inherited(progress, true)?, 0, 4096, true)?;
     let progress = region.register(0, 8).ok_or("no progress")?;
     let mut buffer = vec![0; BATCH * reader.row_words()];

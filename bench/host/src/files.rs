@@ -7,12 +7,12 @@ use std::io::Write;
 use std::time::Instant;
 
 use serde::Serialize;
-use strobe::engine::Source;
 use strobe::engine::user::User;
 use strobe::event::EventSpec;
 use strobe::info::RunInfo;
 use strobe::plan::{Plan, Step};
 use strobe::ring::{RowShape, Rows};
+use strobe::run::Run;
 use strobe_files::sink::{self, Existing};
 
 use crate::words::{CHANNELS, ROW_WORDS, value};

@@ -10,12 +10,12 @@ use rustix::io::Errno;
 use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 use serde::Serialize;
 use strobe::clock::monotonic;
-use strobe::engine::Source;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::event::EventSpec;
 use strobe::plan::Plan;
 use strobe::plan::WakeWithin;
 use strobe::rt::{self, Policy, Usage};
+use strobe::run::{OwnedRun, Run};
 use strobe_hw::awake::Awake;
 
 /// Rates that are measured.

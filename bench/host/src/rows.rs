@@ -12,13 +12,14 @@ use strobe::bell::Bell;
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
 use strobe::clock::RunClock;
+use strobe::engine;
 use strobe::engine::user::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
 use strobe::engine::user::trigger::{Cadence, EventSource, Trigger, Woken};
 use strobe::engine::user::{Settings, User, WaitMode};
-use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
 use strobe::map::Register;
 use strobe::plan::{Plan, Step};
+use strobe::run::{OwnedRun, Run};
 
 use crate::consumer::Consumer;
 use crate::words::{CHANNELS, Memory, RING_ROWS, values};

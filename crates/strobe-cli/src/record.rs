@@ -8,13 +8,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use strobe::engine::Source;
 use strobe::event::{Event, EventSpec};
 use strobe::info::{End, RunInfo};
 use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, show_ns};
 use strobe::ring::Row;
+use strobe::run::OwnedRun;
 use strobe::stop::Stop;
 use strobe_files::record::{Observer, Options, Progress, record};
 use strobe_files::summary::Summary;
@@ -297,7 +297,7 @@ struct Account<'a> {
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes the run, when all that it needs is there; `None` if a signal came first.
-fn create(args: &Args, plan: &Plan, stop: &Stop) -> Result<Option<Arc<dyn Source>>, Error> {
+fn create(args: &Args, plan: &Plan, stop: &Stop) -> Result<Option<Arc<dyn OwnedRun>>, Error> {
     let mut said = String::new();
     loop {
         let run = args
@@ -332,7 +332,7 @@ pub fn handle_signals(stop: &Stop) -> io::Result<()> {
 }
 
 /// One trigger for each line on standard input; its end completes the run.
-fn trigger_by_lines(run: Arc<dyn Source>, stop: Stop) {
+fn trigger_by_lines(run: Arc<dyn OwnedRun>, stop: Stop) {
     std::thread::spawn(move || {
         let lines = io::stdin().lock().split(b'\n');
         for _ in lines.map_while(Result::ok) {

@@ -191,8 +191,9 @@ struct Watched {
 
 impl Watched {
     fn new(place: Place) -> Result<Self, Error> {
-        let (info, reader) = place.attach()?;
-        let figures = Figures::new(place.to_string(), info);
+        let run = place.attach()?;
+        let reader = run.reader().map_err(AttachError::from)?;
+        let figures = Figures::new(place.to_string(), run.info().clone());
         Ok(Watched { reader, figures })
     }
 

@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use strobe::engine::user::registry::Registry;
 use strobe::ring::State;
+use strobe::run::Run;
 
 mod common;
 use common::{Process, recorder, strobe, until};

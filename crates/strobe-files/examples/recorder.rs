@@ -14,13 +14,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use strobe::channel::{Channel, Class, Type};
-use strobe::engine::{self, Source};
+use strobe::engine;
 use strobe::info::{Clock, RunInfo};
-use strobe::reader::{RunReader, Wake};
+use strobe::reader::{ReaderOptions, RunReader, Wake};
 use strobe::ring::{
-    Begin, End, Engine, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes,
-    Writer,
+    End, Engine, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes, Writer,
 };
+use strobe::run::{OwnedRun, Run};
 use strobe::stop::Stop;
 use strobe_files::record::{Options, record};
 
@@ -46,11 +46,22 @@ impl Wake for Polling {
     }
 }
 
-impl Source for Lines {
+impl Run for Lines {
     fn info(&self) -> &RunInfo {
         &self.info
     }
 
+    fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, engine::Error> {
+        let ring = Reader::attach(self.memory.clone(), options.begin);
+        let ring = ring.map_err(|source| engine::Error::Ring {
+            run: format!("run on event {}", self.info.event),
+            source,
+        })?;
+        Ok(RunReader::new(ring, Box::new(Polling)))
+    }
+}
+
+impl OwnedRun for Lines {
     fn start(&self) -> Result<(), engine::Error> {
         let times = StartTimes {
             time: START,
@@ -74,13 +85,12 @@ impl Source for Lines {
         Ok(())
     }
 
-    fn reader(&self) -> Result<RunReader, engine::Error> {
-        let ring = Reader::attach(self.memory.clone(), Begin::Oldest);
-        let ring = ring.map_err(|source| engine::Error::Ring {
-            run: format!("run on event {}", self.info.event),
-            source,
-        })?;
-        Ok(RunReader::new(ring, Box::new(Polling)))
+    fn pause(&self) -> Result<(), engine::Error> {
+        Ok(())
+    }
+
+    fn resume(&self) -> Result<(), engine::Error> {
+        Ok(())
     }
 }
 

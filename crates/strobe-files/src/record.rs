@@ -10,11 +10,12 @@ use std::sync::mpsc;
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-use strobe::engine::{self, Source};
+use strobe::engine;
 use strobe::faults::FaultCount;
 use strobe::info::{End, RunInfo, Totals, failure};
 use strobe::note::Noted;
 use strobe::reader::RunReader;
+use strobe::run::OwnedRun;
 use strobe::stop::Stop;
 use strobe::timing::Timing;
 use strobe_ring::{Row, Snapshot, State};
@@ -100,7 +101,7 @@ pub enum Error {
 /// Nothing was recorded: the run could not be started, or a sink not be
 /// created. No file is left of it, and none was changed. What happens later is in the summary.
 pub fn record(
-    source: &dyn Source,
+    source: &dyn OwnedRun,
     options: &Options,
     stop: &Stop,
     observer: &mut dyn Observer,
@@ -231,7 +232,7 @@ fn rows_at_once(info: &RunInfo) -> u64 {
 
 /// Governs the run, and makes its statistics; sinks are not its business.
 struct Recording<'a> {
-    source: &'a dyn Source,
+    source: &'a dyn OwnedRun,
     info: &'a RunInfo,
     reader: RunReader,
     views: &'a [View],

@@ -2,10 +2,12 @@
 //! The CPU that something is measured on.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use strobe::engine::{Error, Source};
+use strobe::engine::Error;
 use strobe::info::RunInfo;
-use strobe::reader::RunReader;
+use strobe::reader::{ReaderOptions, RunReader};
+use strobe::run::{OwnedRun, Run};
 use strobe_hw::rt;
+use strobe_ring::State;
 
 /// A run that is started by a thread on one CPU: there is its timer then.
 pub struct StartedOn<S> {
@@ -13,18 +15,24 @@ pub struct StartedOn<S> {
     cpu: Option<usize>,
 }
 
-impl<S: Source> StartedOn<S> {
+impl<S: OwnedRun> StartedOn<S> {
     /// This run, on this CPU; without one, as it is.
     pub fn new(run: S, cpu: Option<usize>) -> Self {
         StartedOn { run, cpu }
     }
 }
 
-impl<S: Source> Source for StartedOn<S> {
+impl<S: OwnedRun> Run for StartedOn<S> {
     fn info(&self) -> &RunInfo {
         self.run.info()
     }
 
+    fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
+        self.run.reader_with(options)
+    }
+}
+
+impl<S: OwnedRun> OwnedRun for StartedOn<S> {
     fn start(&self) -> Result<(), Error> {
         let before = sched_getaffinity(None);
         if let Some(cpu) = self.cpu {
@@ -48,8 +56,24 @@ impl<S: Source> Source for StartedOn<S> {
         self.run.trigger(count)
     }
 
-    fn reader(&self) -> Result<RunReader, Error> {
-        self.run.reader()
+    fn pause(&self) -> Result<(), Error> {
+        self.run.pause()
+    }
+
+    fn resume(&self) -> Result<(), Error> {
+        self.run.resume()
+    }
+
+    fn state(&self) -> Result<State, Error> {
+        self.run.state()
+    }
+
+    fn thread(&self) -> Option<u32> {
+        self.run.thread()
+    }
+
+    fn usage(&self) -> Option<rt::Usage> {
+        self.run.usage()
     }
 }
 

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use strobe::clock::RunClock;
-use strobe::engine::Source;
 use strobe::event::{Event, EventSpec};
 use strobe::info::RunInfo;
 use strobe::quantity::show_ns;
+use strobe::run::OwnedRun;
 use strobe::timing::Timing;
 use strobe_ring::{Engine, Row};
 
@@ -263,7 +263,7 @@ impl Late {
     ///
     /// # Errors
     /// It cannot be known who makes its rows, or there is no tracing.
-    pub fn of(run: &dyn Source, which: Which) -> Result<Late, Error> {
+    pub fn of(run: &dyn OwnedRun, which: Which) -> Result<Late, Error> {
         let info = run.info();
         let maker = maker(run).ok_or_else(|| Error::Maker(info.event.clone()))?;
         let period_ns = info.period_ns.unwrap_or(0).max(1);
@@ -432,7 +432,7 @@ fn keep_worst(verdicts: &mut Vec<Verdict>, count: usize) {
 }
 
 /// Who makes the rows of a run.
-fn maker(run: &dyn Source) -> Option<Maker> {
+fn maker(run: &dyn OwnedRun) -> Option<Maker> {
     let event: EventSpec = run.info().event.parse().ok()?;
     let is_timer = matches!(event.event(), Event::Timer { .. });
     match (run.thread(), run.info().engine) {

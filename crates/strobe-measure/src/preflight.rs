@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strobe::channel::{Channel, Class};
-use strobe::engine::{self, DryRun, Source};
+use strobe::engine::{self, DryRun};
 use strobe::event::EventSpec;
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
 use strobe_files::record::{Error, Observer, Options, Progress, record};
@@ -89,7 +90,7 @@ impl Preflight {
 /// # Errors
 /// A run cannot be made, or not be started.
 pub fn measure(
-    create: impl Fn(&Plan) -> Result<Arc<dyn Source>, engine::Error>,
+    create: impl Fn(&Plan) -> Result<Arc<dyn OwnedRun>, engine::Error>,
     plan: &Plan,
     dry: &DryRun,
     writes: bool,

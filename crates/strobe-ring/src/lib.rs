@@ -65,6 +65,6 @@ pub use geometry::{Geometry, GeometryError, oldest};
 pub use header::{AttachError, Header, Snapshot, StartTimes};
 pub use layout::{Engine, Missed, State, Status};
 pub use memory::{Memory, MemoryMut};
-pub use reader::{Begin, Reader};
+pub use reader::{AfterLoss, Begin, Reader};
 pub use shape::{Faults, RowShape};
 pub use writer::{CreateError, End, NewRow, Writer, WrongState};

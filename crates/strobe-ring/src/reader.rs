@@ -9,14 +9,29 @@ use crate::memory::Memory;
 use crate::sync::Ordering;
 
 /// The row a reader begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Begin {
     /// The oldest one that can still be read. What was overwritten before is not this reader's loss.
+    #[default]
     Oldest,
     /// This row, made or not yet. If it was overwritten already, it and those after it count as lost.
     Row(u64),
     /// The next one to be made.
     Now,
+}
+
+/// Where a reader goes on that was too slow. All rows that it passes over are counted as lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterLoss {
+    /// At the oldest row there is. Was even that overwritten while it was copied, half a ring behind the producer: so
+    /// the reader is not overtaken again at once.
+    #[default]
+    Half,
+    /// At the oldest row there is, always: as little as can be is lost, but a reader that is too slow for good is
+    /// overtaken again and again.
+    Oldest,
+    /// At the newest row: for who acts on what is, not on what was.
+    Newest,
 }
 
 /// One reader of a ring, with a cursor of its own. It writes nothing, and the producer never waits for it.
@@ -30,6 +45,7 @@ pub struct Reader {
     next: u64,
     lost: u64,
     ended: bool,
+    after_loss: AfterLoss,
 }
 
 impl Reader {
@@ -49,7 +65,14 @@ impl Reader {
             next,
             lost: 0,
             ended: false,
+            after_loss: AfterLoss::default(),
         })
+    }
+
+    /// The same reader, which goes on there after a loss.
+    #[must_use]
+    pub fn after_loss(self, after_loss: AfterLoss) -> Reader {
+        Reader { after_loss, ..self }
     }
 
     /// What the ring says about itself for good.
@@ -113,18 +136,24 @@ impl Reader {
         );
 
         let (state, head) = barrier::state_then_head(&self.memory); // G, C
-        let from = self.next.max(geometry.oldest(head));
+        let oldest = geometry.oldest(head);
+        let newest_only = self.after_loss == AfterLoss::Newest;
+        let from = match self.next < oldest && newest_only {
+            true => head.saturating_sub(1),
+            false => self.next.max(oldest),
+        };
         let count = head.saturating_sub(from).min(room);
         self.copy(from, count, buffer);
         let head_now = barrier::head_after_copy(&self.memory); // D
         let oldest = geometry.oldest(head_now);
 
         // What is older than "oldest" by now may have been overwritten while it was copied.
-        let (first, whole) = if count > 0 && oldest >= from + count {
-            let restart = if state.is_final() {
-                oldest
-            } else {
-                geometry.restart(head_now)
+        let (first, whole) = if newest_only && oldest > from {
+            (head_now.saturating_sub(1), 0)
+        } else if count > 0 && oldest >= from + count {
+            let restart = match self.after_loss {
+                AfterLoss::Half if !state.is_final() => geometry.restart(head_now),
+                _ => oldest,
             };
             (restart, 0)
         } else {

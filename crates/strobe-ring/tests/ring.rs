@@ -7,8 +7,8 @@ use common::{Image, Random, header, running, running_of};
 use std::mem::offset_of;
 use strobe_ring::layout::{NO_LIMIT, ROW_LATE, RingHeader};
 use strobe_ring::{
-    Begin, End, Memory, MemoryMut, Missed, Reader, RowShape, Rows, Snapshot, StartTimes, State,
-    Writer,
+    AfterLoss, Begin, End, Memory, MemoryMut, Missed, Reader, RowShape, Rows, Snapshot, StartTimes,
+    State, Writer,
 };
 
 fn reader(writer: &Writer, begin: Begin) -> Reader {
@@ -69,6 +69,26 @@ fn a_slow_reader_loses_exactly_what_was_overwritten() {
     assert_eq!(read(&mut reader, 2), (0, vec![]));
     assert!(reader.ended());
     assert_eq!((reader.delivered(), reader.lost()), (3, 97));
+}
+
+#[test]
+fn after_a_loss_a_reader_goes_on_where_it_was_told() {
+    for (after_loss, lost, rows) in [
+        (AfterLoss::Half, 97, vec![97, 98]),
+        (AfterLoss::Oldest, 97, vec![97, 98]),
+        (AfterLoss::Newest, 99, vec![99]),
+    ] {
+        let mut writer = running(1, 4, NO_LIMIT);
+        let mut reader = reader(&writer, Begin::Oldest).after_loss(after_loss);
+        push(&mut writer, 100);
+        assert_eq!(read(&mut reader, 2), (lost, rows), "{after_loss:?}");
+        push(&mut writer, 1);
+        writer.finish(End::Stopped, 0);
+        while !reader.ended() {
+            assert_eq!(read(&mut reader, 2).0, 0, "{after_loss:?}");
+        }
+        assert_eq!(reader.delivered() + reader.lost(), 101, "{after_loss:?}");
+    }
 }
 
 #[test]

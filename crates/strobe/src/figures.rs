@@ -223,7 +223,7 @@ fn value(channels: &[Channel], row: &LastRow, index: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Source;
+    use crate::run::{OwnedRun, Run};
     use crate::samples::watched_soft as soft;
 
     #[test]

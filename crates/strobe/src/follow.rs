@@ -10,9 +10,10 @@ use strobe_hw::rt::{self, Policy};
 use strobe_ring::{Row, State};
 
 use crate::clock::monotonic;
-use crate::engine::{self, Source};
+use crate::engine;
 use crate::info::End;
 use crate::info::failure;
+use crate::run::OwnedRun;
 use crate::stop::Stop;
 
 /// It looks for signals, and for the end of its time, at least this often.
@@ -80,7 +81,7 @@ impl Account {
 /// # Errors
 /// The run cannot be started, or its rows not be waited for.
 pub fn follow(
-    run: &dyn Source,
+    run: &dyn OwnedRun,
     reading: &Reading,
     stop: &Stop,
     mut each: impl FnMut(&Row<'_>, u64) + Send,
@@ -108,7 +109,7 @@ pub fn follow(
 }
 
 fn read(
-    run: &dyn Source,
+    run: &dyn OwnedRun,
     reading: &Reading,
     stop: &Stop,
     each: &mut impl FnMut(&Row<'_>, u64),

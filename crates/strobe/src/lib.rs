@@ -9,8 +9,8 @@
 //! ```no_run
 //! use std::time::Duration;
 //! use strobe::engine::kernel::Control;
-//! use strobe::engine::Source;
 //! use strobe::plan::{Plan, Step};
+//! use strobe::run::{OwnedRun, Run};
 //!
 //! let mut plan = Plan::new("timer:1kHz".parse()?);
 //! plan.steps.push(Step::Read("sim.counter".into()));
@@ -35,6 +35,7 @@ pub mod catalogue;
 pub mod channel;
 pub mod clock;
 pub mod engine;
+pub mod error;
 pub mod event;
 pub mod faults;
 mod fields;
@@ -47,6 +48,7 @@ pub mod note;
 pub mod plan;
 pub mod quantity;
 pub mod reader;
+pub mod run;
 pub mod runs;
 #[cfg(any(test, feature = "internals"))]
 pub mod samples;

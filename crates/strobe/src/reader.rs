@@ -4,7 +4,25 @@
 use std::io;
 use std::time::Duration;
 
-use strobe_ring::{Batch, Reader, Snapshot};
+use strobe_ring::{AttachError, Batch, Memory, Reader, Snapshot};
+
+pub use strobe_ring::{AfterLoss, Begin};
+
+/// Where a reader begins, and what it does about rows that were overwritten before it came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReaderOptions {
+    /// The row it begins with.
+    pub begin: Begin,
+    /// Where it goes on after a loss.
+    pub after_loss: AfterLoss,
+}
+
+impl ReaderOptions {
+    /// Such a reader of the ring in this memory.
+    pub(crate) fn attach(self, memory: Memory) -> Result<Reader, AttachError> {
+        Ok(Reader::attach(memory, self.begin)?.after_loss(self.after_loss))
+    }
+}
 
 /// How a reader sleeps; each engine has its way.
 pub trait Wake: Send {

@@ -5,11 +5,9 @@ use serde::Serialize;
 
 use crate::catalogue::RunStatus;
 use crate::engine::kernel::Control;
-use crate::engine::user::ReaderError;
 use crate::engine::user::registry::{self, Registry, Silent};
-use crate::engine::{self, Error};
-use crate::info::RunInfo;
-use crate::reader::RunReader;
+use crate::error::Error;
+use crate::run::Run;
 
 mod name;
 
@@ -67,13 +65,10 @@ impl Runs {
 pub enum AttachError {
     /// The kernel engine's reason.
     #[error(transparent)]
-    Engine(#[from] engine::Error),
+    Engine(#[from] Error),
     /// The reason of the user engine's runs.
     #[error(transparent)]
     Registry(#[from] registry::Error),
-    /// Its ring is none.
-    #[error("the ring cannot be read: {0}")]
-    Ring(#[from] ReaderError),
 }
 
 impl Place {
@@ -81,13 +76,10 @@ impl Place {
     ///
     /// # Errors
     /// It has ended, or is another user's.
-    pub fn attach(self) -> Result<(RunInfo, RunReader), AttachError> {
+    pub fn attach(self) -> Result<Box<dyn Run>, AttachError> {
         Ok(match self.engine {
-            "kernel" => Control::look()?.attach(self.number)?,
-            _ => {
-                let attached = Registry::of_this_user().attach(self.number)?;
-                (attached.info().clone(), attached.reader()?)
-            }
+            "kernel" => Box::new(Control::look()?.attach(self.number)?),
+            _ => Box::new(Registry::of_this_user().attach(self.number)?),
         })
     }
 }

@@ -5,13 +5,13 @@
 use strobe_ring::{Engine, StartTimes};
 
 use crate::channel::{Channel, Class, Type};
-use crate::engine::Source;
 use crate::engine::user::User;
 use crate::figures::Figures;
 use crate::info::{Clock, End, RunInfo, Totals};
 use crate::note::{Noted, State};
 use crate::plan::{Plan, Step};
 use crate::reader::RunReader;
+use crate::run::{OwnedRun, Run};
 
 pub fn channel(name: &str, kind: Type) -> Channel {
     Channel {
@@ -75,7 +75,7 @@ pub fn totals(rows: u64) -> Totals {
 }
 
 /// A run on software triggers, with this many rows.
-pub fn watched_soft(channels: &[&str], rows: u32) -> (impl Source, RunReader, Figures) {
+pub fn watched_soft(channels: &[&str], rows: u32) -> (impl OwnedRun, RunReader, Figures) {
     let mut plan = Plan::new("soft".parse().expect("an event"));
     plan.ring = Some(64);
     plan.steps = channels

@@ -8,8 +8,9 @@ use strobe_board::{Board, Faults};
 
 use crate::engine::kernel::{self, Control};
 use crate::engine::user::{Lock, Settings, User, WaitMode};
-use crate::engine::{self, DryRun, Source};
+use crate::engine::{self, DryRun};
 use crate::plan::Plan;
+use crate::run::OwnedRun;
 
 /// The engine that is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl Chosen {
     ///
     /// # Errors
     /// The run is refused; the reason.
-    pub fn create(&self, plan: &Plan) -> Result<Arc<dyn Source>, engine::Error> {
+    pub fn create(&self, plan: &Plan) -> Result<Arc<dyn OwnedRun>, engine::Error> {
         Ok(match self {
             Chosen::Kernel(control) => Arc::new(control.create(plan)?),
             Chosen::User(user, _) => Arc::new(user.create(plan)?),

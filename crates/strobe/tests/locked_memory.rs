@@ -3,10 +3,10 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 use rustix::thread::{Uid, set_thread_res_uid};
-use strobe::engine::Source;
-use strobe::engine::user::{Lock, Run, Settings, User};
+use strobe::engine::user::{Lock, Settings, User, UserRun};
 use strobe::plan::Plan;
 use strobe::rt::lock_memory;
+use strobe::run::Run;
 
 /// Of this process.
 fn locked_bytes() -> u64 {
@@ -56,7 +56,7 @@ fn engine(lock: Lock) -> User {
 }
 
 /// What the set-up of a run says of this part.
-fn step(run: &Run, what: &str) -> Option<(bool, String)> {
+fn step(run: &UserRun, what: &str) -> Option<(bool, String)> {
     let mut steps = run.info().set_up.iter();
     let step = steps.find(|step| step.what == what)?;
     Some((step.ok, step.got.clone()))
@@ -135,7 +135,7 @@ fn memory_that_must_not_be_locked_is_refused_with_the_limit_and_the_remedy() {
         .create(&soft(1 << 18))
         .err()
         .map(|error| error.to_string());
-    let reader = Source::reader(&small).err().map(|error| error.to_string());
+    let reader = Run::reader(&small).err().map(|error| error.to_string());
     for (said, doing) in [(said, "making its ring"), (reader, "making a reader")] {
         // Who may lock nothing at all has all that there is.
         assert_eq!(said.is_some(), locked, "{said:?}");

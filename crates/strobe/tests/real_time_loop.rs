@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
+use strobe::engine;
 use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::user::{Settings, User, WaitMode};
-use strobe::engine::{self, Source};
 use strobe::plan::{Plan, Step};
 use strobe::rt::Usage;
+use strobe::run::{OwnedRun, Run};
 use strobe_hw::allocations::{Counting, calls};
 
 #[global_allocator]
@@ -71,7 +72,7 @@ fn rows(
     wait: WaitMode,
     more: &[&str],
     rows: u64,
-    trigger: impl FnOnce(&dyn Source),
+    trigger: impl FnOnce(&dyn OwnedRun),
 ) -> Vec<[u64; 2]> {
     let settings = Settings {
         wait,

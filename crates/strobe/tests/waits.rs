@@ -6,11 +6,11 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use strobe::engine::Source;
 use strobe::engine::user::User;
 use strobe::engine::user::registry::Registry;
 use strobe::plan::Plan;
 use strobe::reader::RunReader;
+use strobe::run::{OwnedRun, Run};
 
 extern "C" fn nothing(_: libc::c_int) {}
 

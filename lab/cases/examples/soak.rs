@@ -16,10 +16,10 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::Source;
 use strobe::engine::kernel::Control;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
+use strobe::run::{OwnedRun, Run};
 use strobe_ring::{Row, Snapshot};
 
 /// What a run reads, and its value in a row of that number: nobody else reads these channels.

@@ -4,8 +4,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use strobe::engine::Source;
 use strobe::reader::RunReader;
+use strobe::run::OwnedRun;
 use strobe_ring::{Row, Snapshot, State, Status};
 
 use crate::machine::patience;
@@ -212,7 +212,7 @@ pub fn read_to_end(reader: &mut RunReader, pace: Pace) -> Account {
 }
 
 /// A reader that begins with what is there now, and its still empty account.
-pub fn begin(run: &(impl Source + ?Sized)) -> (RunReader, Account) {
+pub fn begin(run: &(impl OwnedRun + ?Sized)) -> (RunReader, Account) {
     let reader = run.reader().expect("a reader");
     let (begun_at, channels) = (
         reader.ring().begun_at(),
@@ -222,7 +222,7 @@ pub fn begin(run: &(impl Source + ?Sized)) -> (RunReader, Account) {
 }
 
 /// Starts the run, and reads it from its first row to its end.
-pub fn record(run: &(impl Source + ?Sized)) -> (Account, Snapshot) {
+pub fn record(run: &(impl OwnedRun + ?Sized)) -> (Account, Snapshot) {
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
     let account = read_to_end(&mut reader, Pace::FAST);

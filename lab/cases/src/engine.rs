@@ -3,15 +3,16 @@
 //! a new one implements [`Engine`] and is added there to the last lines.
 
 use rustix::io::Errno;
+use strobe::engine::Error;
 use strobe::engine::kernel::{self, Control};
 use strobe::engine::user;
-use strobe::engine::{Error, Source};
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 
-/// Makes runs, and does with them what [`Source`] does not need.
+/// Makes runs.
 pub trait Engine: Sync {
     /// Its runs.
-    type Run: Source;
+    type Run: OwnedRun;
 
     /// The word for it in a ring's header.
     const KIND: strobe_ring::Engine;
@@ -25,18 +26,6 @@ pub trait Engine: Sync {
     /// The engine's reason.
     fn create(&self, plan: &Plan) -> Result<Self::Run, Error>;
 
-    /// Makes a running run pause.
-    ///
-    /// # Errors
-    /// The engine's reason.
-    fn pause(run: &Self::Run) -> Result<(), Error>;
-
-    /// Makes a paused run go on.
-    ///
-    /// # Errors
-    /// The engine's reason.
-    fn resume(run: &Self::Run) -> Result<(), Error>;
-
     /// A run of which the test is sure that the engine can make it.
     fn run(&self, plan: &Plan) -> Self::Run {
         self.create(plan)
@@ -48,7 +37,7 @@ pub trait Engine: Sync {
 pub struct Kernel(pub Control);
 
 impl Engine for Kernel {
-    type Run = kernel::Run;
+    type Run = kernel::KernelRun;
 
     const KIND: strobe_ring::Engine = strobe_ring::Engine::Kernel;
 
@@ -56,16 +45,8 @@ impl Engine for Kernel {
         Kernel(Control::open().expect("the control device"))
     }
 
-    fn create(&self, plan: &Plan) -> Result<kernel::Run, Error> {
+    fn create(&self, plan: &Plan) -> Result<kernel::KernelRun, Error> {
         self.0.create(plan)
-    }
-
-    fn pause(run: &kernel::Run) -> Result<(), Error> {
-        run.pause()
-    }
-
-    fn resume(run: &kernel::Run) -> Result<(), Error> {
-        run.resume()
     }
 }
 
@@ -73,7 +54,7 @@ impl Engine for Kernel {
 pub struct User(pub user::User);
 
 impl Engine for User {
-    type Run = user::Run;
+    type Run = user::UserRun;
 
     const KIND: strobe_ring::Engine = strobe_ring::Engine::User;
 
@@ -81,16 +62,8 @@ impl Engine for User {
         User(user::User::default())
     }
 
-    fn create(&self, plan: &Plan) -> Result<user::Run, Error> {
+    fn create(&self, plan: &Plan) -> Result<user::UserRun, Error> {
         self.0.create(plan)
-    }
-
-    fn pause(run: &user::Run) -> Result<(), Error> {
-        run.pause()
-    }
-
-    fn resume(run: &user::Run) -> Result<(), Error> {
-        run.resume()
     }
 }
 

@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use strobe::engine::Source;
 use strobe::engine::user::{Settings, User};
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 use strobe_board::{Board, Hardware, Policy, System};
 
 use crate::{Engine, Kernel, plan};
@@ -141,7 +141,7 @@ pub fn once(engine: &impl Engine, writes: &[(&str, u64)], channels: &[&str]) -> 
 }
 
 /// Triggers a run on `soft` once, and answers the row.
-pub fn row(run: &dyn Source) -> Vec<u64> {
+pub fn row(run: &dyn OwnedRun) -> Vec<u64> {
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
     run.trigger(1).expect("to trigger");

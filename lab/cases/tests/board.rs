@@ -14,10 +14,10 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::io::Errno;
-use strobe::engine::Source;
-use strobe::engine::kernel::Run;
+use strobe::engine::kernel::KernelRun;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
+use strobe::run::OwnedRun;
 use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{begin, read_now, until, until_rows};
 use strobe_cases::{Account, Engine, Kernel, plan};
@@ -126,13 +126,13 @@ fn writing(event: &str, output: &str, value: u64) -> Plan {
     }
 }
 
-fn started(engine: &Kernel, plan: &Plan) -> Run {
+fn started(engine: &Kernel, plan: &Plan) -> KernelRun {
     let run = engine.run(plan);
     run.start().expect("to start");
     run
 }
 
-fn listening(engine: &Kernel, device: &str) -> Run {
+fn listening(engine: &Kernel, device: &str) -> KernelRun {
     let channels = ["id", "major", "irq_status", "liveness", "status"]
         .map(|channel| format!("{device}.{channel}"));
     let channels: Vec<&str> = channels.iter().map(String::as_str).collect();
@@ -145,7 +145,7 @@ fn listening(engine: &Kernel, device: &str) -> Run {
     )
 }
 
-fn stop(run: &Run) {
+fn stop(run: &KernelRun) {
     run.stop().expect("to stop");
 }
 
@@ -232,7 +232,7 @@ fn a_card_that_is_plugged_in_later_is_found_without_help() {
 
 /// Waits until the card's interrupt has been acknowledged.
 struct Silence {
-    run: Run,
+    run: KernelRun,
     reader: RunReader,
     account: Account,
 }

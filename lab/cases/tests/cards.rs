@@ -8,11 +8,11 @@ use std::thread;
 use std::time::Duration;
 
 use strobe::channel::{Channel, Type};
-use strobe::engine::Source;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::map::Region;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::pci::{self, Bound, row, set};

@@ -2,8 +2,8 @@
 //! What a row says besides its values, by the simulator of the kernel engine: all channels and outputs
 //! that failed, and what was skipped before it.
 
-use strobe::engine::Source;
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 use strobe_cases::account::{begin, read_now, record};
 use strobe_cases::machine::Sim;
 use strobe_cases::{Engine, Kept, Kernel, plan};

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::thread;
 
 use strobe::catalogue::Catalogue;
+use strobe::engine;
 use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use strobe::engine::user::{Settings, User};
-use strobe::engine::{self, Source};
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{Account, Pace, begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::{command, patience, slowness};
@@ -65,7 +66,7 @@ impl Drop for Installed {
 }
 
 /// Each engine, with the remote's messages arriving in each context.
-fn engines(each: impl Fn(&dyn Fn(&Plan) -> Arc<dyn Source>, &Processor)) {
+fn engines(each: impl Fn(&dyn Fn(&Plan) -> Arc<dyn OwnedRun>, &Processor)) {
     for hard in [false, true] {
         let processor = Processor::new(hard);
         let installed = Installed::new();
@@ -133,7 +134,7 @@ impl Ran {
 }
 
 /// A run from its start until the remote has sampled so often. No endpoint has been too full for a message.
-fn run_of(make: &dyn Fn(&Plan) -> Arc<dyn Source>, samples: u64, frames_a_message: u64) -> Ran {
+fn run_of(make: &dyn Fn(&Plan) -> Arc<dyn OwnedRun>, samples: u64, frames_a_message: u64) -> Ran {
     let mut remote = Coprocessor::start(samples, frames_a_message);
     let run = make(&sample(samples.next_power_of_two()));
     let (mut reader, mut account) = begin(run.as_ref());
@@ -247,7 +248,7 @@ fn a_thread_that_is_held_up_stops_the_remote_in_time_and_takes_no_memory() {
             .with(Arc::new(Own))
             .with(Arc::new(held_up))
             .with_board(board());
-        let make = |plan: &Plan| -> Arc<dyn Source> {
+        let make = |plan: &Plan| -> Arc<dyn OwnedRun> {
             let mut plan = plan.clone();
             let own = ["own.calls", "slow.count"].map(|name| Step::Read(name.into()));
             plan.steps.extend(own);

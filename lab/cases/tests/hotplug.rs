@@ -11,11 +11,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use strobe::engine::Source;
 use strobe::engine::user::{self, User};
 use strobe::map::Region;
 use strobe::plan::{Plan, Step};
 use strobe::reader::RunReader;
+use strobe::run::OwnedRun;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, record, until, until_rows};
 use strobe_cases::machine::{command, slowness};
@@ -92,7 +92,7 @@ impl Machine {
     }
 
     /// A run of the user engine on cards of uio_pci_generic.
-    fn user(&self, plan: &Plan) -> user::Run {
+    fn user(&self, plan: &Plan) -> user::UserRun {
         let board = Board::read(Path::new(INTX)).expect("a good board");
         let run = User::default().with_board(board).create(plan);
         run.unwrap_or_else(|why| panic!("a run on {}: {why}", plan.event))
@@ -164,12 +164,12 @@ impl Card {
 
 /// A run, and who reads it: each has an account of its own.
 struct Watched {
-    run: Box<dyn Source>,
+    run: Box<dyn OwnedRun>,
     readers: Vec<(RunReader, Account)>,
 }
 
 impl Watched {
-    fn new(run: impl Source + 'static, readers: usize) -> Watched {
+    fn new(run: impl OwnedRun + 'static, readers: usize) -> Watched {
         let readers = (0..readers).map(|_| begin(&run)).collect();
         run.start().expect("to start");
         Watched {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use strobe::channel::Class;
-use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{read_to_end, record, until_rows};
 use strobe_cases::thermometer::Thermometer;
 use strobe_cases::{Engine, Kernel, Pace, plan};

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use strobe::engine::Source;
 use strobe::plan::Plan;
 use strobe::rt::{Policy, set_up_thread};
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::read_now;
 use strobe_cases::machine::{Counting, Sim, slowness};
 use strobe_cases::raw::{

@@ -8,8 +8,8 @@
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{read_to_end, record};
 use strobe_cases::machine::{Counting, Sim, slowness, timer};
 use strobe_cases::{Account, Engine, Kernel, Pace, plan};

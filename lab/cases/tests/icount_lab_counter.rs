@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::Source;
 use strobe::engine::user;
 use strobe::plan::Plan;
+use strobe::run::OwnedRun;
 use strobe_cases::account::{begin, read_now, until};
 use strobe_cases::machine::{Counting, Sim, slowness};
 use strobe_cases::pci::{self, counted, get, put};

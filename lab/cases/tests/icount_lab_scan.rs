@@ -7,7 +7,7 @@
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::Source;
+use strobe::run::OwnedRun;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::machine::slowness;
 use strobe_cases::pci::{counted, get, once, put, steps};

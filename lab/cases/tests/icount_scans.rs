@@ -4,16 +4,16 @@
 
 use std::thread;
 
-use strobe::engine::Source;
-use strobe::engine::kernel::Run;
+use strobe::engine::kernel::KernelRun;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::read_to_end;
 use strobe_cases::machine::{slowness, timer};
 use strobe_cases::{Account, Engine, Pace, pci, plan};
 use strobe_ring::Snapshot;
 
 /// All rows of each run, which are started in this order.
-fn at_once<const N: usize>(runs: [&Run; N]) -> [(Account, Snapshot); N] {
+fn at_once<const N: usize>(runs: [&KernelRun; N]) -> [(Account, Snapshot); N] {
     let readers = runs.map(|run| run.reader().expect("a reader"));
     thread::scope(|scope| {
         let threads = readers.map(|mut reader| {

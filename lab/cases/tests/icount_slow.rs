@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Channels that are not ready at once, exactly: what they cost others, on a machine that nothing disturbs.
 
-use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::record;
 use strobe_cases::machine::{Sim, slowness, timer};
 use strobe_cases::{Engine, Kernel, plan};

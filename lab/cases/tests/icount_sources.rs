@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::Source;
-use strobe::engine::user::{Run, Settings, User, WaitMode};
+use strobe::engine::user::{Settings, User, UserRun, WaitMode};
 use strobe::plan::Plan;
+use strobe::run::OwnedRun;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::hpet::interrupts;
 use strobe_cases::machine::slowness;
@@ -40,7 +40,7 @@ fn all_are_rows(counts: impl IntoIterator<Item = u64>, first: u64, end: &Snapsho
     }
 }
 
-fn create(wait: WaitMode, plan: &Plan) -> Run {
+fn create(wait: WaitMode, plan: &Plan) -> UserRun {
     let settings = Settings {
         wait,
         ..Settings::default()
@@ -50,7 +50,7 @@ fn create(wait: WaitMode, plan: &Plan) -> Run {
 
 /// Starts the run, has the source make all its triggers, and reads what has come of them: its event.count, and
 /// the end.
-fn counts(run: &Run, make: impl FnOnce()) -> (Vec<u64>, Snapshot) {
+fn counts(run: &UserRun, make: impl FnOnce()) -> (Vec<u64>, Snapshot) {
     let (mut reader, mut account) = begin(run);
     run.start().expect("to start");
     make();

@@ -6,8 +6,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe::run::OwnedRun;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, until};
 use strobe_cases::pci::{Bound, cards, counted, get, put};

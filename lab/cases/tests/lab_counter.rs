@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::pci::{self, counted, get, once, put, set, steps};
 use strobe_cases::{Engine, both, plan};

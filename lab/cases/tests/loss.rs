@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
-use strobe::engine::Source;
-use strobe::engine::kernel::Run;
+use strobe::engine::kernel::KernelRun;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{read_to_end, until_rows};
 use strobe_cases::machine::{Counting, Sim, pin};
 use strobe_cases::ringfd::RingFd;
 use strobe_cases::{Account, Engine, Kernel, Pace, plan};
 use strobe_ring::{Missed, Snapshot, State};
 
-fn create(event: &str, ring: u64, limit: Option<u64>, channels: &[&str]) -> Run {
+fn create(event: &str, ring: u64, limit: Option<u64>, channels: &[&str]) -> KernelRun {
     Kernel::open().run(&Plan {
         ring: Some(ring),
         limit,
@@ -31,7 +31,7 @@ fn cause(end: &Snapshot, cause: Missed) -> u64 {
 
 /// Four readers from the start of the run to its end: mapped and by read(),
 /// fast and slow. Meanwhile the caller does something; then the run is stopped.
-fn watched(run: &Run, meanwhile: impl FnOnce()) -> (Vec<Account>, Snapshot) {
+fn watched(run: &KernelRun, meanwhile: impl FnOnce()) -> (Vec<Account>, Snapshot) {
     let end = run.reader().expect("a reader");
     let (id, channels) = (run.info().run, run.info().channels.len());
     let accounts = thread::scope(|scope| {
@@ -88,15 +88,15 @@ fn what_a_source_lost_is_missed_by_those_who_listened_then() {
     sim.set("sim_every", 5).set("sim_late_ns", 1_000_000_000);
     let runs = [0; 3].map(|_| create("sim.pulse", 64, None, &["clock.late"]));
     let [listens, pauses, comes] = runs.each_ref();
-    let end = |run: &Run| run.reader().expect("a reader").snapshot();
+    let end = |run: &KernelRun| run.reader().expect("a reader").snapshot();
     listens.start().expect("to start");
     pauses.start().expect("to start");
     until_rows(&listens.reader().expect("a reader"), 4);
-    Kernel::pause(pauses).expect("to pause");
+    pauses.pause().expect("to pause");
     // The fifth pulse came five pulses too late, and the next one says so.
     until_rows(&listens.reader().expect("a reader"), 5);
     comes.start().expect("to start");
-    Kernel::resume(pauses).expect("to go on");
+    pauses.resume().expect("to go on");
     for (run, rows) in [(listens, 6), (pauses, 5), (comes, 1)] {
         until_rows(&run.reader().expect("a reader"), rows);
     }

@@ -8,16 +8,16 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use strobe::engine::Source;
-use strobe::engine::kernel::Run;
+use strobe::engine::kernel::KernelRun;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{read_to_end, until, until_rows};
 use strobe_cases::machine::{Sim, command};
 use strobe_cases::ringfd::RingFd;
 use strobe_cases::{Engine, Kept, Kernel, Pace, plan};
 use strobe_ring::State;
 
-fn create(event: &str, ring: u64, limit: Option<u64>, channels: &[&str]) -> Run {
+fn create(event: &str, ring: u64, limit: Option<u64>, channels: &[&str]) -> KernelRun {
     Kernel::open().run(&Plan {
         ring: Some(ring),
         limit,
@@ -127,7 +127,7 @@ fn thirty_two_runs_at_once_are_all_exact() {
             "cpu.cycles",
         ],
     ];
-    let runs: Vec<Run> = (0..32)
+    let runs: Vec<KernelRun> = (0..32)
         .map(|i| {
             let event = match i % 4 {
                 0 => "timer:2ms".to_owned(),
@@ -188,7 +188,9 @@ fn a_run_whose_process_is_killed_has_failed_and_keeps_its_rows() {
 
     let mut mapped = Kernel::open()
         .0
-        .reader(id)
+        .attach(id)
+        .expect("the run")
+        .reader()
         .expect("a reader of another's run");
     let by_read = RingFd::open(id, 1, 0, true);
     let reading = thread::spawn(move || by_read.read_to_end(Pace::FAST));

@@ -6,8 +6,8 @@
 use std::fs;
 use std::process::Command;
 
-use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::machine::command;

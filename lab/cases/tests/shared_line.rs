@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::Path;
 
-use strobe::engine::Source;
-use strobe::engine::kernel::Run;
+use strobe::engine::kernel::KernelRun;
+use strobe::run::OwnedRun;
 use strobe::uio::Device;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, until};
@@ -44,7 +44,7 @@ impl Ours {
     }
 
     /// A run on the card's interrupt, started.
-    fn listen(&self) -> Run {
+    fn listen(&self) -> KernelRun {
         let run = self.engine.run(&plan("edu.irq", &["edu.irq_status"]));
         run.start().expect("to start");
         run
@@ -78,7 +78,7 @@ impl Others {
     }
 }
 
-fn each_gets_its_own(ours: &Ours, run: &Run, others: &mut Others) {
+fn each_gets_its_own(ours: &Ours, run: &KernelRun, others: &mut Others) {
     const TIMES: u64 = 50;
     let lines = fs::read_to_string("/proc/interrupts").expect("/proc/interrupts");
     let shared = |line: &str| line.contains("strobe:") && line.contains("uio_pci_generic");

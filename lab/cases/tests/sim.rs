@@ -6,9 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use strobe::engine::kernel::Run;
-use strobe::engine::{Error, Source};
+use strobe::engine::Error;
+use strobe::engine::kernel::KernelRun;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
 use strobe_cases::machine::{Sim, slowness};
 use strobe_cases::ringfd::RingFd;
@@ -17,7 +18,7 @@ use strobe_ring::{Missed, Snapshot, State};
 
 const ENODEV: i32 = Errno::NODEV.raw_os_error();
 
-fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> Run {
+fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> KernelRun {
     Kernel::open().run(&Plan {
         limit,
         ..plan(event, channels)
@@ -205,7 +206,7 @@ fn what_the_source_drops_is_missed_where_it_was_dropped() {
 }
 
 /// The run has failed for want of its device, and all its rows are there.
-fn failed_and_readable(run: &Run, rows: u64) {
+fn failed_and_readable(run: &KernelRun, rows: u64) {
     let mut mapped = run.reader().expect("a reader, also after the end");
     let account = read_to_end(&mut mapped, Pace::FAST);
     let end = mapped.snapshot();

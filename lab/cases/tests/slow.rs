@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
-use strobe::engine::kernel::Run;
-use strobe::engine::{Error, Source};
+use strobe::engine::Error;
+use strobe::engine::kernel::KernelRun;
 use strobe::plan::{Plan, Step};
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
 use strobe_cases::machine::{Sim, patience, slowness};
 use strobe_cases::raw::limit;
@@ -23,7 +24,7 @@ const AT_ONCE: u64 = 4;
 const REFUSED: u64 = 5;
 const STALE: u64 = 6;
 
-fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> Run {
+fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> KernelRun {
     Kernel::open().run(&Plan {
         limit,
         ..plan(event, channels)
@@ -224,12 +225,12 @@ fn a_pause_gives_up_what_has_not_arrived_and_the_next_row_is_whole() {
     run.start().expect("to start");
     until_rows(&reader, 10);
     thread::sleep(Duration::from_millis(10));
-    Kernel::pause(&run).expect("to pause");
+    run.pause().expect("to pause");
     // Not before: the row to be given up may not have begun yet.
     sim.set("sim_async_fault", 0);
     let paused = reader.snapshot();
     assert_eq!(paused.triggers, paused.head + paused.missed(), "{paused:?}");
-    Kernel::resume(&run).expect("to go on");
+    run.resume().expect("to go on");
     until_rows(&reader, 20);
     run.stop().expect("to stop");
     let account = read_to_end(&mut reader, Pace::FAST);
@@ -366,11 +367,11 @@ fn triggers_that_found_the_last_row_open_count_if_it_is_given_up() {
     run.trigger(1).expect("to trigger");
     until_rows(&reader, 1);
     run.trigger(6).expect("to trigger");
-    Kernel::pause(&run).expect("to pause");
+    run.pause().expect("to pause");
     let paused = reader.snapshot();
     assert_eq!((paused.head, paused.triggers, busy(&paused)), (1, 7, 6));
     sim.set("sim_async_fault", 0);
-    Kernel::resume(&run).expect("to go on");
+    run.resume().expect("to go on");
     run.trigger(1).expect("to trigger");
     until("the limit", || reader.snapshot().state == State::Done);
     read_now(&mut reader, &mut account);
@@ -419,10 +420,10 @@ fn a_value_that_comes_after_its_row_was_given_up_is_refused() {
     run.start().expect("to start");
     run.trigger(1).expect("to trigger");
     let before = Sim::parameter("strays");
-    Kernel::pause(&run).expect("to pause");
+    run.pause().expect("to pause");
     until("the value", || Sim::parameter("strays") == before + 1);
     sim.set("sim_async_ns", 1000);
-    Kernel::resume(&run).expect("to go on");
+    run.resume().expect("to go on");
     run.trigger(1).expect("to trigger");
     until_rows(&reader, 1);
     run.stop().expect("to stop");

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use strobe::channel::Type;
-use strobe::engine::Source;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::plan::{Plan, Step};
+use strobe::run::{OwnedRun, Run};
 use strobe_board::Board;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::{command, pin};

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use strobe::engine::Source;
-use strobe::engine::kernel::Run;
+use strobe::engine::kernel::KernelRun;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{read_to_end, record, until_rows};
 use strobe_cases::machine::{Sim, sysfs, sysfs_number};
 use strobe_cases::{Engine, Kernel, Pace, plan};
 
-fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> Run {
+fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> KernelRun {
     Kernel::open().run(&Plan {
         limit,
         ring: Some(64),

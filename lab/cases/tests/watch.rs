@@ -11,11 +11,11 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use serde_json::Value;
-use strobe::engine::Source;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::User;
 use strobe::plan::Plan;
 use strobe::ring::State;
+use strobe::run::OwnedRun;
 use strobe_cases::engine::plan;
 
 fn until<T>(mut happened: impl FnMut() -> Option<T>) -> T {
@@ -90,7 +90,7 @@ fn watch(name: &str, what: &[&str]) -> String {
     seen()
 }
 
-fn of_both(plan: &Plan) -> [Box<dyn Source>; 2] {
+fn of_both(plan: &Plan) -> [Box<dyn OwnedRun>; 2] {
     let kernel = Control::open().expect("the control device").create(plan);
     let user = User::default().create(plan);
     [

@@ -13,11 +13,12 @@ use arrow_array::{Array, ArrayRef};
 use arrow_ipc::reader::StreamReader;
 use rustix::io::Errno;
 use strobe::channel::Type;
-use strobe::reader::Wake;
+use strobe::reader::{ReaderOptions, Wake};
+use strobe::run::Run;
 use strobe::samples as tests;
 use strobe::samples::channel;
 use strobe_ring::{
-    Begin, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, Rows, StartTimes, Writer,
+    Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, Rows, StartTimes, Writer,
 };
 
 use super::*;
@@ -125,11 +126,23 @@ impl TestRun {
     }
 }
 
-impl Source for TestRun {
+impl Run for TestRun {
     fn info(&self) -> &RunInfo {
         &self.info
     }
 
+    fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, engine::Error> {
+        let ring = Reader::attach(self.memory.clone(), options.begin).expect("a reader");
+        self.producer().readers += 1;
+        let wake = Acting {
+            producer: Arc::clone(&self.producer),
+            fails: self.wait_fails,
+        };
+        Ok(RunReader::new(ring, Box::new(wake)))
+    }
+}
+
+impl OwnedRun for TestRun {
     fn start(&self) -> Result<(), engine::Error> {
         (self.at_start)().map_err(|source| engine::Error::Run {
             event: self.info.event.clone(),
@@ -155,14 +168,12 @@ impl Source for TestRun {
         Ok(())
     }
 
-    fn reader(&self) -> Result<RunReader, engine::Error> {
-        let ring = Reader::attach(self.memory.clone(), Begin::Oldest).expect("a reader");
-        self.producer().readers += 1;
-        let wake = Acting {
-            producer: Arc::clone(&self.producer),
-            fails: self.wait_fails,
-        };
-        Ok(RunReader::new(ring, Box::new(wake)))
+    fn pause(&self) -> Result<(), engine::Error> {
+        Ok(())
+    }
+
+    fn resume(&self) -> Result<(), engine::Error> {
+        Ok(())
     }
 }
 

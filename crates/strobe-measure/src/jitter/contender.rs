@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use strobe::engine::Source;
+use strobe::run::OwnedRun;
 use strobe_hw::rt;
 
 use super::way::{Asked, Error, Policy, Way};
@@ -27,7 +27,7 @@ impl Contender {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn run(&self, asked: &Asked) -> Result<Arc<dyn Source>, Error> {
+    pub fn run(&self, asked: &Asked) -> Result<Arc<dyn OwnedRun>, Error> {
         self.way.run(&Asked {
             policy: match self.has_thread() {
                 true => self.policy.or(asked.policy),

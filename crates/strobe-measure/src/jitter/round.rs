@@ -4,8 +4,8 @@
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
-use strobe::engine::Source;
 use strobe::info::{End, RunInfo, Totals};
+use strobe::run::OwnedRun;
 use strobe::stop::Stop;
 use strobe_files::record::{self as recording, Observer, Options, Progress, record};
 use strobe_files::summary::Summary;
@@ -121,7 +121,7 @@ impl Round {
     /// # Errors
     /// The run cannot be started.
     pub fn measure(
-        run: &dyn Source,
+        run: &dyn OwnedRun,
         target: Target,
         options: &Options,
         stop: &Stop,

@@ -5,12 +5,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use strobe::engine;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::{Lock, Settings, User, WaitMode};
-use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
 use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 use strobe_hw::rt;
 
 use super::relative::Relative;
@@ -94,7 +95,7 @@ impl Way {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn run(self, asked: &Asked) -> Result<Arc<dyn Source>, Error> {
+    pub fn run(self, asked: &Asked) -> Result<Arc<dyn OwnedRun>, Error> {
         let period = asked.period_ns;
         let plan = |event: EventSpec| Plan {
             // Also if whoever reads is held up for a while: what is measured is who makes the rows.

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strobe::clock::monotonic;
+use strobe::engine;
 use strobe::engine::user::gpio::{Drive, Gpio};
 use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::{Lock, Settings, User, WaitMode};
-use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
 use strobe::follow::{self, Account, Reading, follow};
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 use strobe::stop::Stop;
 use strobe_hw::rt::{self, Policy};
 
@@ -188,7 +189,7 @@ fn rows(asked: &Asked, stop: &Stop) -> Result<(Account, Steps), Error> {
 /// Follows the run, and makes its edges meanwhile; answers when each was driven.
 fn followed(
     asked: &Asked,
-    run: &dyn Source,
+    run: &dyn OwnedRun,
     drive: Option<Drive>,
     stop: &Stop,
     seen: &mut Vec<Seen>,

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::engine::{self, Source};
+use strobe::engine;
 use strobe::event::{Event, EventSpec};
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 use strobe::select::{self, Chosen};
 use strobe::stop::Stop;
 use strobe_files::record::{self as recording, Observer, Options, Progress, record};
@@ -79,7 +80,7 @@ pub enum Error {
 
 /// One event that is measured.
 struct Measured {
-    run: Arc<dyn Source>,
+    run: Arc<dyn OwnedRun>,
     delays: Delays,
 }
 

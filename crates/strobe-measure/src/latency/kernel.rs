@@ -4,11 +4,12 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use strobe::engine;
 use strobe::engine::kernel::{self, Control};
-use strobe::engine::{self, Source};
 use strobe::event::{Event, EventSpec};
 use strobe::follow::{self, Account, Reading, follow};
 use strobe::plan::{Plan, Step};
+use strobe::run::Run;
 use strobe::stop::Stop;
 use strobe_hw::rt::Policy;
 use strobe_ring::Row;
@@ -157,7 +158,7 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
     })
 }
 
-fn create(asked: &Asked) -> Result<(StartedOn<kernel::Run>, Raised), Error> {
+fn create(asked: &Asked) -> Result<(StartedOn<kernel::KernelRun>, Raised), Error> {
     let is_timer = asked.event.period_ns().is_some();
     let counter = asked.running.as_ref().zip(asked.latched.as_ref());
     let first: Vec<&str> = match counter {

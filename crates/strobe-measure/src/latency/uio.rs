@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
+use strobe::engine;
 use strobe::engine::user::{Lock, Settings, User};
-use strobe::engine::{self, Source};
 use strobe::event::EventSpec;
 use strobe::follow::{self, Account, Reading, follow};
 use strobe::plan::{Plan, Step};
+use strobe::run::OwnedRun;
 use strobe::stop::Stop;
 use strobe_board::{Board, Faults};
 use strobe_hw::rt::Policy;
@@ -232,7 +233,7 @@ fn side(asked: &Asked, device: &Uio, traced: bool, stop: &Stop) -> Result<(Side,
 }
 
 /// The run; its thread is there when this is back.
-fn create(asked: &Asked, device: &Uio) -> Result<Box<dyn Source>, Error> {
+fn create(asked: &Asked, device: &Uio) -> Result<Box<dyn OwnedRun>, Error> {
     let mut user = User::new(Settings {
         lock: Lock::Process,
         cpu: asked.cpu,
@@ -286,7 +287,7 @@ fn tracing(asked: &Asked, device: &Uio, thread: u32) -> Result<Instance, Error> 
     Ok(Instance::create(&settings)?)
 }
 
-fn rows(asked: &Asked, run: &dyn Source, stop: &Stop) -> Result<(Vec<Seen>, Account), Error> {
+fn rows(asked: &Asked, run: &dyn OwnedRun, stop: &Stop) -> Result<(Vec<Seen>, Account), Error> {
     let mut seen: Vec<Seen> = Vec::with_capacity(usize::try_from(asked.rows).unwrap_or(0));
     let reading = Reading {
         policy: None,

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel engine: `/dev/strobe`.
 
-use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use strobe_hw::awake::Awake;
-use strobe_hw::mmap;
-use strobe_hw::uapi::{self, control_op, create_flag, kind, op, why};
+use strobe_hw::uapi::{self, create_flag, kind, op, why};
 use strobe_ring::layout::CLOCK_TAI;
-use strobe_ring::{Begin, Engine, Reader, StartTimes, State};
+use strobe_ring::{Engine, StartTimes};
 
-use super::{DryRun, Error, Source};
+use super::DryRun;
 use crate::catalogue::Catalogue;
+use crate::error::Error;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step};
 use crate::quantity::show_ns;
-use crate::reader::{RunReader, Wake};
+use crate::reader::ReaderOptions;
+use crate::run::Run;
 
 mod entries;
+mod ring_fd;
+mod run;
 
 use entries::{catalogue, channels, outputs, text};
+use ring_fd::Whose;
+pub use run::{AttachedRun, KernelRun};
 
 /// Whether this engine has events like the one of this plan; a device's own
 /// events are only known to the module.
@@ -111,13 +113,13 @@ impl Control {
     ///
     /// # Errors
     /// The run is refused; the reason.
-    pub fn create(&self, plan: &Plan) -> Result<Run, Error> {
+    pub fn create(&self, plan: &Plan) -> Result<KernelRun, Error> {
         let event = plan.event.to_string();
         let (answer, owner) = self.call_create(plan, 0)?;
         let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
         let (entries, _) = self.entries(answer.run)?;
         let awake = Awake::hold(plan.wake_within.0);
-        let mut run = Run {
+        let mut run = KernelRun {
             owner,
             info: RunInfo {
                 engine: Engine::Kernel,
@@ -147,20 +149,12 @@ impl Control {
         Ok(run)
     }
 
-    /// A reader of somebody's run, from the oldest row there is.
+    /// Somebody's run, to be read.
     ///
     /// # Errors
     /// There is no such run, or it is not to be read by others.
-    pub fn reader(&self, run: u32) -> Result<RunReader, Error> {
-        reader(self.fd.as_fd(), Whose::Run(run))
-    }
-
-    /// Somebody's run: what is known of it, and a reader from the oldest row there is.
-    ///
-    /// # Errors
-    /// There is no such run, or it is not to be read by others.
-    pub fn attach(&self, run: u32) -> Result<(RunInfo, RunReader), Error> {
-        let reader = self.reader(run)?;
+    pub fn attach(self, run: u32) -> Result<AttachedRun, Error> {
+        let reader = ring_fd::reader(self.fd.as_fd(), Whose::Run(run), ReaderOptions::default())?;
         let (entries, _) = self.entries(run)?;
         let status = entries.iter().find(|e| e.kind == kind::RUN);
         let name = status.map_or(String::new(), |entry| text(&entry.name));
@@ -185,7 +179,10 @@ impl Control {
             set_up: Vec::new(),
             doctor: Vec::new(),
         };
-        Ok((info, reader))
+        Ok(AttachedRun {
+            control: self.fd,
+            info,
+        })
     }
 
     fn call_create(
@@ -348,160 +345,6 @@ impl Control {
             // A little more: something may come between the calls.
             entries.resize(count.saturating_add(8), uapi::Entry::EMPTY);
         }
-    }
-}
-
-/// A run of the kernel engine. It ends when this is dropped.
-pub struct Run {
-    owner: OwnedFd,
-    info: RunInfo,
-    /// Its interrupts find a CPU that serves them at once.
-    _awake: Awake,
-}
-
-impl Run {
-    /// Makes a running run pause: triggers are not counted.
-    ///
-    /// # Errors
-    /// It is not running.
-    pub fn pause(&self) -> Result<(), Error> {
-        self.control("the pause", control_op::PAUSE, 0)
-    }
-
-    /// Makes a paused run go on.
-    ///
-    /// # Errors
-    /// It is not paused.
-    pub fn resume(&self) -> Result<(), Error> {
-        self.control("going on", control_op::RESUME, 0)
-    }
-
-    /// Where the run is.
-    ///
-    /// # Errors
-    /// Those of the call.
-    pub fn state(&self) -> Result<State, Error> {
-        let answer = self.call("the status", control_op::STATUS, 0)?;
-        Ok(State::from_raw(answer.state))
-    }
-
-    fn control(&self, doing: &'static str, op: u32, count: u32) -> Result<(), Error> {
-        self.call(doing, op, count).map(|_| ())
-    }
-
-    fn call(&self, doing: &'static str, op: u32, count: u32) -> Result<uapi::Control, Error> {
-        let mut answer = uapi::Control::default();
-        match uapi::control(self.owner.as_fd(), op, count, &mut answer) {
-            Ok(()) => Ok(answer),
-            Err(errno) => Err(failure(&self.info.event, doing, &answer, errno)),
-        }
-    }
-}
-
-/// The words for a `STROBE_CONTROL` that failed.
-fn failure(event: &str, doing: &'static str, answer: &uapi::Control, errno: Errno) -> Error {
-    match (errno, answer.cause) {
-        // The driver of the device that raises the event says why.
-        (Errno::NODEV, cause) if cause != 0 => Error::Provider {
-            object: format!("event {event}"),
-            source: io::Error::from_raw_os_error(cause.saturating_abs()),
-        },
-        _ => Error::Run {
-            event: event.to_owned(),
-            doing,
-            source: errno.into(),
-        },
-    }
-}
-
-impl Source for Run {
-    fn info(&self) -> &RunInfo {
-        &self.info
-    }
-
-    fn start(&self) -> Result<(), Error> {
-        self.control("the start", control_op::START, 0)
-    }
-
-    fn stop(&self) -> Result<(), Error> {
-        self.control("the stop", control_op::STOP, 0)
-    }
-
-    fn trigger(&self, count: u32) -> Result<(), Error> {
-        self.control("the trigger", control_op::TRIGGER, count)
-    }
-
-    fn reader(&self) -> Result<RunReader, Error> {
-        reader(self.owner.as_fd(), Whose::Event(&self.info.event))
-    }
-}
-
-/// The run that a reader is of.
-#[derive(Clone, Copy)]
-enum Whose<'e> {
-    /// One's own, on this event.
-    Event(&'e str),
-    /// The one of this number.
-    Run(u32),
-}
-
-impl fmt::Display for Whose<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Whose::Event(event) => write!(f, "run on event {event}"),
-            Whose::Run(number) => write!(f, "run kernel:{number}"),
-        }
-    }
-}
-
-impl Whose<'_> {
-    /// The words for a reader that cannot be had.
-    fn no_reader(self, doing: &'static str, errno: Errno) -> Error {
-        match (self, errno) {
-            (Whose::Run(run), Errno::NOENT) => Error::NoRun(run),
-            (Whose::Run(run), Errno::ACCESS) => Error::NotShared(run),
-            _ => Error::exhausted(format!("{self}: {doing}"), errno).unwrap_or(Error::Reader {
-                run: self.to_string(),
-                doing,
-                source: errno.into(),
-            }),
-        }
-    }
-}
-
-fn reader(fd: BorrowedFd<'_>, whose: Whose<'_>) -> Result<RunReader, Error> {
-    let failed = |doing| move |errno| whose.no_reader(doing, errno);
-    let number = match whose {
-        Whose::Event(_) => 0,
-        Whose::Run(number) => number,
-    };
-    let (fd, bytes) = uapi::reader(fd, number).map_err(failed("making a reader"))?;
-    let memory = mmap::map(fd.as_fd(), bytes).map_err(failed("mapping its ring"))?;
-    let ring = Reader::attach(memory, Begin::Oldest).map_err(|source| Error::Ring {
-        run: whose.to_string(),
-        source,
-    })?;
-    Ok(RunReader::new(ring, Box::new(RingFd(fd))))
-}
-
-/// A ring fd: sleeps by `STROBE_ARM` and poll.
-struct RingFd(OwnedFd);
-
-impl Wake for RingFd {
-    fn wait(&self, _: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
-        uapi::arm(self.0.as_fd(), rows)?;
-        Ok(wait_for(self.0.as_fd(), timeout)?)
-    }
-}
-
-/// Until the file can be read, the time is over, or a signal came. A time that is longer than the system can say is
-/// for ever.
-fn wait_for(fd: BorrowedFd<'_>, timeout: Duration) -> Result<(), Errno> {
-    let timeout = Timespec::try_from(timeout).ok();
-    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
-    match poll(&mut fds, timeout.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(errno) => Err(errno),
     }
 }
 

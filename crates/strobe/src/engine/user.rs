@@ -13,9 +13,10 @@ use strobe_hw::rt::{self, Policy};
 use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI};
 use strobe_ring::{Header, StartTimes, Writer};
 
-use super::{DryRun, Error};
+use super::DryRun;
 use crate::catalogue::Catalogue;
 use crate::clock::RunClock;
+use crate::error::Error;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::plan::Plan;
@@ -48,8 +49,7 @@ pub mod trigger;
 mod uio;
 mod uio_card;
 
-pub use memfd::ReaderError;
-pub use run::Run;
+pub use run::UserRun;
 pub use settings::{Lock, PRIORITY, Settings, WaitMode};
 
 use provider::Provider;
@@ -122,7 +122,7 @@ impl User {
     ///
     /// # Errors
     /// The run is refused; the reason.
-    pub fn create(&self, plan: &Plan) -> Result<Run, Error> {
+    pub fn create(&self, plan: &Plan) -> Result<UserRun, Error> {
         let event = plan.event.to_string();
         let failed = |doing| {
             let event = event.clone();
@@ -203,7 +203,7 @@ impl User {
         let is_soft = *plan.event.event() == Event::Soft;
         let (source, actions) = (opened.source, opened.actions);
         let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
-        let run = Run::new(
+        let run = UserRun::new(
             info,
             Arc::new(ring),
             &self.settings,

@@ -6,9 +6,9 @@ use std::thread::{self, available_parallelism};
 use std::time::Duration;
 
 use strobe::channel::Class;
-use strobe::engine::Source;
 use strobe::info::Clock;
 use strobe::plan::{Plan, Step};
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record};
 use strobe_cases::{Account, Engine, Pace, plan};
 use strobe_ring::Snapshot;

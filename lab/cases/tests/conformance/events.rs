@@ -4,8 +4,8 @@
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until_rows};
 use strobe_cases::machine::pin;
 use strobe_cases::{Engine, Kept, Pace, plan};
@@ -169,12 +169,12 @@ pub fn what_is_skipped_before_a_pause_and_a_stop_is_counted<E: Engine>(engine: &
     for rows in [2, 4] {
         until_rows(&reader, rows);
         thread::sleep(Duration::from_millis(5));
-        E::pause(&run).expect("to pause");
+        run.pause().expect("to pause");
         let paused = reader.snapshot();
         let known = paused.head + paused.missed() + paused.skipped;
         assert_eq!(paused.triggers, known, "{paused:?}");
         assert!(paused.skipped >= 9 * paused.head, "{paused:?}");
-        E::resume(&run).expect("to go on");
+        run.resume().expect("to go on");
     }
     run.stop().expect("to stop");
     let account = read_to_end(&mut reader, Pace::FAST);

@@ -5,8 +5,8 @@ use std::thread::{self, available_parallelism};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use strobe::engine::Source;
 use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
 use strobe_cases::machine::Counting;
 use strobe_cases::{Engine, Pace, errno, plan};
@@ -69,7 +69,7 @@ fn run_in<E: Engine>(engine: &E, state: State) -> E::Run {
     run.start().expect("to start");
     run.trigger(5).expect("to trigger");
     match state {
-        State::Paused => E::pause(&run).expect("to pause"),
+        State::Paused => run.pause().expect("to pause"),
         State::Stopped => run.stop().expect("to stop"),
         _ => {}
     }
@@ -78,7 +78,7 @@ fn run_in<E: Engine>(engine: &E, state: State) -> E::Run {
     run
 }
 
-fn snapshot(run: &impl Source) -> Snapshot {
+fn snapshot(run: &impl OwnedRun) -> Snapshot {
     run.reader().expect("a reader").snapshot()
 }
 
@@ -130,8 +130,8 @@ pub fn what_a_state_forbids_is_refused_and_changes_nothing<E: Engine>(engine: &E
         for (what, answer) in answers.into_iter().enumerate().filter(|(_, a)| a.is_some()) {
             let got = match what {
                 0 => run.start(),
-                1 => E::pause(&run),
-                2 => E::resume(&run),
+                1 => run.pause(),
+                2 => run.resume(),
                 _ => run.trigger(1),
             };
             assert_eq!(errno(got), answer, "call {what} when {state}");

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use strobe::engine::Source;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, until_rows};
 use strobe_cases::{Engine, Pace, plan};
 use strobe_ring::{Missed, Snapshot, State};
@@ -23,7 +23,7 @@ pub fn while_paused_triggers_are_not_counted<E: Engine>(engine: &E) {
         let mut reader = run.reader().expect("a reader");
         run.start().expect("to start");
         until_rows(&reader, 5);
-        E::pause(&run).expect("to pause");
+        run.pause().expect("to pause");
         let paused = reader.snapshot();
         assert_eq!(paused.state, State::Paused);
         assert_eq!(
@@ -34,7 +34,7 @@ pub fn while_paused_triggers_are_not_counted<E: Engine>(engine: &E) {
         thread::sleep(Duration::from_millis(50));
         assert_eq!(reader.snapshot(), paused, "{event}");
 
-        E::resume(&run).expect("to resume");
+        run.resume().expect("to resume");
         until_rows(&reader, paused.head + 5);
         assert_eq!(reader.snapshot().state, State::Running);
         run.stop().expect("to stop");
@@ -55,15 +55,15 @@ pub fn the_first_row_after_a_pause_says_so_and_no_other<E: Engine>(engine: &E) {
     run.start().expect("to start");
     run.trigger(3).expect("to trigger");
     for _ in 0..3 {
-        E::pause(&run).expect("to pause");
-        E::resume(&run).expect("to resume");
+        run.pause().expect("to pause");
+        run.resume().expect("to resume");
         run.trigger(4).expect("to trigger");
     }
     // Two pauses between two rows are one.
-    E::pause(&run).expect("to pause");
-    E::resume(&run).expect("to resume");
-    E::pause(&run).expect("to pause");
-    E::resume(&run).expect("to resume");
+    run.pause().expect("to pause");
+    run.resume().expect("to resume");
+    run.pause().expect("to pause");
+    run.resume().expect("to resume");
     run.trigger(2).expect("to trigger");
     run.stop().expect("to stop");
     read_now(&mut reader, &mut account);
@@ -84,10 +84,10 @@ pub fn the_grid_keeps_its_phase_over_a_pause<E: Engine>(engine: &E) {
     let mut heads = Vec::new();
     for pause_us in [300, 1700, 20_100] {
         until_rows(&reader, reader.snapshot().head + 3);
-        E::pause(&run).expect("to pause");
+        run.pause().expect("to pause");
         heads.push(reader.snapshot().head as usize);
         thread::sleep(Duration::from_micros(pause_us));
-        E::resume(&run).expect("to resume");
+        run.resume().expect("to resume");
     }
     until_rows(&reader, reader.snapshot().head + 3);
     run.stop().expect("to stop");

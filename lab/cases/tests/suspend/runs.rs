@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use strobe::engine::Source;
-use strobe::engine::kernel::Run;
+use strobe::engine::kernel::KernelRun;
 use strobe::plan::Plan;
 use strobe::reader::RunReader;
+use strobe::run::OwnedRun;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, until};
 use strobe_cases::machine::pin;
@@ -64,7 +64,7 @@ impl Drop for Cards {
 
 /// A run, all of its rows, and its name.
 struct Watched {
-    run: Run,
+    run: KernelRun,
     reader: RunReader,
     account: Account,
     what: &'static str,

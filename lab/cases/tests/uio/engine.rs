@@ -9,13 +9,14 @@ use std::time::Duration;
 use rustix::io::Errno;
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
+use strobe::engine::Error;
 use strobe::engine::user::provider::{
     FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput,
 };
-use strobe::engine::user::{Run, Settings, User, WaitMode};
-use strobe::engine::{Error, Source};
+use strobe::engine::user::{Settings, User, UserRun, WaitMode};
 use strobe::map::{Region, Register};
 use strobe::plan::Step;
+use strobe::run::{OwnedRun, Run};
 use strobe_cases::Pace;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::{command, pin};
@@ -161,7 +162,7 @@ impl Provider for Registers {
 const RAISED: u64 = 0x5a;
 
 /// A run on the interrupt of the card, which reads what was raised and acknowledges it.
-fn run_on(card: &Edu, wait: WaitMode) -> Run {
+fn run_on(card: &Edu, wait: WaitMode) -> UserRun {
     let registers = Registers(card.bar.clone());
     let event = format!("uio:{}", card.node());
     let mut plan = plan(&event, &["card.status", "event.count"]);

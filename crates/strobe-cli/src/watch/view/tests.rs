@@ -2,8 +2,8 @@
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use strobe::channel::Class;
-use strobe::engine::Source;
 use strobe::figures::LastRow;
+use strobe::run::OwnedRun;
 use strobe::samples::watched_soft as soft;
 
 use super::*;

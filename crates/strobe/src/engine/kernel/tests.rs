@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use super::ring_fd::wait_for;
+use super::run::failure;
 use super::*;
 
 fn plan(event: &str) -> Plan {

@@ -9,7 +9,7 @@ use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device, Event};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
-use crate::engine::Error;
+use crate::error::Error;
 
 /// Provides `clock.*`, `cpu.*` and `event.*` to runs of one clock.
 pub struct Builtin(pub RunClock);

@@ -10,7 +10,7 @@ use strobe_hw::uio::{MappedMemory, Uio};
 use super::field::{Field, Load, Store};
 use super::presence::Presence;
 use crate::channel::{Channel, Class, Type};
-use crate::engine::Error;
+use crate::error::Error;
 
 /// Rough time of an access to a register on a bus.
 const ACCESS_NS: u32 = 500;

@@ -16,7 +16,7 @@ use super::settings::Settings;
 use super::trigger::Cadence;
 use super::{card_event, pci_card, uio_card};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
-use crate::engine::Error;
+use crate::error::Error;
 use crate::event::{Event, EventSpec};
 
 /// Provides the channels, outputs and events of every card that a board file is for.

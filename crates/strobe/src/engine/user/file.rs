@@ -14,7 +14,7 @@ use strobe_board::{Board, FileChannel};
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device};
 use crate::channel::{Channel, Class, Type};
-use crate::engine::Error;
+use crate::error::Error;
 
 /// What begins the name of such a channel.
 const PREFIX: &str = "file:";

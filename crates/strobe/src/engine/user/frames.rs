@@ -26,7 +26,7 @@ use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::{RunClock, monotonic};
-use crate::engine::Error;
+use crate::error::Error;
 use crate::event::{Event, EventSpec};
 use credits::{Credits, QUEUE_KIB, QUEUE_MESSAGES, QUIET_NS};
 use remote::Remote;

@@ -25,7 +25,7 @@ use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
-use crate::engine::Error;
+use crate::error::Error;
 use crate::event::{Edge, Event, EventSpec};
 
 mod chip;

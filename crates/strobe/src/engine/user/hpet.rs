@@ -18,7 +18,7 @@ use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::clock::RunClock;
-use crate::engine::Error;
+use crate::error::Error;
 use crate::event::{Event, EventSpec};
 
 const DEVICE: &str = "/dev/hpet";

@@ -13,16 +13,29 @@ use rustix::io::Errno;
 use strobe_hw::mmap;
 use strobe_ring::Reader;
 
-use super::memfd::RingFile;
-use crate::reader::Wake;
+use super::memfd::{ReaderError, RingFile};
+use crate::reader::{ReaderOptions, RunReader, Wake};
 
 /// Rows are looked for at least this often.
 const NAP_MAX: Duration = Duration::from_millis(16);
 /// And not more often than this.
 const NAP_MIN: Duration = Duration::from_millis(1);
 
+/// A reader of this ring, whose owner is at the other end of that connection, or is this process.
+pub fn reader(
+    ring: &Arc<RingFile>,
+    owner: Option<Arc<OwnedFd>>,
+    options: ReaderOptions,
+) -> Result<RunReader, ReaderError> {
+    let look = Look {
+        _ring: Arc::clone(ring),
+        owner,
+    };
+    Ok(RunReader::new(ring.attach(options)?, Box::new(look)))
+}
+
 /// Waits for rows of a ring.
-pub struct Look {
+struct Look {
     /// Its holders are counted: they are the readers.
     _ring: Arc<RingFile>,
     /// The connection to the owner, if that is another process: it is closed when the owner goes away.
@@ -30,11 +43,6 @@ pub struct Look {
 }
 
 impl Look {
-    /// Of this ring, whose owner is at the other end of that connection, or is this process.
-    pub fn new(ring: Arc<RingFile>, owner: Option<Arc<OwnedFd>>) -> Self {
-        Look { _ring: ring, owner }
-    }
-
     /// Whether the owner has closed its end. It says nothing any more, so there is nothing else to be seen.
     fn is_owner_gone(&self) -> io::Result<bool> {
         let Some(owner) = &self.owner else {

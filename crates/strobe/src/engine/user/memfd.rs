@@ -11,10 +11,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 use strobe_hw::mmap;
 use strobe_hw::rt;
-use strobe_ring::{AttachError, Begin, MemoryMut, Reader};
+use strobe_ring::{AttachError, MemoryMut, Reader};
 
-use super::look::Look;
-use crate::reader::RunReader;
+use crate::error::Error;
+use crate::reader::ReaderOptions;
 
 /// The file of a ring, to be read only.
 pub struct RingFile {
@@ -71,23 +71,14 @@ impl RingFile {
         &self.fd
     }
 
-    /// A reader of its own, from the oldest row there is.
-    ///
-    /// # Errors
-    /// It cannot be mapped, or is no ring.
-    pub fn reader(self: &Arc<Self>) -> Result<RunReader, ReaderError> {
-        let look = Look::new(Arc::clone(self), None);
-        Ok(RunReader::new(self.attach()?, Box::new(look)))
-    }
-
     /// A reader of its own, without a way to sleep.
     ///
     /// # Errors
     /// It cannot be mapped, or is no ring.
-    pub fn attach(&self) -> Result<Reader, ReaderError> {
+    pub fn attach(&self, options: ReaderOptions) -> Result<Reader, ReaderError> {
         let memory = mmap::map(self.fd.as_fd(), self.bytes);
         let memory = memory.map_err(|errno| rt::lock_limit(errno.into(), self.bytes))?;
-        Ok(Reader::attach(memory, Begin::Oldest)?)
+        Ok(options.attach(memory)?)
     }
 
     /// Readers in this process.
@@ -105,4 +96,18 @@ pub enum ReaderError {
     /// The memory is no ring of this version.
     #[error("{0}")]
     Ring(#[from] AttachError),
+}
+
+impl ReaderError {
+    /// The words for it, of a reader of this run.
+    pub(super) fn of(self, run: String) -> Error {
+        match self {
+            ReaderError::Io(source) => Error::Reader {
+                run,
+                doing: "making a reader",
+                source,
+            },
+            ReaderError::Ring(source) => Error::Ring { run, source },
+        }
+    }
 }

@@ -9,7 +9,7 @@ use strobe_hw::perf::{Counter as OpenCounter, HARDWARE, SOFTWARE};
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device};
 use crate::channel::{Channel, Class, Type};
-use crate::engine::Error;
+use crate::error::Error;
 
 /// Name, kind, number, unit, description.
 const COUNTERS: [(&str, u32, u64, &str, &str); 8] = [

@@ -16,7 +16,7 @@ use super::service::Action;
 use super::trigger::{Cadence, EventSource};
 use super::{soft, timer};
 use crate::channel::Channel;
-use crate::engine::Error;
+use crate::error::Error;
 use crate::event::Event;
 use crate::plan::{Plan, Step};
 

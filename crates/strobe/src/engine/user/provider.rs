@@ -8,7 +8,7 @@ use super::settings::Settings;
 use super::trigger::{Cadence, EventSource, Trigger};
 use crate::catalogue::Catalogue;
 use crate::channel::Channel;
-use crate::engine::Error;
+use crate::error::Error;
 use crate::event::EventSpec;
 
 /// What is known of a row while it is made.

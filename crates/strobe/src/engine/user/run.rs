@@ -11,19 +11,21 @@ use strobe_hw::awake::Awake;
 use strobe_hw::bell::Rope;
 use strobe_hw::rt::{self, Policy, Step, Usage};
 
-use super::memfd::{ReaderError, RingFile};
+use super::look;
+use super::memfd::RingFile;
 use super::registry::{self, About, Claim, Post};
 use super::service::{Order, Request, Service};
 use super::settings::{Lock, Settings};
-use crate::engine::{Error, Source};
+use crate::error::Error;
 use crate::info::RunInfo;
-use crate::reader::RunReader;
+use crate::reader::{ReaderOptions, RunReader};
+use crate::run::{OwnedRun, Run};
 
 /// Bytes of its stack. All of them may be locked in memory, so not more than it needs.
 const STACK: usize = 512 * 1024;
 
 /// A run of the user engine. It ends when this is dropped.
-pub struct Run {
+pub struct UserRun {
     info: RunInfo,
     ring: Arc<RingFile>,
     requests: Sender<Request>,
@@ -38,7 +40,7 @@ pub struct Run {
     _post: Option<Post>,
 }
 
-impl Run {
+impl UserRun {
     /// Starts the thread. `service` answers what it works with, in that thread.
     pub(super) fn new(
         mut info: RunInfo,
@@ -48,7 +50,7 @@ impl Run {
         mut set_up: Vec<Step>,
         rope: Rope,
         service: impl FnOnce(std::sync::mpsc::Receiver<Request>, Arc<Mutex<Usage>>) -> Service,
-    ) -> Result<Run, Error> {
+    ) -> Result<UserRun, Error> {
         let (requests, received) = channel();
         let usage = Arc::new(Mutex::new(Usage::default()));
         let service = service(received, Arc::clone(&usage));
@@ -72,7 +74,7 @@ impl Run {
         let (number, got) = reported.recv().map_err(|_| failed(Errno::PIPE.into()))?;
         set_up.extend(got);
         info.set_up = set_up;
-        Ok(Run {
+        Ok(UserRun {
             info,
             ring,
             requests,
@@ -86,13 +88,13 @@ impl Run {
     }
 
     /// The run, with CPUs that are awake as long as it is there.
-    pub(super) fn awake(mut self, awake: Awake) -> Run {
+    pub(super) fn awake(mut self, awake: Awake) -> UserRun {
         self._awake = Some(awake);
         self
     }
 
     /// The run, to be seen by others if it could claim a number. If not, it goes on all the same.
-    pub(super) fn visible_by(mut self, claim: Result<Claim, registry::Error>) -> Run {
+    pub(super) fn visible_by(mut self, claim: Result<Claim, registry::Error>) -> UserRun {
         let post = claim.map_err(|error| error.to_string()).and_then(|claim| {
             let got = format!("user:{} in {}", claim.run(), claim.place());
             let (info, ring) = (self.info.clone(), Arc::clone(&self.ring));
@@ -110,22 +112,6 @@ impl Run {
         let what = "visible".into();
         self.info.set_up.push(Step { what, ok, got });
         self
-    }
-
-    /// Makes a running run pause: triggers are not counted.
-    ///
-    /// # Errors
-    /// It is not running.
-    pub fn pause(&self) -> Result<(), Error> {
-        self.call("the pause", Order::Pause)
-    }
-
-    /// Makes a paused run go on.
-    ///
-    /// # Errors
-    /// It is not paused.
-    pub fn resume(&self) -> Result<(), Error> {
-        self.call("going on", Order::Resume)
     }
 
     /// The ring, for readers in other processes.
@@ -149,11 +135,18 @@ impl Run {
     }
 }
 
-impl Source for Run {
+impl Run for UserRun {
     fn info(&self) -> &RunInfo {
         &self.info
     }
 
+    fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
+        let run = || format!("run on event {}", self.info.event);
+        look::reader(&self.ring, None, options).map_err(|error| error.of(run()))
+    }
+}
+
+impl OwnedRun for UserRun {
     fn start(&self) -> Result<(), Error> {
         self.call("the start", Order::Start)
     }
@@ -162,20 +155,16 @@ impl Source for Run {
         self.call("the stop", Order::Stop)
     }
 
-    fn trigger(&self, count: u32) -> Result<(), Error> {
-        self.call("the trigger", Order::Trigger(count))
+    fn pause(&self) -> Result<(), Error> {
+        self.call("the pause", Order::Pause)
     }
 
-    fn reader(&self) -> Result<RunReader, Error> {
-        let run = format!("run on event {}", self.info.event);
-        self.ring.reader().map_err(|error| match error {
-            ReaderError::Io(source) => Error::Reader {
-                run,
-                doing: "making a reader",
-                source,
-            },
-            ReaderError::Ring(source) => Error::Ring { run, source },
-        })
+    fn resume(&self) -> Result<(), Error> {
+        self.call("going on", Order::Resume)
+    }
+
+    fn trigger(&self, count: u32) -> Result<(), Error> {
+        self.call("the trigger", Order::Trigger(count))
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -187,7 +176,7 @@ impl Source for Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for UserRun {
     fn drop(&mut self) {
         // If its thread is gone already, there is nothing to end.
         let _ = self.call("the end", Order::Abandon);

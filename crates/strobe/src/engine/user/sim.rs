@@ -20,7 +20,7 @@ use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
-use crate::engine::Error;
+use crate::error::Error;
 use crate::event::{Event, EventSpec};
 
 /// Period of `sim.pulse` and `sim.decimated`.

@@ -14,7 +14,7 @@ use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::catalogue::{Catalogue, Event as Listed};
 use crate::clock::RunClock;
-use crate::engine::Error;
+use crate::error::Error;
 use crate::event::{Event, EventSpec};
 
 /// Provides `uio:NAME`, where NAME is what the device's driver calls it, or `uioN`.

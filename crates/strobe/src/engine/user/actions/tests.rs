@@ -12,12 +12,12 @@ use strobe_hw::uio::fake::Fake;
 use crate::catalogue::Catalogue;
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
-use crate::engine::Error;
 use crate::engine::user::User;
 use crate::engine::user::cards::Cards;
 use crate::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::engine::user::service::Action;
 use crate::engine::user::trigger::Trigger;
+use crate::error::Error;
 use crate::plan::{Plan, Step};
 
 /// Two registers at one place, and the same bytes in another width and in the other order.

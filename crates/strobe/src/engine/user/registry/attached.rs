@@ -11,10 +11,12 @@ use strobe_ring::{Engine, Snapshot};
 use super::message::{Message, STAYS};
 use crate::catalogue::RunStatus;
 use crate::clock::RunClock;
-use crate::engine::user::look::Look;
-use crate::engine::user::memfd::{ReaderError, RingFile};
+use crate::engine::user::look;
+use crate::engine::user::memfd::RingFile;
+use crate::error::Error;
 use crate::info::RunInfo;
-use crate::reader::RunReader;
+use crate::reader::{ReaderOptions, RunReader};
+use crate::run::Run;
 
 /// Who owns a run, as the kernel says.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,20 @@ pub struct Attached {
     snapshot: Snapshot,
 }
 
+/// Waits of a reader end with an error when the owner has gone without an end of the run.
+impl Run for Attached {
+    /// What is known of the run; its start as it was when this was asked for.
+    fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
+        let owner = Some(Arc::clone(&self.line));
+        look::reader(&self.ring, owner, options)
+            .map_err(|error| error.of(format!("run user:{}", self.info.run)))
+    }
+}
+
 impl Attached {
     /// What the owner has said; the reason if its ring is none.
     pub(super) fn new(
@@ -45,7 +61,7 @@ impl Attached {
         let ring = RingFile::from_fd(ring).map_err(|error| format!("its ring: {error}"))?;
         let ring = Arc::new(ring);
         let reader = ring
-            .reader()
+            .attach(ReaderOptions::default())
             .map_err(|error| format!("its ring: {error}"))?;
         let snapshot = reader.snapshot();
         let Message {
@@ -55,7 +71,7 @@ impl Attached {
             ..
         } = message;
         info.start = snapshot.start;
-        info.skips = reader.ring().geometry().shape().skipped;
+        info.skips = reader.geometry().shape().skipped;
         Ok(Attached {
             info,
             program,
@@ -73,25 +89,9 @@ impl Attached {
         let _ = send(&*self.line, &[STAYS], SendFlags::NOSIGNAL);
     }
 
-    /// What is known of the run; its start as it was when this was asked for.
-    pub fn info(&self) -> &RunInfo {
-        &self.info
-    }
-
     /// Its ring.
     pub fn ring(&self) -> &Arc<RingFile> {
         &self.ring
-    }
-
-    /// A reader that begins with the oldest row there is. Its waits end with an error when the owner has gone
-    /// without an end of the run.
-    ///
-    /// # Errors
-    /// The ring cannot be mapped.
-    pub fn reader(&self) -> Result<RunReader, ReaderError> {
-        let ring = self.ring.attach()?;
-        let look = Look::new(Arc::clone(&self.ring), Some(Arc::clone(&self.line)));
-        Ok(RunReader::new(ring, Box::new(look)))
     }
 
     /// What it does, when it was asked for.

@@ -9,7 +9,10 @@ use strobe_ring::{End, Engine, Geometry, Header, RowShape, StartTimes, State, Wr
 
 use super::*;
 use crate::channel::Type;
+use crate::engine::user::look;
 use crate::engine::user::memfd;
+use crate::reader::ReaderOptions;
+use crate::run::Run as _;
 use crate::samples::channel;
 use crate::samples::info;
 
@@ -141,7 +144,7 @@ fn readers_are_counted_but_not_those_who_only_look() {
     let owner = owner(&path);
     let readers = || found(&path).runs[0].readers;
     assert_eq!((readers(), readers()), (0, 0));
-    let here = owner.ring.reader().expect("a reader");
+    let here = look::reader(&owner.ring, None, ReaderOptions::default()).expect("a reader");
     assert_eq!(readers(), 1);
     let attached = attach(&path, 1);
     // What was sent before is heard before what comes after, but on two connections.
@@ -189,7 +192,7 @@ fn a_reader_gets_all_rows_and_sees_the_end() {
 fn a_reader_may_wait_for_ever() {
     let (_dir, path) = folder();
     let mut owner = owner(&path);
-    let here = owner.ring.reader().expect("a reader");
+    let here = look::reader(&owner.ring, None, ReaderOptions::default()).expect("a reader");
     let there = attach(&path, owner.run).reader().expect("a reader");
     assert!(owner.writer.push(1, 0, &[7]));
     for reader in [here, there] {

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Readers of the kernel engine's rings.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use strobe_hw::{mmap, uapi};
+use strobe_ring::Reader;
+
+use crate::error::Error;
+use crate::reader::{ReaderOptions, RunReader, Wake};
+
+/// The run that a reader is of.
+#[derive(Clone, Copy)]
+pub(super) enum Whose<'e> {
+    /// One's own, on this event.
+    Event(&'e str),
+    /// The one of this number.
+    Run(u32),
+}
+
+impl fmt::Display for Whose<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Whose::Event(event) => write!(f, "run on event {event}"),
+            Whose::Run(number) => write!(f, "run kernel:{number}"),
+        }
+    }
+}
+
+impl Whose<'_> {
+    /// The words for a reader that cannot be had.
+    pub(super) fn no_reader(self, doing: &'static str, errno: Errno) -> Error {
+        match (self, errno) {
+            (Whose::Run(run), Errno::NOENT) => Error::NoRun(run),
+            (Whose::Run(run), Errno::ACCESS) => Error::NotShared(run),
+            _ => Error::exhausted(format!("{self}: {doing}"), errno).unwrap_or(Error::Reader {
+                run: self.to_string(),
+                doing,
+                source: errno.into(),
+            }),
+        }
+    }
+}
+
+pub(super) fn reader(
+    fd: BorrowedFd<'_>,
+    whose: Whose<'_>,
+    options: ReaderOptions,
+) -> Result<RunReader, Error> {
+    let failed = |doing| move |errno| whose.no_reader(doing, errno);
+    let number = match whose {
+        Whose::Event(_) => 0,
+        Whose::Run(number) => number,
+    };
+    let (fd, bytes) = uapi::reader(fd, number).map_err(failed("making a reader"))?;
+    let memory = mmap::map(fd.as_fd(), bytes).map_err(failed("mapping its ring"))?;
+    let ring = options.attach(memory).map_err(|source| Error::Ring {
+        run: whose.to_string(),
+        source,
+    })?;
+    Ok(RunReader::new(ring, Box::new(RingFd(fd))))
+}
+
+/// A ring fd: sleeps by `STROBE_ARM` and poll.
+struct RingFd(OwnedFd);
+
+impl Wake for RingFd {
+    fn wait(&self, _: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
+        uapi::arm(self.0.as_fd(), rows)?;
+        Ok(wait_for(self.0.as_fd(), timeout)?)
+    }
+}
+
+/// Until the file can be read, the time is over, or a signal came. A time that is longer than the system can say is
+/// for ever.
+pub(super) fn wait_for(fd: BorrowedFd<'_>, timeout: Duration) -> Result<(), Errno> {
+    let timeout = Timespec::try_from(timeout).ok();
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}

@@ -151,13 +151,16 @@
  * fault bits, of objects with "name", and channels with "type" ("u64", "s64" or
  * "f64"), "unit", "scale" and "offset" (decimal numbers). With the first byte
  * comes the descriptor of the ring (SCM_RIGHTS), which is as long as fstat says
- * and stays so. Send the byte 'r', at any time, to be counted as a reader. The
+ * and stays so. Send the byte 'r', at any time, to be counted as a reader, and
+ * the byte 'w' to be woken at each row: 'w' comes back, and with it an eventfd,
+ * which the producer writes at each row from then on, as long as the connection
+ * lasts. It is waited for by its edges (EPOLLET), and not to be read. The
  * connection is cut when the process ends. Who finds it cut does steps 1 to 6
  * once more: a state that is not final will then never change.
  *
  * Waiting. The rows of the kernel engine are waited for with poll on the ring
  * fd. Those of the user engine are looked for: its producer does not call
- * anybody while it makes rows. It changes the header's word "wake" after head
+ * anybody while it makes rows, unless a reader asks for it. It changes the header's word "wake" after head
  * and state, with release, and wakes all who wait for that word (futex,
  * FUTEX_WAIT without FUTEX_PRIVATE_FLAG, so that the mapping must be MAP_SHARED),
  * at the end, at pause and resume, and after software triggers. A reader loads

@@ -79,6 +79,9 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
             usage.minor_faults + usage.major_faults,
             usage.involuntary_switches
         )?;
+        if usage.wakes > 0 {
+            writeln!(to, "woken   readers {} times", usage.wakes)?;
+        }
     }
     for step in s.set_up.iter().filter(|step| !step.ok) {
         writeln!(to, "without {}: {}", step.what, step.got)?;

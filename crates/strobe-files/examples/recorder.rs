@@ -8,7 +8,9 @@
 //! of the input the run is done, and the account is on standard error. Exit
 //! status: 0, or 3 if something but triggers was lost.
 
+use std::fs::File;
 use std::io::{self, BufRead};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -36,12 +38,28 @@ struct Lines {
     writer: Mutex<Writer>,
 }
 
-/// Looks again and again.
-struct Polling;
+/// Looks again and again; nobody waits for its descriptor.
+struct Polling(File);
 
 impl Wake for Polling {
     fn wait(&self, _: &Reader, _: u64, timeout: Duration) -> io::Result<()> {
         std::thread::sleep(timeout.min(Duration::from_millis(5)));
+        Ok(())
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    fn arm(&self, _: &Reader, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn disarm(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wake_at_each_row(&self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -57,7 +75,17 @@ impl Run for Lines {
             run: format!("run on event {}", self.info.event),
             source,
         })?;
-        Ok(RunReader::new(ring, Box::new(Polling)))
+        let null = File::open("/dev/null").map_err(|source| engine::Error::Reader {
+            run: format!("run on event {}", self.info.event),
+            doing: "making a reader",
+            source,
+        })?;
+        Ok(RunReader::new(
+            ring,
+            Box::new(Polling(null)),
+            &self.info,
+            options,
+        ))
     }
 }
 

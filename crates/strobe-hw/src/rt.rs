@@ -96,6 +96,13 @@ pub struct Usage {
     pub voluntary_switches: u64,
     /// The CPU was taken from it.
     pub involuntary_switches: u64,
+    /// Calls with which it has woken readers that want each row at once.
+    #[serde(skip_serializing_if = "is_none")]
+    pub wakes: u64,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
@@ -113,6 +120,7 @@ impl Usage {
             major_faults: count(usage.ru_majflt),
             voluntary_switches: count(usage.ru_nvcsw),
             involuntary_switches: count(usage.ru_nivcsw),
+            wakes: 0,
         }
     }
 
@@ -124,6 +132,7 @@ impl Usage {
             major_faults: self.major_faults - before.major_faults,
             voluntary_switches: self.voluntary_switches - before.voluntary_switches,
             involuntary_switches: self.involuntary_switches - before.involuntary_switches,
+            wakes: self.wakes - before.wakes,
         }
     }
 }

@@ -195,6 +195,19 @@ pub enum Error {
         /// The errno.
         source: io::Error,
     },
+    /// A reader that was to fail then has lost rows.
+    #[error(
+        "{run}: {rows} rows were overwritten before they were read; read more often, or make its ring longer"
+    )]
+    Lost {
+        /// The run.
+        run: String,
+        /// How many.
+        rows: u64,
+    },
+    /// A place of rows that is no run, such as a file, has no more.
+    #[error("{0}")]
+    Rows(Box<dyn std::error::Error + Send + Sync>),
     /// The ring is not one that this program reads.
     #[error("{run}: {source}")]
     Ring {

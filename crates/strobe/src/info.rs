@@ -184,6 +184,20 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// That of a run whose last counters these are, for a reader that has lost so many rows; as if it were complete.
+    pub fn of(last: &Snapshot, lost: u64) -> Totals {
+        Totals {
+            rows: last.head,
+            triggers: last.triggers,
+            skipped: last.skipped,
+            missed_by: last.missed_by,
+            lost,
+            errors: last.errors,
+            end_time_ns: last.end_time,
+            end: End::Complete,
+        }
+    }
+
     /// Triggers that should have made a row and did not.
     pub fn missed(&self) -> u64 {
         (self.triggers)

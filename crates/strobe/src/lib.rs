@@ -31,6 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod block;
 pub mod catalogue;
 pub mod channel;
 pub mod clock;
@@ -53,6 +54,7 @@ pub mod runs;
 #[cfg(any(test, feature = "internals"))]
 pub mod samples;
 pub mod select;
+pub mod source;
 pub mod stats;
 pub mod stop;
 pub mod timing;

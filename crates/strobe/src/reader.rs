@@ -2,9 +2,16 @@
 //! A reader of a run: its ring, and a way to sleep until there are rows.
 
 use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::Arc;
 use std::time::Duration;
 
-use strobe_ring::{AttachError, Batch, Memory, Reader, Snapshot};
+use strobe_ring::{AttachError, Batch, Memory, Reader, Snapshot, StartTimes, State};
+
+use crate::block::{self, Block, Place};
+use crate::error::Error;
+use crate::info::{End, RunInfo, Totals, failure};
+use crate::source::RowSource;
 
 pub use strobe_ring::{AfterLoss, Begin};
 
@@ -13,8 +20,20 @@ pub use strobe_ring::{AfterLoss, Begin};
 pub struct ReaderOptions {
     /// The row it begins with.
     pub begin: Begin,
+    /// What it does when rows were lost.
+    pub on_loss: OnLoss,
     /// Where it goes on after a loss.
     pub after_loss: AfterLoss,
+}
+
+/// What a reader does when rows were overwritten before it came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnLoss {
+    /// It goes on, and says how many: [`Block::lost`].
+    #[default]
+    Report,
+    /// [`RunReader::next`] fails, for good.
+    Fail,
 }
 
 impl ReaderOptions {
@@ -32,18 +51,123 @@ pub trait Wake: Send {
     /// # Errors
     /// Those of the system; the ring cannot be waited for any more.
     fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()>;
+
+    /// What is ready to be read when it is time to look at the ring; see [`RunReader::arm`].
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Makes [`Wake::fd`] ready when `rows` rows were made in all, or the run has ended.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn arm(&self, ring: &Reader, rows: u64) -> io::Result<()>;
+
+    /// [`Wake::fd`] does not become ready any more, but perhaps at the end of the run.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn disarm(&self) -> io::Result<()>;
+
+    /// See [`RunReader::wake_at_each_row`].
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn wake_at_each_row(&self) -> io::Result<()>;
 }
 
 /// A reader of a run with a cursor of its own.
 pub struct RunReader {
     ring: Reader,
     wake: Box<dyn Wake>,
+    info: Arc<RunInfo>,
+    on_loss: OnLoss,
+    /// Used again for the next block as soon as the last one is not needed any more.
+    words: Arc<Vec<u64>>,
+    /// The row before the next block.
+    last: Option<Place>,
 }
 
 impl RunReader {
-    /// A reader of `ring` that sleeps by `wake`.
-    pub fn new(ring: Reader, wake: Box<dyn Wake>) -> Self {
-        RunReader { ring, wake }
+    /// A reader of `ring`, of this run, that sleeps by `wake`.
+    pub fn new(ring: Reader, wake: Box<dyn Wake>, info: &RunInfo, options: ReaderOptions) -> Self {
+        RunReader {
+            wake,
+            info: Arc::new(info.clone()),
+            on_loss: options.on_loss,
+            words: Arc::default(),
+            last: (ring.begun_at() == 0).then_some(Place::START),
+            ring,
+        }
+    }
+
+    /// What is known of the run; its start as soon as a block was read.
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    /// The next rows. If there are none yet, waits for the first one at most so long, and answers an empty block if none
+    /// came; `None` when the run has ended and all rows were given.
+    ///
+    /// # Errors
+    /// The run cannot be waited for any more; or rows were lost, and this reader is to fail then.
+    pub fn next(&mut self, wait: Duration) -> Result<Option<Block>, Error> {
+        if self.on_loss == OnLoss::Fail && self.ring.lost() > 0 {
+            return Err(self.loss());
+        }
+        let mut block = self.block();
+        if block.is_empty() && block.lost() == 0 && !self.ring.ended() && !wait.is_zero() {
+            self.wait(1, wait).map_err(|source| Error::Reader {
+                run: self.name(),
+                doing: "waiting for its rows",
+                source,
+            })?;
+            block = self.block();
+        }
+        if self.on_loss == OnLoss::Fail && block.lost() > 0 {
+            return Err(self.loss());
+        }
+        let is_over = self.ring.ended() && block.is_empty() && block.lost() == 0;
+        Ok((!is_over).then_some(block))
+    }
+
+    /// The rows that are there, as far as there is room.
+    fn block(&mut self) -> Block {
+        if self.info.start == StartTimes::default() {
+            let start = self.ring.snapshot().start;
+            if start != self.info.start {
+                Arc::make_mut(&mut self.info).start = start;
+            }
+        }
+        let room = block::room(self.ring.row_words());
+        if Arc::get_mut(&mut self.words).is_none() {
+            self.words = Arc::default();
+        }
+        let Some(words) = Arc::get_mut(&mut self.words) else {
+            // It is new.
+            return self.block_of((0, 0), (self.ring.next_row(), 0));
+        };
+        words.resize(room, 0);
+        let (begin, batch) = (words.as_ptr().addr(), self.ring.read(words));
+        let rows = batch.rows.words();
+        let start = (rows.as_ptr().addr() - begin) / size_of::<u64>();
+        let (part, numbers) = ((start, rows.len()), (batch.first, batch.lost));
+        self.block_of(part, numbers)
+    }
+
+    fn block_of(&mut self, part: (usize, usize), numbers: (u64, u64)) -> Block {
+        let (info, words) = (Arc::clone(&self.info), Arc::clone(&self.words));
+        let shape = self.ring.geometry().shape();
+        Block::of_part(info, shape, words, part, numbers, &mut self.last)
+    }
+
+    fn loss(&self) -> Error {
+        Error::Lost {
+            run: self.name(),
+            rows: self.ring.lost(),
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("run {}:{}", self.info.engine.name(), self.info.run)
     }
 
     /// The next rows, as many as are there and fit; see [`Reader::read`].
@@ -61,6 +185,35 @@ impl RunReader {
         self.wake.wait(&self.ring, rows, timeout)
     }
 
+    /// Makes the descriptor of this reader ready, for poll, epoll and what is built on them, when there are `rows` more
+    /// rows to read than were read, or the run has ended. It may be ready early: then it is time to read, and to arm it
+    /// again. It is to be armed again after each time that it was ready.
+    ///
+    /// # Errors
+    /// Those of the system; the ring cannot be waited for any more.
+    pub fn arm(&self, rows: u64) -> io::Result<()> {
+        let rows = self.ring.next_row().saturating_add(rows);
+        self.wake.arm(&self.ring, rows)
+    }
+
+    /// The descriptor does not become ready any more, but perhaps at the end of the run.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn disarm(&self) -> io::Result<()> {
+        self.wake.disarm()
+    }
+
+    /// Makes a run of the user engine wake this reader at each row, instead of letting it look every 1 to 16 ms. It costs
+    /// the thread that makes the rows one system call a row, however many readers want it, and is counted
+    /// ([`Usage::wakes`](strobe_hw::rt::Usage::wakes)). The kernel engine wakes who has armed a reader in any case.
+    ///
+    /// # Errors
+    /// The owner of the run, another process, does not do that.
+    pub fn wake_at_each_row(&self) -> io::Result<()> {
+        self.wake.wake_at_each_row()
+    }
+
     /// State and counters of the run, now.
     pub fn snapshot(&self) -> Snapshot {
         self.ring.snapshot()
@@ -69,5 +222,43 @@ impl RunReader {
     /// The ring and the place in it.
     pub fn ring(&self) -> &Reader {
         &self.ring
+    }
+}
+
+/// Ready when it is time to read, once it is [armed](RunReader::arm).
+impl AsFd for RunReader {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wake.fd()
+    }
+}
+
+impl AsRawFd for RunReader {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl RowSource for RunReader {
+    fn info(&self) -> &RunInfo {
+        RunReader::info(self)
+    }
+
+    fn next(&mut self, wait: Duration) -> Result<Option<Block>, Error> {
+        RunReader::next(self, wait)
+    }
+
+    /// Complete, if the limit was reached; else stopped, or failed.
+    fn totals(&self) -> Option<Totals> {
+        self.ring.ended().then(|| {
+            let last = self.snapshot();
+            Totals {
+                end: match last.state {
+                    State::Done => End::Complete,
+                    State::Failed => End::Failed(failure(&last)),
+                    _ => End::Stopped,
+                },
+                ..Totals::of(&last, self.ring.lost())
+            }
+        })
     }
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -135,10 +136,11 @@ impl Run for TestRun {
         let ring = Reader::attach(self.memory.clone(), options.begin).expect("a reader");
         self.producer().readers += 1;
         let wake = Acting {
+            null: File::open("/dev/null").expect("/dev/null"),
             producer: Arc::clone(&self.producer),
             fails: self.wait_fails,
         };
-        Ok(RunReader::new(ring, Box::new(wake)))
+        Ok(RunReader::new(ring, Box::new(wake), &self.info, options))
     }
 }
 
@@ -178,6 +180,8 @@ impl OwnedRun for TestRun {
 }
 
 struct Acting {
+    /// Nobody waits for a descriptor of it.
+    null: File,
     producer: Arc<(Mutex<Producer>, Condvar)>,
     fails: bool,
 }
@@ -201,6 +205,22 @@ impl Wake for Acting {
         if producer.woken == before {
             producer.asleep -= 1;
         }
+        Ok(())
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.null.as_fd()
+    }
+
+    fn arm(&self, _: &Reader, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn disarm(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn wake_at_each_row(&self) -> io::Result<()> {
         Ok(())
     }
 }

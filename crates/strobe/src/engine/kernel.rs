@@ -19,7 +19,6 @@ use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step};
 use crate::quantity::show_ns;
 use crate::reader::ReaderOptions;
-use crate::run::Run;
 
 mod entries;
 mod ring_fd;
@@ -140,8 +139,9 @@ impl Control {
             _awake: awake,
         };
         // The ring knows best what it is.
-        let reader = run.reader()?;
-        let header = reader.ring().header();
+        let whose = Whose::Event(&run.info.event);
+        let (ring, _) = ring_fd::attach(run.owner.as_fd(), whose, ReaderOptions::default())?;
+        let header = ring.header();
         run.info.capacity = header.geometry.capacity();
         run.info.skips = header.geometry.shape().skipped;
         run.info.period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
@@ -154,11 +154,12 @@ impl Control {
     /// # Errors
     /// There is no such run, or it is not to be read by others.
     pub fn attach(self, run: u32) -> Result<AttachedRun, Error> {
-        let reader = ring_fd::reader(self.fd.as_fd(), Whose::Run(run), ReaderOptions::default())?;
+        let (ring, _) =
+            ring_fd::attach(self.fd.as_fd(), Whose::Run(run), ReaderOptions::default())?;
         let (entries, _) = self.entries(run)?;
         let status = entries.iter().find(|e| e.kind == kind::RUN);
         let name = status.map_or(String::new(), |entry| text(&entry.name));
-        let header = reader.ring().header();
+        let header = ring.header();
         let period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
         let info = RunInfo {
             engine: Engine::Kernel,
@@ -172,7 +173,7 @@ impl Control {
             period_ns,
             capacity: header.geometry.capacity(),
             limit: Some(header.geometry.limit()).filter(|limit| *limit != uapi::NO_LIMIT),
-            start: reader.snapshot().start,
+            start: ring.snapshot().start,
             channels: channels(&entries),
             outputs: outputs(&entries),
             skips: header.geometry.shape().skipped,

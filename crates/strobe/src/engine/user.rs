@@ -26,6 +26,7 @@ mod builtin;
 mod card;
 mod card_event;
 mod cards;
+mod connection;
 mod field;
 mod file;
 mod frames;
@@ -48,6 +49,7 @@ mod timer;
 pub mod trigger;
 mod uio;
 mod uio_card;
+mod waker;
 
 pub use run::UserRun;
 pub use settings::{Lock, PRIORITY, Settings, WaitMode};
@@ -55,6 +57,7 @@ pub use settings::{Lock, PRIORITY, Settings, WaitMode};
 use provider::Provider;
 use registry::{Claim, Registry};
 use service::Service;
+use waker::Waker;
 
 /// The engine of this process.
 #[derive(Default)]
@@ -199,19 +202,22 @@ impl User {
             set_up: Vec::new(),
             doctor: Vec::new(),
         };
+        let waker = Arc::new(Waker::new().map_err(failed("making what wakes its readers"))?);
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;
         let (source, actions) = (opened.source, opened.actions);
         let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
         let run = UserRun::new(
             info,
-            Arc::new(ring),
+            (Arc::new(ring), Arc::clone(&waker)),
             &self.settings,
             self.settings.policy.unwrap_or(fifo),
             set_up,
             rope,
             |requests, usage| Service {
                 ring: writer,
+                waker,
+                woken: 0,
                 clock,
                 source,
                 is_soft,

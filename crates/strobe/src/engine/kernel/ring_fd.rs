@@ -12,6 +12,7 @@ use strobe_hw::{mmap, uapi};
 use strobe_ring::Reader;
 
 use crate::error::Error;
+use crate::info::RunInfo;
 use crate::reader::{ReaderOptions, RunReader, Wake};
 
 /// The run that a reader is of.
@@ -50,8 +51,19 @@ impl Whose<'_> {
 pub(super) fn reader(
     fd: BorrowedFd<'_>,
     whose: Whose<'_>,
+    info: &RunInfo,
     options: ReaderOptions,
 ) -> Result<RunReader, Error> {
+    let (ring, fd) = attach(fd, whose, options)?;
+    Ok(RunReader::new(ring, Box::new(RingFd(fd)), info, options))
+}
+
+/// The ring, and its fd.
+pub(super) fn attach(
+    fd: BorrowedFd<'_>,
+    whose: Whose<'_>,
+    options: ReaderOptions,
+) -> Result<(Reader, OwnedFd), Error> {
     let failed = |doing| move |errno| whose.no_reader(doing, errno);
     let number = match whose {
         Whose::Event(_) => 0,
@@ -63,7 +75,7 @@ pub(super) fn reader(
         run: whose.to_string(),
         source,
     })?;
-    Ok(RunReader::new(ring, Box::new(RingFd(fd))))
+    Ok((ring, fd))
 }
 
 /// A ring fd: sleeps by `STROBE_ARM` and poll.
@@ -73,6 +85,24 @@ impl Wake for RingFd {
     fn wait(&self, _: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
         uapi::arm(self.0.as_fd(), rows)?;
         Ok(wait_for(self.0.as_fd(), timeout)?)
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    fn arm(&self, _: &Reader, rows: u64) -> io::Result<()> {
+        Ok(uapi::arm(self.0.as_fd(), rows)?)
+    }
+
+    /// So many rows are never made; 0 would mean that `read` has rows.
+    fn disarm(&self) -> io::Result<()> {
+        Ok(uapi::arm(self.0.as_fd(), u64::MAX)?)
+    }
+
+    /// It is woken at the row that it has armed, without being asked.
+    fn wake_at_each_row(&self) -> io::Result<()> {
+        Ok(())
     }
 }
 

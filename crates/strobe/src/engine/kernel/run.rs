@@ -35,7 +35,12 @@ impl Run for AttachedRun {
     }
 
     fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
-        ring_fd::reader(self.control.as_fd(), Whose::Run(self.info.run), options)
+        ring_fd::reader(
+            self.control.as_fd(),
+            Whose::Run(self.info.run),
+            &self.info,
+            options,
+        )
     }
 }
 
@@ -80,7 +85,12 @@ impl Run for KernelRun {
     }
 
     fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
-        ring_fd::reader(self.owner.as_fd(), Whose::Event(&self.info.event), options)
+        ring_fd::reader(
+            self.owner.as_fd(),
+            Whose::Event(&self.info.event),
+            &self.info,
+            options,
+        )
     }
 }
 

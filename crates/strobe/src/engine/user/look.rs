@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How readers of a user engine's ring sleep: they look from time to time. To wake them would cost the
-//! producer a system call, so it does that only when it is stopped in its work anyway: at the end, at a
-//! pause, after software triggers.
+//! How readers of a user engine's ring sleep: they look from time to time. To wake them would cost the producer a system
+//! call, so it does that only when it is stopped in its work anyway: at the end, at a pause, after software triggers;
+//! and at each row for a reader that has asked for it.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 use strobe_hw::mmap;
 use strobe_ring::Reader;
 
+use super::connection::Connection;
 use super::memfd::{ReaderError, RingFile};
+use super::waker::{Waker, Wanted};
+use crate::info::RunInfo;
 use crate::reader::{ReaderOptions, RunReader, Wake};
 
 /// Rows are looked for at least this often.
@@ -21,43 +28,139 @@ const NAP_MAX: Duration = Duration::from_millis(16);
 /// And not more often than this.
 const NAP_MIN: Duration = Duration::from_millis(1);
 
-/// A reader of this ring, whose owner is at the other end of that connection, or is this process.
+/// The owner of a run.
+#[derive(Clone)]
+pub enum Owner {
+    /// This process.
+    Here(Arc<Waker>),
+    /// Another process.
+    There(Arc<Connection>),
+}
+
+/// A reader of this ring.
 pub fn reader(
     ring: &Arc<RingFile>,
-    owner: Option<Arc<OwnedFd>>,
+    owner: Owner,
+    info: &RunInfo,
     options: ReaderOptions,
 ) -> Result<RunReader, ReaderError> {
-    let look = Look {
-        _ring: Arc::clone(ring),
-        owner,
-    };
-    Ok(RunReader::new(ring.attach(options)?, Box::new(look)))
+    let look = Look::new(Arc::clone(ring), owner)?;
+    let ring = ring.attach(options)?;
+    Ok(RunReader::new(ring, Box::new(look), info, options))
 }
 
 /// Waits for rows of a ring.
 struct Look {
     /// Its holders are counted: they are the readers.
     _ring: Arc<RingFile>,
-    /// The connection to the owner, if that is another process: it is closed when the owner goes away.
-    owner: Option<Arc<OwnedFd>>,
+    owner: Owner,
+    /// Ready when it is time to look: the timer below has come, the owner has gone, or a row was made and this reader
+    /// wants to be woken then.
+    ready: OwnedFd,
+    /// Made when it is armed for the first time.
+    timer: OnceLock<OwnedFd>,
+    /// Set once readers are woken at each row.
+    woken: OnceLock<Woken>,
+    /// How it was armed the last time.
+    armed: Mutex<Armed>,
+}
+
+/// What keeps the wake-ups coming.
+enum Woken {
+    Here { _wanted: Wanted },
+    There { _fd: Arc<OwnedFd> },
+}
+
+/// Rows that had been made, and for how long it slept, if the event has no period.
+#[derive(Clone, Copy)]
+struct Armed {
+    head: u64,
+    nap: Duration,
 }
 
 impl Look {
-    /// Whether the owner has closed its end. It says nothing any more, so there is nothing else to be seen.
+    fn new(ring: Arc<RingFile>, owner: Owner) -> io::Result<Self> {
+        let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        if let Owner::There(connection) = &owner {
+            let data = epoll::EventData::new_u64(0);
+            epoll::add(&ready, connection.fd(), data, epoll::EventFlags::RDHUP)?;
+        }
+        Ok(Look {
+            _ring: ring,
+            owner,
+            ready,
+            timer: OnceLock::new(),
+            woken: OnceLock::new(),
+            armed: Mutex::new(Armed {
+                head: 0,
+                nap: NAP_MIN,
+            }),
+        })
+    }
+
     fn is_owner_gone(&self) -> io::Result<bool> {
-        let Some(owner) = &self.owner else {
-            return Ok(false);
-        };
-        let at_once = Timespec::default();
-        match poll(
-            &mut [PollFd::new(&**owner, PollFlags::RDHUP)],
-            Some(&at_once),
-        ) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(errno) => Err(errno.into()),
+        match &self.owner {
+            Owner::Here(_) => Ok(false),
+            Owner::There(connection) => connection.is_owner_gone(),
         }
     }
+
+    /// How long to sleep for so many rows. A timer says how long they will take; else it is looked for them less and
+    /// less often.
+    fn until_next(&self, ring: &Reader, rows: u64, nap: Duration) -> Duration {
+        if self.woken.get().is_some() {
+            return NAP_MAX;
+        }
+        let next = match ring.header().period_ns {
+            0 => nap,
+            period => Duration::from_nanos(period.saturating_mul(rows)),
+        };
+        next.clamp(NAP_MIN, NAP_MAX)
+    }
+
+    /// Until the wake word is another one, or, for a reader that is woken at each row, until it is.
+    fn sleep(&self, ring: &Reader, word: u32, at_most: Duration) -> Result<(), Errno> {
+        match self.woken.get() {
+            Some(_) => self.until_ready(at_most),
+            None => mmap::sleep(ring, word, at_most),
+        }
+    }
+
+    /// What has made it ready is forgotten, but for an owner who has gone.
+    fn until_ready(&self, at_most: Duration) -> Result<(), Errno> {
+        let at_most = Timespec::try_from(at_most).unwrap_or_default();
+        let mut events = [const { MaybeUninit::uninit() }; 4];
+        epoll::wait(&self.ready, &mut events, Some(&at_most)).map(drop)
+    }
+
+    fn timer(&self) -> io::Result<&OwnedFd> {
+        if let Some(timer) = self.timer.get() {
+            return Ok(timer);
+        }
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        watch(&self.ready, &timer)?;
+        Ok(self.timer.get_or_init(|| timer))
+    }
+
+    /// Makes it ready after this time; never without one.
+    fn set(&self, after: Option<Duration>) -> io::Result<()> {
+        // A timer of 0 is none.
+        let after = after.map(|after| after.max(Duration::from_nanos(1)));
+        let after = after.and_then(|after| Timespec::try_from(after).ok());
+        let times = Itimerspec {
+            it_interval: Timespec::default(),
+            it_value: after.unwrap_or_default(),
+        };
+        timerfd_settime(self.timer()?, TimerfdTimerFlags::empty(), &times)?;
+        Ok(())
+    }
+}
+
+/// Each time that the descriptor becomes ready, `ready` does once.
+fn watch(ready: &OwnedFd, fd: &OwnedFd) -> Result<(), Errno> {
+    let what = epoll::EventFlags::IN | epoll::EventFlags::ET;
+    epoll::add(ready, fd, epoll::EventData::new_u64(0), what)
 }
 
 impl Wake for Look {
@@ -81,15 +184,58 @@ impl Wake for Look {
             if left.is_zero() {
                 return Ok(());
             }
-            // A timer says how long the rows will take; else it is looked for less and less often.
-            let period = ring.header().period_ns;
-            let due = Duration::from_nanos(period.saturating_mul(rows - now.head));
-            let next = if period > 0 { due } else { nap };
-            match mmap::sleep(ring, word, next.clamp(NAP_MIN, NAP_MAX).min(left)) {
+            let next = self.until_next(ring, rows - now.head, nap);
+            match self.sleep(ring, word, next.min(left)) {
                 Err(Errno::INTR) => return Ok(()),
                 slept => slept?,
             }
             nap = (nap * 2).min(NAP_MAX);
         }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+
+    fn arm(&self, ring: &Reader, rows: u64) -> io::Result<()> {
+        // Before the rows are counted: what comes afterwards makes it ready again.
+        self.until_ready(Duration::ZERO)?;
+        let now = ring.snapshot();
+        if now.head >= rows || now.state.is_final() || self.is_owner_gone()? {
+            return self.set(Some(Duration::ZERO));
+        }
+        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        armed.nap = match armed.head == now.head {
+            true => (armed.nap * 2).min(NAP_MAX),
+            false => NAP_MIN,
+        };
+        armed.head = now.head;
+        self.set(Some(self.until_next(ring, rows - now.head, armed.nap)))
+    }
+
+    fn disarm(&self) -> io::Result<()> {
+        self.set(None)?;
+        Ok(self.until_ready(Duration::ZERO)?)
+    }
+
+    fn wake_at_each_row(&self) -> io::Result<()> {
+        if self.woken.get().is_some() {
+            return Ok(());
+        }
+        let woken = match &self.owner {
+            Owner::Here(waker) => {
+                watch(&self.ready, waker.fd())?;
+                let _wanted = waker.want();
+                Woken::Here { _wanted }
+            }
+            Owner::There(connection) => {
+                let _fd = connection.waker()?;
+                watch(&self.ready, &_fd)?;
+                Woken::There { _fd }
+            }
+        };
+        // Only this reader's owner asks.
+        let _ = self.woken.set(woken);
+        Ok(())
     }
 }

@@ -11,11 +11,12 @@ use strobe_hw::awake::Awake;
 use strobe_hw::bell::Rope;
 use strobe_hw::rt::{self, Policy, Step, Usage};
 
-use super::look;
+use super::look::{self, Owner};
 use super::memfd::RingFile;
 use super::registry::{self, About, Claim, Post};
 use super::service::{Order, Request, Service};
 use super::settings::{Lock, Settings};
+use super::waker::Waker;
 use crate::error::Error;
 use crate::info::RunInfo;
 use crate::reader::{ReaderOptions, RunReader};
@@ -28,6 +29,7 @@ const STACK: usize = 512 * 1024;
 pub struct UserRun {
     info: RunInfo,
     ring: Arc<RingFile>,
+    waker: Arc<Waker>,
     requests: Sender<Request>,
     rope: Rope,
     usage: Arc<Mutex<Usage>>,
@@ -44,7 +46,7 @@ impl UserRun {
     /// Starts the thread. `service` answers what it works with, in that thread.
     pub(super) fn new(
         mut info: RunInfo,
-        ring: Arc<RingFile>,
+        (ring, waker): (Arc<RingFile>, Arc<Waker>),
         settings: &Settings,
         policy: Policy,
         mut set_up: Vec<Step>,
@@ -77,6 +79,7 @@ impl UserRun {
         Ok(UserRun {
             info,
             ring,
+            waker,
             requests,
             rope,
             usage,
@@ -98,7 +101,8 @@ impl UserRun {
         let post = claim.map_err(|error| error.to_string()).and_then(|claim| {
             let got = format!("user:{} in {}", claim.run(), claim.place());
             let (info, ring) = (self.info.clone(), Arc::clone(&self.ring));
-            let post = Post::new(claim, About { info, ring });
+            let waker = Arc::clone(&self.waker);
+            let post = Post::new(claim, About { info, ring, waker });
             post.map_err(|error| error.to_string())
                 .map(|post| (post, got))
         });
@@ -142,7 +146,8 @@ impl Run for UserRun {
 
     fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
         let run = || format!("run on event {}", self.info.event);
-        look::reader(&self.ring, None, options).map_err(|error| error.of(run()))
+        let owner = Owner::Here(Arc::clone(&self.waker));
+        look::reader(&self.ring, owner, &self.info, options).map_err(|error| error.of(run()))
     }
 }
 

@@ -16,6 +16,7 @@ use strobe_ring::{End, State, Writer};
 
 use super::provider::{ReadChannel, Row, WriteOutput};
 use super::trigger::{EventSource, Trigger, Woken};
+use super::waker::Waker;
 use crate::clock::RunClock;
 
 /// What the owner of a run wants.
@@ -43,6 +44,10 @@ pub enum Action {
 /// What the thread of a run works with. Only that thread has it.
 pub struct Service {
     pub ring: Writer,
+    /// Wakes readers that want each row at once.
+    pub waker: Arc<Waker>,
+    /// How often it did at a row.
+    pub woken: u64,
     pub clock: RunClock,
     pub source: Box<dyn EventSource>,
     /// Triggers come by [`Order::Trigger`].
@@ -152,6 +157,10 @@ impl Service {
             _ => 0,
         };
         row.commit(late);
+        if self.waker.is_wanted() {
+            self.waker.wake();
+            self.woken += 1;
+        }
         if let Some(error) = gone {
             return Err(error);
         }
@@ -200,7 +209,7 @@ impl Service {
             (Order::Trigger(count), State::Running) => self.trigger(count),
             _ => return Err(Errno::BUSY),
         };
-        mmap::wake(&mut self.ring);
+        self.wake();
         done.map_err(|error| {
             let number = errno(&error);
             self.finish(End::Failed(number));
@@ -275,10 +284,17 @@ impl Service {
         }
         if let Ok(mut usage) = self.usage.lock() {
             *usage = Usage::of_this_thread().since(self.usage_before);
+            usage.wakes = self.woken;
         }
         let now = self.clock.now();
         self.ring.finish(end, now);
+        self.wake();
+    }
+
+    /// Wakes all readers, however they sleep.
+    fn wake(&mut self) {
         mmap::wake(&mut self.ring);
+        self.waker.wake();
     }
 }
 

@@ -4,14 +4,14 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::net::{SendFlags, send};
 use strobe_ring::layout::NO_LIMIT;
 use strobe_ring::{Engine, Snapshot};
 
-use super::message::{Message, STAYS};
+use super::message::Message;
 use crate::catalogue::RunStatus;
 use crate::clock::RunClock;
-use crate::engine::user::look;
+use crate::engine::user::connection::Connection;
+use crate::engine::user::look::{self, Owner as RingOwner};
 use crate::engine::user::memfd::RingFile;
 use crate::error::Error;
 use crate::info::RunInfo;
@@ -32,7 +32,7 @@ pub struct Attached {
     readers: u32,
     owner: Owner,
     ring: Arc<RingFile>,
-    line: Arc<OwnedFd>,
+    connection: Arc<Connection>,
     snapshot: Snapshot,
 }
 
@@ -44,8 +44,8 @@ impl Run for Attached {
     }
 
     fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
-        let owner = Some(Arc::clone(&self.line));
-        look::reader(&self.ring, owner, options)
+        let owner = RingOwner::There(Arc::clone(&self.connection));
+        look::reader(&self.ring, owner, &self.info, options)
             .map_err(|error| error.of(format!("run user:{}", self.info.run)))
     }
 }
@@ -78,15 +78,14 @@ impl Attached {
             readers,
             owner,
             ring,
-            line: Arc::new(line),
+            connection: Arc::new(Connection::new(line)),
             snapshot,
         })
     }
 
     /// Tells the owner that there is one more reader, for as long as the line is open.
     pub(super) fn stay(&self) {
-        // If it has gone, the first wait says so.
-        let _ = send(&*self.line, &[STAYS], SendFlags::NOSIGNAL);
+        self.connection.stay();
     }
 
     /// Its ring.

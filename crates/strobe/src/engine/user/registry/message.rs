@@ -10,9 +10,6 @@ const VERSION: u32 = 2;
 /// Bytes of a message, at most: a row has at most 1024 channels, and none has that long a description.
 pub const BYTES_MAX: usize = 4 << 20;
 
-/// What a visitor sends who stays to read.
-pub const STAYS: u8 = b'r';
-
 /// The line.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Message {

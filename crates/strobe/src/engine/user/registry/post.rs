@@ -19,8 +19,10 @@ use rustix::process::geteuid;
 use strobe_hw::rt;
 
 use super::claim::Claim;
-use super::message::{Message, STAYS};
+use super::message::Message;
+use crate::engine::user::connection::{STAYS, WAKES};
 use crate::engine::user::memfd::RingFile;
+use crate::engine::user::waker::{Waker, Wanted};
 use crate::info::RunInfo;
 
 /// Connections at the same time.
@@ -34,6 +36,8 @@ pub struct About {
     pub info: RunInfo,
     /// Its ring.
     pub ring: Arc<RingFile>,
+    /// What wakes its readers.
+    pub waker: Arc<Waker>,
 }
 
 /// The thread. It ends, and closes all connections, when this is dropped.
@@ -50,7 +54,10 @@ impl Post {
         let mut office = Office {
             end: Arc::clone(&end),
             // Given away as it is; the ring's own descriptor counts readers, this one does not.
-            ring: about.ring.fd().try_clone()?,
+            gifts: Gifts {
+                ring: about.ring.fd().try_clone()?,
+                waker: about.waker,
+            },
             readers: Arc::downgrade(&about.ring),
             info: about.info,
             program: program.trim_end().to_owned(),
@@ -84,11 +91,17 @@ impl Drop for Post {
 struct Office {
     end: Arc<OwnedFd>,
     claim: Claim,
-    ring: OwnedFd,
+    gifts: Gifts,
     readers: Weak<RingFile>,
     info: RunInfo,
     program: String,
     visitors: Vec<Visitor>,
+}
+
+/// What a visitor may get.
+struct Gifts {
+    ring: OwnedFd,
+    waker: Arc<Waker>,
 }
 
 /// One connection.
@@ -97,6 +110,10 @@ struct Visitor {
     message: Vec<u8>,
     sent: usize,
     reads: bool,
+    /// It wants to be woken at each row, and was not answered yet.
+    asks: bool,
+    /// It is woken.
+    woken: Option<Wanted>,
 }
 
 impl Office {
@@ -119,9 +136,9 @@ impl Office {
                 return;
             }
             let mut ready = ready.into_iter();
-            let ring = &self.ring;
+            let gifts = &self.gifts;
             self.visitors
-                .retain_mut(|visitor| ready.next() != Some(true) || visitor.attend(ring));
+                .retain_mut(|visitor| ready.next() != Some(true) || visitor.attend(gifts));
             if arrival == Some(true) {
                 self.receive();
             }
@@ -147,8 +164,10 @@ impl Office {
                 message: Message::new(&self.info, &self.program, self.readers()).line(),
                 sent: 0,
                 reads: false,
+                asks: false,
+                woken: None,
             };
-            if visitor.attend(&self.ring) {
+            if visitor.attend(&self.gifts) {
                 self.visitors.push(visitor);
             }
         }
@@ -171,7 +190,7 @@ impl Office {
 
 impl Visitor {
     fn waits_for(&self) -> PollFd<'_> {
-        let more = self.sent < self.message.len();
+        let more = self.sent < self.message.len() || self.asks;
         let out = if more {
             PollFlags::OUT
         } else {
@@ -181,11 +200,15 @@ impl Visitor {
     }
 
     /// Hears and says what can be heard and said now; false if it has gone.
-    fn attend(&mut self, ring: &OwnedFd) -> bool {
+    fn attend(&mut self, gifts: &Gifts) -> bool {
         let mut word = [0; 64];
         match recv(&self.line, &mut word[..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return false,
-            Ok((count, _)) => self.reads |= word.iter().take(count).any(|byte| *byte == STAYS),
+            Ok((count, _)) => {
+                let says = |what| word.iter().take(count).any(|byte| *byte == what);
+                self.reads |= says(STAYS);
+                self.asks |= says(WAKES) && self.woken.is_none();
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => return false,
         }
@@ -195,13 +218,23 @@ impl Visitor {
             .filter(|rest| !rest.is_empty())
         {
             let sent = match self.sent {
-                0 => send_with(&self.line, rest, ring),
+                0 => send_with(&self.line, rest, &gifts.ring),
                 _ => send(&self.line, rest, SendFlags::NOSIGNAL),
             };
             match sent {
                 Ok(count) => self.sent += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+        if self.asks {
+            match send_with(&self.line, &[WAKES], gifts.waker.fd()) {
+                Ok(_) => {
+                    self.asks = false;
+                    self.woken = Some(gifts.waker.want());
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return false,
             }
         }

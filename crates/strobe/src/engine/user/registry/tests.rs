@@ -11,7 +11,8 @@ use super::*;
 use crate::channel::Type;
 use crate::engine::user::look;
 use crate::engine::user::memfd;
-use crate::reader::ReaderOptions;
+use crate::engine::user::waker::Waker;
+use crate::reader::{ReaderOptions, RunReader};
 use crate::run::Run as _;
 use crate::samples::channel;
 use crate::samples::info;
@@ -21,6 +22,7 @@ struct Owner {
     writer: Writer,
     ring: Arc<memfd::RingFile>,
     run: u32,
+    waker: Arc<Waker>,
     post: Option<Post>,
 }
 
@@ -48,16 +50,31 @@ fn owner_of(path: &Path, channels: u32) -> Owner {
     about.run = claim.run();
     about.limit = None;
     let ring = Arc::new(ring);
+    let waker = Arc::new(Waker::new().expect("a descriptor"));
     let about = About {
         info: about,
         ring: Arc::clone(&ring),
+        waker: Arc::clone(&waker),
     };
     Owner {
         writer,
         ring,
         run: claim.run(),
+        waker,
         post: Some(Post::new(claim, about).expect("a thread")),
     }
+}
+
+/// A reader in the owner's process.
+fn here(owner: &Owner) -> RunReader {
+    let whose = look::Owner::Here(Arc::clone(&owner.waker));
+    look::reader(
+        &owner.ring,
+        whose,
+        &info(Vec::new()),
+        ReaderOptions::default(),
+    )
+    .expect("a reader")
 }
 
 /// What there is. On a machine with other work, an owner may be late for once.
@@ -144,7 +161,7 @@ fn readers_are_counted_but_not_those_who_only_look() {
     let owner = owner(&path);
     let readers = || found(&path).runs[0].readers;
     assert_eq!((readers(), readers()), (0, 0));
-    let here = look::reader(&owner.ring, None, ReaderOptions::default()).expect("a reader");
+    let here = here(&owner);
     assert_eq!(readers(), 1);
     let attached = attach(&path, 1);
     // What was sent before is heard before what comes after, but on two connections.
@@ -192,7 +209,7 @@ fn a_reader_gets_all_rows_and_sees_the_end() {
 fn a_reader_may_wait_for_ever() {
     let (_dir, path) = folder();
     let mut owner = owner(&path);
-    let here = look::reader(&owner.ring, None, ReaderOptions::default()).expect("a reader");
+    let here = here(&owner);
     let there = attach(&path, owner.run).reader().expect("a reader");
     assert!(owner.writer.push(1, 0, &[7]));
     for reader in [here, there] {

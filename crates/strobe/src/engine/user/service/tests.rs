@@ -152,6 +152,8 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
     let late_after = source.period.unwrap_or(u64::MAX);
     let service = Service {
         ring,
+        waker: Arc::new(Waker::new().expect("a descriptor")),
+        woken: 0,
         clock: RunClock::new(Clock::Monotonic),
         source: Box::new(source),
         is_soft: false,

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The connection of readers to the owner of a run, who is another process. It is closed when the owner goes away.
+
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+
+/// What who stays to read sends.
+pub const STAYS: u8 = b'r';
+/// What who wants to be woken at each row sends. The same comes back, and with it a descriptor.
+pub const WAKES: u8 = b'w';
+/// How long the owner may take for its answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The connection.
+pub struct Connection {
+    fd: OwnedFd,
+    /// What becomes ready at each row, once it was asked for.
+    waker: Mutex<Option<Arc<OwnedFd>>>,
+}
+
+impl Connection {
+    /// On this socket.
+    pub fn new(fd: OwnedFd) -> Self {
+        Connection {
+            fd,
+            waker: Mutex::new(None),
+        }
+    }
+
+    /// The socket.
+    pub fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// Tells the owner that there is one more reader, for as long as this is open.
+    pub fn stay(&self) {
+        // If it has gone, the first wait says so.
+        let _ = send(&self.fd, &[STAYS], SendFlags::NOSIGNAL);
+    }
+
+    /// Whether the owner has closed its end. It does nothing any more, so there is nothing else to be seen.
+    pub fn is_owner_gone(&self) -> io::Result<bool> {
+        match self.poll(PollFlags::RDHUP, Duration::ZERO) {
+            Ok(is_gone) => Ok(is_gone),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// What becomes ready at each row from now on; the owner is asked for it once.
+    ///
+    /// # Errors
+    /// The owner does not answer.
+    pub fn waker(&self) -> io::Result<Arc<OwnedFd>> {
+        let mut known = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waker) = &*known {
+            return Ok(Arc::clone(waker));
+        }
+        send(&self.fd, &[WAKES], SendFlags::NOSIGNAL)?;
+        let waker = Arc::new(self.receive()?);
+        *known = Some(Arc::clone(&waker));
+        Ok(waker)
+    }
+
+    fn receive(&self) -> io::Result<OwnedFd> {
+        let silent = || {
+            let why = "the owner of the run does not wake readers at each row; its program may be of an older version";
+            io::Error::new(io::ErrorKind::TimedOut, why)
+        };
+        if !self.poll(PollFlags::IN, PATIENCE)? {
+            return Err(silent());
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        recvmsg(
+            &self.fd,
+            &mut [IoSliceMut::new(&mut [0])],
+            &mut control,
+            flags,
+        )?;
+        let mut given = control.drain().filter_map(|told| match told {
+            RecvAncillaryMessage::ScmRights(fds) => fds.last(),
+            _ => None,
+        });
+        given.next().ok_or_else(silent)
+    }
+
+    fn poll(&self, what: PollFlags, at_most: Duration) -> Result<bool, Errno> {
+        let at_most = Timespec::try_from(at_most).unwrap_or_default();
+        let ready = poll(&mut [PollFd::new(&self.fd, what)], Some(&at_most))?;
+        Ok(ready > 0)
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How the thread of a run wakes readers that want each row at once: by one descriptor, with one call a row, however many
+//! they are. As long as nobody has asked for it, a row costs a look at a word of memory.
+//!
+//! The descriptor is given to readers in other processes, too. They could read and write it; at worst others are then
+//! woken for nothing, or find their row when they look the next time.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+
+/// Wakes readers. The run, the thread that makes rows and the readers have it in common.
+pub struct Waker {
+    fd: OwnedFd,
+    /// Those who have asked to be woken.
+    wanted: AtomicU32,
+}
+
+/// Somebody who wants to be woken at each row, for as long as this is there.
+pub struct Wanted(Arc<Waker>);
+
+impl Waker {
+    /// Nobody has asked yet.
+    ///
+    /// # Errors
+    /// No more file descriptors.
+    pub fn new() -> io::Result<Self> {
+        Ok(Waker {
+            fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
+            wanted: AtomicU32::new(0),
+        })
+    }
+
+    /// Becomes ready, as an edge, each time that readers are woken. Nobody has to read it.
+    pub fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// One more who wants to be woken.
+    pub fn want(self: &Arc<Self>) -> Wanted {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        Wanted(Arc::clone(self))
+    }
+
+    /// Whether somebody wants to be woken at each row. Who has just asked may miss one; it finds it when it looks.
+    #[inline]
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) != 0
+    }
+
+    /// Wakes all who wait for the descriptor.
+    pub fn wake(&self) {
+        let one = 1_u64.to_ne_bytes();
+        if rustix::io::write(&self.fd, &one) == Err(Errno::AGAIN) {
+            // Full: somebody who has the descriptor has written to it.
+            let _ = rustix::io::read(&self.fd, &mut [0; 8]);
+            let _ = rustix::io::write(&self.fd, &one);
+        }
+    }
+}
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.wanted.fetch_sub(1, Ordering::Relaxed);
+    }
+}

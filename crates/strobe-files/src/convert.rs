@@ -4,9 +4,16 @@
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
-use crate::journal::{self, Journal};
+use strobe::engine;
+use strobe::source::RowSource;
+
+use crate::journal;
 use crate::sink::{self, Existing};
+
+/// For rows of a run that goes on.
+const WAIT: Duration = Duration::from_millis(100);
 
 /// Why a recording was not converted.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +24,9 @@ pub enum Error {
     /// The recording cannot be read.
     #[error(transparent)]
     Input(#[from] journal::Error),
+    /// There are no more rows, though there should be.
+    #[error(transparent)]
+    Rows(#[from] engine::Error),
     /// The new file cannot be made.
     #[error(transparent)]
     Sink(#[from] sink::Error),
@@ -47,26 +57,39 @@ pub struct Converted {
 /// One of the two cannot be used.
 pub fn convert(input: &Path, name: &str, existing: Existing) -> Result<Converted, Error> {
     sink::check(name)?;
-    let mut journal = Journal::open(input)?;
+    let mut source = journal::open(input)?;
     if is_same(input, name.as_ref()) {
         return Err(Error::Same(name.to_owned()));
     }
-    let (name, mut sink) = sink::create(name, &journal.info().event, existing)?;
+    copy(source.as_mut(), name, existing)
+}
+
+/// Writes all rows from anywhere into a sink.
+///
+/// # Errors
+/// One of the two cannot be used.
+pub fn copy(
+    source: &mut dyn RowSource,
+    name: &str,
+    existing: Existing,
+) -> Result<Converted, Error> {
+    let (name, mut sink) = sink::create(name, &source.info().event, existing)?;
     let failed = |source| Error::Write {
         name: name.clone(),
         source,
     };
-    sink.begin(journal.info()).map_err(failed)?;
-    while let Some(rows) = journal.read()? {
-        sink.write(rows).map_err(failed)?;
+    let mut block = source.next(WAIT)?;
+    sink.begin(source.info()).map_err(failed)?;
+    while let Some(rows) = block {
+        sink.write(rows.rows()).map_err(failed)?;
+        block = source.next(WAIT)?;
     }
-    // The account of a torn file would be of rows that are not there.
-    let totals = journal.totals().filter(|_| !journal.is_torn());
-    sink.finish(totals).map_err(failed)?;
+    let totals = source.totals();
+    sink.finish(totals.as_ref()).map_err(failed)?;
     Ok(Converted {
         rows: sink.written().rows,
         is_whole: totals.is_some(),
-        is_torn: journal.is_torn(),
+        is_torn: source.is_torn(),
     })
 }
 

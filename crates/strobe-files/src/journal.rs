@@ -8,20 +8,28 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
+use std::time::Duration;
 
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema};
 use serde_json::Value;
+use strobe::block::Block;
 use strobe::channel::Type;
+use strobe::engine;
 use strobe::info::{End, RunInfo, Totals};
+use strobe::source::RowSource;
 use strobe_ring::layout::{MISSED_CAUSES, ROW_HEADER_WORDS};
 use strobe_ring::{Missed, Rows};
 
 use crate::fields::{self, Fields};
 use crate::sink::{FORMAT, SKIPPED};
 
+mod blocks;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod rows;
 
+use blocks::Blocks;
 use rows::interleave;
 
 /// Why a file cannot be read.
@@ -36,9 +44,7 @@ pub enum Error {
         source: io::Error,
     },
     /// It is something else.
-    #[error(
-        "{path}: not a recording of strobe: {why}; give an .arrows file that `strobe record` has written"
-    )]
+    #[error("{path}: not a recording of strobe: {why}; give a file that strobe has recorded")]
     Foreign {
         /// The file.
         path: String,
@@ -81,6 +87,19 @@ pub struct Journal {
     totals: Option<Totals>,
     is_torn: bool,
     words: Vec<u64>,
+    blocks: Blocks,
+}
+
+/// Opens a recording, whatever its format: `.arrows`, or `.h5` with feature `hdf5`.
+///
+/// # Errors
+/// It cannot be read, or is no recording.
+pub fn open(path: &Path) -> Result<Box<dyn RowSource>, Error> {
+    #[cfg(feature = "hdf5")]
+    if hdf5::is_one(path) {
+        return Ok(Box::new(hdf5::Hdf5Recording::open(path)?));
+    }
+    Ok(Box::new(Journal::open(path)?))
 }
 
 impl Journal {
@@ -110,8 +129,10 @@ impl Journal {
                 version: text(about, "strobe.version").unwrap_or("?").to_owned(),
             });
         }
+        let info = run(&schema).map_err(foreign)?;
         Ok(Journal {
-            info: run(&schema).map_err(foreign)?,
+            blocks: Blocks::new(&info),
+            info,
             totals: totals(schema.metadata()).map_err(foreign)?,
             stream,
             path: name,
@@ -165,6 +186,42 @@ impl Journal {
             });
         }
         Ok(Some(Rows::new(&self.words, shape)))
+    }
+}
+
+impl RowSource for Journal {
+    fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    fn next(&mut self, _: Duration) -> Result<Option<Block>, engine::Error> {
+        loop {
+            if let Some(block) = self.blocks.take() {
+                return Ok(Some(block));
+            }
+            match self.read()? {
+                Some(rows) => {
+                    let words = rows.words().to_vec();
+                    self.blocks.fill(words);
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn totals(&self) -> Option<Totals> {
+        // The account of a torn file would be of rows that are not there.
+        self.totals.clone().filter(|_| !self.is_torn)
+    }
+
+    fn is_torn(&self) -> bool {
+        self.is_torn
+    }
+}
+
+impl From<Error> for engine::Error {
+    fn from(error: Error) -> Self {
+        engine::Error::Rows(Box::new(error))
     }
 }
 
@@ -250,11 +307,7 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
         lost: number(about, "strobe.lost")?,
         errors: number(about, "strobe.errors")?,
         end_time_ns: number(about, "strobe.end_time_ns")?,
-        end: match text(about, "strobe.end") {
-            Some("complete") => End::Complete,
-            Some("stopped") => End::Stopped,
-            _ => End::Failed("when it was recorded".to_owned()),
-        },
+        end: End::of_word(text(about, "strobe.end").unwrap_or_default()),
     }))
 }
 

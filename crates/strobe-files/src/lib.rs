@@ -26,3 +26,5 @@ pub mod journal;
 pub mod record;
 pub mod sink;
 pub mod summary;
+
+pub use journal::open;

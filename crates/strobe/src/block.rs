@@ -2,6 +2,7 @@
 //! Rows that belong to who has got them, by columns.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use strobe_ring::layout::ROW_HEADER_WORDS;
@@ -16,10 +17,8 @@ pub struct Block {
     info: Arc<RunInfo>,
     shape: RowShape,
     words: Arc<Vec<u64>>,
-    /// The first word of the first row in `words`.
-    start: usize,
-    /// Words of the rows.
-    length: usize,
+    /// Those of the rows.
+    part: Range<usize>,
     first: u64,
     lost: u64,
     missed: u64,
@@ -59,26 +58,28 @@ impl Place {
 }
 
 impl Block {
-    /// The rows in `words`, after `lost` rows that are not there. `last` is the row before them, if it is known what was
-    /// missed since; it is the last one of these rows then.
-    ///
-    /// Words at the end that are no whole row are left out.
+    /// These rows of `words`, by their places there. `numbers` are that of the first one, should there be none, and how
+    /// many were lost before it. `last` is the row before them, if it is known what was missed since; it is the last one
+    /// of these rows then.
     pub fn new(
         info: Arc<RunInfo>,
         words: Arc<Vec<u64>>,
-        lost: u64,
+        rows: Range<usize>,
+        numbers: (u64, u64),
         last: &mut Option<Place>,
     ) -> Block {
-        let (shape, length) = (info.shape(), words.len());
-        Block::of_part(info, shape, words, (0, length), (0, lost), last)
+        let shape = info.shape();
+        let width = shape.words() as usize;
+        let part = rows.start * width..rows.end * width;
+        Block::of_part(info, shape, words, part, numbers, last)
     }
 
-    /// The rows of this shape in a part of `words`, which begin with row `first` and come after `lost` others.
+    /// The rows of this shape in a part of `words`.
     pub(crate) fn of_part(
         info: Arc<RunInfo>,
         shape: RowShape,
         words: Arc<Vec<u64>>,
-        (start, length): (usize, usize),
+        part: Range<usize>,
         (first, lost): (u64, u64),
         last: &mut Option<Place>,
     ) -> Block {
@@ -86,8 +87,7 @@ impl Block {
             info,
             shape,
             words,
-            start,
-            length,
+            part,
             first,
             lost,
             missed: 0,
@@ -140,8 +140,7 @@ impl Block {
 
     /// All words, row after row.
     pub fn words(&self) -> &[u64] {
-        let part = self.words.get(self.start..).unwrap_or_default();
-        part.get(..self.length).unwrap_or(part)
+        self.words.get(self.part.clone()).unwrap_or_default()
     }
 
     /// The rows, one after the other.
@@ -292,7 +291,13 @@ mod tests {
             channel("adc.f", Type::F64),
         ];
         let words = ROWS.concat();
-        Block::new(Arc::new(info(channels)), Arc::new(words), 2, last)
+        Block::new(
+            Arc::new(info(channels)),
+            Arc::new(words),
+            0..3,
+            (0, 2),
+            last,
+        )
     }
 
     #[test]
@@ -328,7 +333,7 @@ mod tests {
         let first = block(&mut last);
         let next = [8, 13, 400, 0, 0, 0, 0];
         let info = Arc::new(first.info().clone());
-        let next = Block::new(info, Arc::new(next.to_vec()), 0, &mut last);
+        let next = Block::new(info, Arc::new(next.to_vec()), 0..1, (0, 0), &mut last);
         assert_eq!((next.first(), next.missed()), (8, 2));
     }
 }

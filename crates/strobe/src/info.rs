@@ -141,6 +141,15 @@ impl Serialize for End {
 }
 
 impl End {
+    /// That of a recording, which has nothing but its [word](End::word).
+    pub fn of_word(word: &str) -> End {
+        match word {
+            "complete" => End::Complete,
+            "stopped" => End::Stopped,
+            _ => End::Failed("when it was recorded".to_owned()),
+        }
+    }
+
     /// In one word.
     pub fn word(&self) -> &'static str {
         match self {

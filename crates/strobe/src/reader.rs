@@ -2,6 +2,7 @@
 //! A reader of a run: its ring, and a way to sleep until there are rows.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -143,17 +144,18 @@ impl RunReader {
         }
         let Some(words) = Arc::get_mut(&mut self.words) else {
             // It is new.
-            return self.block_of((0, 0), (self.ring.next_row(), 0));
+            return self.block_of(0..0, (self.ring.next_row(), 0));
         };
         words.resize(room, 0);
         let (begin, batch) = (words.as_ptr().addr(), self.ring.read(words));
         let rows = batch.rows.words();
         let start = (rows.as_ptr().addr() - begin) / size_of::<u64>();
-        let (part, numbers) = ((start, rows.len()), (batch.first, batch.lost));
+        let part = start..start + rows.len();
+        let numbers = (batch.first, batch.lost);
         self.block_of(part, numbers)
     }
 
-    fn block_of(&mut self, part: (usize, usize), numbers: (u64, u64)) -> Block {
+    fn block_of(&mut self, part: Range<usize>, numbers: (u64, u64)) -> Block {
         let (info, words) = (Arc::clone(&self.info), Arc::clone(&self.words));
         let shape = self.ring.geometry().shape();
         Block::of_part(info, shape, words, part, numbers, &mut self.last)

@@ -63,7 +63,7 @@ fn copy(column: &ArrayRef, words: &mut [u64], place: usize, width: usize) -> Opt
 }
 
 /// Says in the words of a row that this channel or output failed.
-fn fail(row: &mut [u64], channels: usize, step: usize) {
+pub(super) fn fail(row: &mut [u64], channels: usize, step: usize) {
     let status = STATUS_FAULTS as usize;
     let (place, bit) = match step.checked_sub(status) {
         None => (ROW_HEADER_WORDS - 1, status + step),

@@ -24,6 +24,7 @@ mod date;
 mod fields;
 pub mod journal;
 pub mod record;
+pub mod recorder;
 pub mod sink;
 pub mod summary;
 

@@ -12,20 +12,23 @@ use std::time::{Duration, Instant};
 
 use strobe::engine;
 use strobe::faults::FaultCount;
-use strobe::info::{End, RunInfo, Totals, failure};
+use strobe::follow::{Followed, Follower, Until, to_end};
+use strobe::info::{End, RunInfo, Totals};
 use strobe::note::Noted;
 use strobe::reader::RunReader;
 use strobe::run::OwnedRun;
 use strobe::stop::Stop;
 use strobe::timing::Timing;
-use strobe_ring::{Row, Snapshot, State};
+use strobe_ring::{Reader, Row, Rows, Snapshot};
 
-use crate::sink::{self, Existing, Targets};
+use crate::sink::{self, Existing, Named, Targets};
 use crate::summary::{SinkSummary, Summary};
 
 mod drain;
+mod rows;
 
 use drain::{Drain, View};
+pub(crate) use rows::record_rows;
 
 /// Rows are fetched, and sinks flushed, at least this often.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
@@ -86,6 +89,7 @@ impl<F: FnMut(Progress)> Observer for F {
 
 /// Why a recording did not come about.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The engine's reason.
     #[error(transparent)]
@@ -93,6 +97,9 @@ pub enum Error {
     /// A sink cannot be used.
     #[error(transparent)]
     Sink(#[from] sink::Error),
+    /// Its thread has panicked.
+    #[error("the thread that records did not finish")]
+    Died,
 }
 
 /// Starts the run and records it to its end.
@@ -106,11 +113,23 @@ pub fn record(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Summary, Error> {
+    record_into(source, options, Vec::new(), stop, observer)
+}
+
+/// The same, into these sinks as well.
+pub(crate) fn record_into(
+    source: &dyn OwnedRun,
+    options: &Options,
+    more: Vec<Named>,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Summary, Error> {
     let reader = source.reader()?;
     let event = &source.info().event;
     let targets = Targets::find(&options.sinks, event, options.existing)?;
     // Before the first row.
-    let readers = options.sinks.iter().map(|_| source.reader());
+    let count = options.sinks.len() + more.len();
+    let readers = (0..count).map(|_| source.reader());
     let readers: Vec<_> = readers.collect::<Result<_, _>>()?;
     let mut info = source.info().clone();
     info.doctor.clone_from(&options.notes);
@@ -119,29 +138,32 @@ pub fn record(
         // The file is what is complained about.
         let _ = source.stop();
     })?;
-    let sinks = sinks.into_iter().zip(readers);
+    let sinks = sinks.into_iter().chain(more).zip(readers);
     let drains: Vec<_> =
         (sinks.map(|((name, sink), reader)| Drain::new(name, sink, reader))).collect();
     info.start = reader.snapshot().start;
     observer.begun(&info);
     let deadline = options.duration.and_then(|d| deadline(d, &info));
     let views: Vec<View> = drains.iter().map(|_| View::default()).collect();
+    let abandoned = AtomicBool::new(false);
     let mut recording = Recording {
-        source,
         timing: Timing::new(&info),
         faults: FaultCount::new(&info),
         info: &info,
-        reader,
         views: &views,
-        abandoned: &AtomicBool::new(false),
-        asked: None,
+        observer,
     };
+    let sleep = Some(rows_at_once(&info));
     // Every thread ends before this returns: it follows the ring to its end,
     // and that of the run is brought about in any case.
     Ok(std::thread::scope(|scope| {
-        let threads = Threads::start(scope, drains, &recording);
-        recording.run(stop, deadline, observer);
-        recording.finish(threads, observer)
+        let threads = Threads::start(scope, drains, &info, &views, &abandoned);
+        let until = Until { stop, deadline };
+        let followed = to_end(source, reader, sleep, until, &mut recording);
+        abandoned.store(followed.is_abandoned, Ordering::Relaxed);
+        let mut summary = recording.finish(followed, threads);
+        summary.usage = source.usage();
+        summary
     }))
 }
 
@@ -159,16 +181,17 @@ impl Threads {
     fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         drains: Vec<Drain>,
-        recording: &Recording<'scope>,
+        info: &'scope RunInfo,
+        views: &'scope [View],
+        abandoned: &'scope AtomicBool,
     ) -> Self {
-        let (info, abandoned) = (recording.info, recording.abandoned);
         let (to_us, done) = mpsc::channel();
         let mut threads = Threads {
             totals: Vec::new(),
             done,
             sinks: Vec::new(),
         };
-        for ((index, drain), view) in drains.into_iter().enumerate().zip(recording.views) {
+        for ((index, drain), view) in drains.into_iter().enumerate().zip(views) {
             let (to_sink, totals) = mpsc::channel();
             let to_us = to_us.clone();
             threads.totals.push(to_sink);
@@ -230,70 +253,30 @@ fn rows_at_once(info: &RunInfo) -> u64 {
     by_time.min(quarter).max(1)
 }
 
-/// Governs the run, and makes its statistics; sinks are not its business.
+/// Follows the run, and makes its statistics; sinks are not its business.
 struct Recording<'a> {
-    source: &'a dyn OwnedRun,
     info: &'a RunInfo,
-    reader: RunReader,
     views: &'a [View],
     timing: Timing,
     faults: FaultCount,
-    /// The run will not come to its end.
-    abandoned: &'a AtomicBool,
-    /// The run was asked to end, with this result.
-    asked: Option<End>,
+    observer: &'a mut dyn Observer,
 }
 
-impl Recording<'_> {
-    fn run(&mut self, stop: &Stop, deadline: Option<Instant>, observer: &mut dyn Observer) {
-        let row_words = self.reader.ring().row_words();
-        let room = (BUFFER_WORDS / row_words).max(1);
-        let mut buffer = vec![0; room * row_words];
-        let fetch = rows_at_once(self.info);
-        loop {
-            let batch = self.reader.read(&mut buffer);
-            for row in batch.rows() {
-                observer.row(&row);
-                self.faults.add(&row);
-                self.timing.add(row);
-            }
-            let is_drained = batch.len() < room;
-            if self.reader.ring().ended() {
-                break;
-            }
-            if let Some(end) = self.end_asked(stop, deadline) {
-                self.end_run(end);
-            }
-            if is_drained {
-                observer.progress(self.progress());
-                let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
-                // After the deadline the run is ending, and wakes us when it has.
-                let left = left.filter(|left| !left.is_zero()).unwrap_or(FLUSH_EVERY);
-                if let Err(error) = self.reader.wait(fetch, left.min(FLUSH_EVERY)) {
-                    let stopped = self.end_run(End::Failed(format!("cannot wait: {error}")));
-                    if !stopped {
-                        self.abandoned.store(true, Ordering::Relaxed);
-                        break;
-                    }
-                    // The rest is read without being woken.
-                    thread::sleep(FLUSH_EVERY);
-                }
-            }
+impl Follower for Recording<'_> {
+    fn rows(&mut self, rows: Rows<'_>, _: u64) {
+        for row in rows {
+            self.observer.row(&row);
+            self.faults.add(&row);
+            self.timing.add(row);
         }
     }
 
-    /// Whether, and as what, the run is to end now.
-    fn end_asked(&self, stop: &Stop, deadline: Option<Instant>) -> Option<End> {
-        if self.asked.is_some() {
-            return None;
-        }
-        if stop.interrupt.load(Ordering::Relaxed) {
-            return Some(End::Stopped);
-        }
-        if stop.finish.load(Ordering::Relaxed) || deadline.is_some_and(|d| Instant::now() >= d) {
-            return Some(End::Complete);
-        }
-        // With no sink left, there is nobody to record for.
+    fn idle(&mut self, reader: &RunReader) {
+        self.observer.progress(self.progress(reader));
+    }
+
+    /// With no sink left, there is nobody to record for.
+    fn end(&self) -> Option<End> {
         if self.views.is_empty() || self.views.iter().any(View::is_in_use) {
             return None;
         }
@@ -302,23 +285,13 @@ impl Recording<'_> {
             false => End::Stopped,
         })
     }
+}
 
-    /// Whether the run will come to its end.
-    fn end_run(&mut self, end: End) -> bool {
-        self.asked.get_or_insert(end);
-        match self.source.stop() {
-            Ok(()) => true,
-            Err(error) => {
-                self.asked = Some(End::Failed(error.to_string()));
-                false
-            }
-        }
-    }
-
+impl Recording<'_> {
     /// Of the slowest reader that is in use.
-    fn progress(&self) -> Progress {
-        let snapshot = self.reader.snapshot();
-        let ring = self.reader.ring();
+    fn progress(&self, reader: &RunReader) -> Progress {
+        let snapshot = reader.snapshot();
+        let ring = reader.ring();
         let views = || self.views.iter().filter(|view| view.is_in_use());
         let next_row = views().map(View::next_row).fold(ring.next_row(), u64::min);
         let waiting = snapshot.head.saturating_sub(next_row);
@@ -333,49 +306,38 @@ impl Recording<'_> {
         }
     }
 
-    fn finish(mut self, threads: Threads, observer: &mut dyn Observer) -> Summary {
-        let last = self.reader.snapshot();
+    fn finish(self, followed: Followed, threads: Threads) -> Summary {
+        let reader = followed.reader;
+        let last = reader.snapshot();
         let mut totals = Totals {
-            rows: last.head,
-            triggers: last.triggers,
-            skipped: last.skipped,
-            missed_by: last.missed_by,
-            lost: self.reader.ring().lost(),
-            errors: last.errors,
-            end_time_ns: last.end_time,
-            end: self.end(&last),
+            end: end(reader.ring(), &last, followed.asked),
+            ..Totals::of(&last, reader.ring().lost())
         };
-        let sinks = threads.end(&totals, || observer.progress(self.progress()));
+        let sinks = threads.end(&totals, || {
+            let now = self.progress(&reader);
+            self.observer.progress(now);
+        });
         // A row that any reader was too slow for is not hidden.
         totals.lost = sinks.iter().map(|o| o.lost).fold(totals.lost, u64::max);
-        let mut summary = Summary::new(self.info, totals, self.timing, self.faults, sinks);
-        summary.usage = self.source.usage();
-        summary
+        Summary::new(self.info, totals, self.timing, self.faults, sinks)
     }
+}
 
-    fn end(&mut self, last: &Snapshot) -> End {
-        let ring = self.reader.ring();
-        let known = last.head.checked_add(last.missed());
-        let known = known.and_then(|known| known.checked_add(last.skipped));
-        let read = ring.delivered() + ring.lost() + ring.begun_at();
-        if known != Some(last.triggers) || read != last.head {
-            return End::Failed(format!(
-                "the account does not add up: {} triggers, {} rows, {} missed, {} skipped, {read} read or lost",
-                last.triggers,
-                last.head,
-                last.missed(),
-                last.skipped,
-            ));
-        }
-        match (last.state, self.asked.take()) {
-            (State::Failed, _) => End::Failed(failure(last)),
-            (_, Some(failed @ End::Failed(_))) => failed,
-            // The limit may be reached before the run notices that it is asked
-            // to end; then there is nothing that was cut off.
-            (State::Done, _) | (_, None) => End::Complete,
-            (_, Some(asked)) => asked,
-        }
+/// How the run ended, if the account of this reader, which has read all, adds up.
+fn end(ring: &Reader, last: &Snapshot, asked: Option<End>) -> End {
+    let known = last.head.checked_add(last.missed());
+    let known = known.and_then(|known| known.checked_add(last.skipped));
+    let read = ring.delivered() + ring.lost() + ring.begun_at();
+    if known != Some(last.triggers) || read != last.head {
+        return End::Failed(format!(
+            "the account does not add up: {} triggers, {} rows, {} missed, {} skipped, {read} read or lost",
+            last.triggers,
+            last.head,
+            last.missed(),
+            last.skipped,
+        ));
     }
+    End::of(last, asked)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ mod template;
 
 pub(crate) use table::{FORMAT, SKIPPED};
 pub use target::Existing;
-pub(crate) use target::Targets;
+pub(crate) use target::{Named, Targets};
 
 use template::Template;
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A reader that wants each row as soon as it is there, and stamps when it has seen it.
+//! A run that is read to its end: in the loop of who wants its rows, or in a thread of its own that stamps when it has
+//! seen each of them.
 
 use std::io;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use strobe_hw::rt::{self, Policy};
-use strobe_ring::{Row, State};
+use strobe_ring::{Row, Rows};
 
+use crate::block;
 use crate::clock::monotonic;
 use crate::engine;
 use crate::info::End;
-use crate::info::failure;
+use crate::reader::RunReader;
 use crate::run::OwnedRun;
 use crate::stop::Stop;
 
@@ -20,8 +21,6 @@ use crate::stop::Stop;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Bytes of its stack, which are locked in memory.
 const STACK: usize = 256 * 1024;
-/// Rows that are taken out of the ring at once.
-const ROWS: usize = 256;
 
 /// How the reader works.
 pub struct Reading {
@@ -61,9 +60,6 @@ pub enum Error {
     /// The engine's reason.
     #[error(transparent)]
     Engine(#[from] engine::Error),
-    /// The reader's reason.
-    #[error("its rows cannot be waited for: {0}")]
-    Wait(io::Error),
     /// The system's reason.
     #[error("the thread that reads its rows cannot be had: {0}")]
     Thread(io::Error),
@@ -114,43 +110,139 @@ fn read(
     stop: &Stop,
     each: &mut impl FnMut(&Row<'_>, u64),
 ) -> Result<Account, Error> {
-    let mut reader = run.reader()?;
-    let mut buffer = vec![0; ROWS * reader.ring().row_words()];
+    let reader = run.reader()?;
     run.start()?;
-    let deadline = Instant::now().checked_add(reading.duration);
-    let mut asked = None;
-    loop {
-        if !reading.spin {
-            reader.wait(1, LOOK_EVERY).map_err(Error::Wait)?;
-        }
-        let batch = reader.read(&mut buffer);
-        let seen = monotonic();
-        batch.rows().for_each(|row| each(&row, seen));
-        if reader.ring().ended() {
-            break;
-        }
-        let end = match deadline {
-            _ if asked.is_some() => None,
-            _ if stop.interrupt.load(Ordering::Relaxed) => Some(End::Stopped),
-            Some(deadline) if Instant::now() >= deadline => Some(End::Complete),
-            _ => None,
-        };
-        if end.is_some() {
-            asked = end;
-            run.stop()?;
-        }
-    }
-    let last = reader.snapshot();
+    let until = Until {
+        stop,
+        deadline: Instant::now().checked_add(reading.duration),
+    };
+    let sleep = (!reading.spin).then_some(1);
+    let followed = to_end(run, reader, sleep, until, &mut Each(each));
+    let last = followed.reader.snapshot();
     Ok(Account {
         rows: last.head,
         missed: last.missed(),
-        lost: reader.ring().lost(),
-        end: match (last.state, asked) {
-            (State::Failed, _) => End::Failed(failure(&last)),
-            (State::Done, _) | (_, None) => End::Complete,
-            (_, Some(asked)) => asked,
-        },
+        lost: followed.reader.ring().lost(),
+        end: End::of(&last, followed.asked),
         begun: last.start.time,
         refused: Vec::new(),
     })
+}
+
+/// Who wants each row, and when it was seen.
+struct Each<'e, F>(&'e mut F);
+
+impl<F: FnMut(&Row<'_>, u64)> Follower for Each<'_, F> {
+    fn rows(&mut self, rows: Rows<'_>, seen: u64) {
+        rows.for_each(|row| (self.0)(&row, seen));
+    }
+}
+
+/// Who gets the rows of a run that is followed to its end.
+pub trait Follower {
+    /// The next rows, and when they were seen, on CLOCK_MONOTONIC.
+    fn rows(&mut self, rows: Rows<'_>, seen: u64);
+
+    /// All rows that are there were seen. Called at least ten times a second, unless the reader never sleeps.
+    fn idle(&mut self, _reader: &RunReader) {}
+
+    /// Whether, and as what, the run is to end now, though nobody has said so and its time is not over.
+    fn end(&self) -> Option<End> {
+        None
+    }
+}
+
+/// When a run is to end that does not end by itself.
+pub struct Until<'s> {
+    /// When it is asked for.
+    pub stop: &'s Stop,
+    /// When its time is over.
+    pub deadline: Option<Instant>,
+}
+
+/// What has come of following a run.
+pub struct Followed {
+    /// The reader, which has read all.
+    pub reader: RunReader,
+    /// As what the run was asked to end, if it was.
+    pub asked: Option<End>,
+    /// The run goes on: it could neither be waited for nor be ended.
+    pub is_abandoned: bool,
+}
+
+/// Reads a run that was started to its end, and ends it when it is time. Sleeps until `sleep` rows are there; without a
+/// number it never sleeps.
+pub fn to_end(
+    run: &dyn OwnedRun,
+    mut reader: RunReader,
+    sleep: Option<u64>,
+    until: Until<'_>,
+    follower: &mut dyn Follower,
+) -> Followed {
+    let mut buffer = vec![0; block::room(reader.ring().row_words())];
+    let room = buffer.len() / reader.ring().row_words();
+    let mut asked = None;
+    let mut is_abandoned = false;
+    loop {
+        let batch = reader.read(&mut buffer);
+        let is_drained = batch.len() < room;
+        follower.rows(batch.rows(), monotonic());
+        if reader.ring().ended() {
+            break;
+        }
+        if asked.is_none() {
+            asked = until.end().or_else(|| follower.end());
+            if asked.is_some() {
+                end(run, &mut asked);
+            }
+        }
+        if !is_drained {
+            continue;
+        }
+        follower.idle(&reader);
+        let Some(rows) = sleep else {
+            continue;
+        };
+        if let Err(error) = reader.wait(rows, until.left().min(LOOK_EVERY)) {
+            asked.get_or_insert(End::Failed(format!("cannot wait: {error}")));
+            if !end(run, &mut asked) {
+                is_abandoned = true;
+                break;
+            }
+            // The rest is read without being woken.
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+    Followed {
+        reader,
+        asked,
+        is_abandoned,
+    }
+}
+
+/// Ends the run; whether it will come to its end.
+fn end(run: &dyn OwnedRun, asked: &mut Option<End>) -> bool {
+    let ended = run.stop();
+    if let Err(error) = &ended {
+        *asked = Some(End::Failed(error.to_string()));
+    }
+    ended.is_ok()
+}
+
+impl Until<'_> {
+    fn end(&self) -> Option<End> {
+        if self.stop.is_interrupted() {
+            return Some(End::Stopped);
+        }
+        let is_late = self.deadline.is_some_and(|d| Instant::now() >= d);
+        (is_late || self.stop.is_over()).then_some(End::Complete)
+    }
+
+    /// After the deadline the run is ending, and wakes its reader when it has.
+    fn left(&self) -> Duration {
+        let left = self
+            .deadline
+            .map(|d| d.saturating_duration_since(Instant::now()));
+        left.filter(|left| !left.is_zero()).unwrap_or(LOOK_EVERY)
+    }
 }

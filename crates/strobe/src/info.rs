@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize, Serializer};
 use strobe_hw::rt::Step;
 use strobe_ring::layout::MISSED_CAUSES;
-use strobe_ring::{Engine, Missed, RowShape, Snapshot, StartTimes};
+use strobe_ring::{Engine, Missed, RowShape, Snapshot, StartTimes, State};
 
 use crate::channel::{Channel, column_names, numbered};
 use crate::fields;
@@ -141,6 +141,18 @@ impl Serialize for End {
 }
 
 impl End {
+    /// How a run ended whose last counters these are, and that was asked to end like this, if it was.
+    pub fn of(last: &Snapshot, asked: Option<End>) -> End {
+        match (last.state, asked) {
+            (State::Failed, _) => End::Failed(failure(last)),
+            (_, Some(failed @ End::Failed(_))) => failed,
+            // The limit may be reached before the run notices that it is asked to end; then there is nothing that was
+            // cut off.
+            (State::Done, _) | (_, None) => End::Complete,
+            (_, Some(asked)) => asked,
+        }
+    }
+
     /// That of a recording, which has nothing but its [word](End::word).
     pub fn of_word(word: &str) -> End {
         match word {

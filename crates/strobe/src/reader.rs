@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use strobe_ring::{AttachError, Batch, Memory, Reader, Snapshot, StartTimes, State};
+use strobe_ring::{AttachError, Batch, Memory, Reader, Snapshot, StartTimes};
 
 use crate::block::{self, Block, Place};
 use crate::error::Error;
-use crate::info::{End, RunInfo, Totals, failure};
+use crate::info::{End, RunInfo, Totals};
 use crate::source::RowSource;
 
 pub use strobe_ring::{AfterLoss, Begin};
@@ -254,11 +254,7 @@ impl RowSource for RunReader {
         self.ring.ended().then(|| {
             let last = self.snapshot();
             Totals {
-                end: match last.state {
-                    State::Done => End::Complete,
-                    State::Failed => End::Failed(failure(&last)),
-                    _ => End::Stopped,
-                },
+                end: End::of(&last, Some(End::Stopped)),
                 ..Totals::of(&last, self.ring.lost())
             }
         })

@@ -18,6 +18,7 @@ use strobe::reader::{ReaderOptions, Wake};
 use strobe::run::Run;
 use strobe::samples as tests;
 use strobe::samples::channel;
+use strobe_ring::State;
 use strobe_ring::{
     Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, Rows, StartTimes, Writer,
 };

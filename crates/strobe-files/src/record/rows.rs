@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recording of rows that come one block after the other, from anywhere: of another's run, or of a recording.
+
+use std::io;
+use std::time::Instant;
+
+use strobe::block::Block;
+use strobe::faults::FaultCount;
+use strobe::info::{End, RunInfo, Totals};
+use strobe::source::RowSource;
+use strobe::stop::Stop;
+use strobe::timing::Timing;
+use strobe_ring::layout::MISSED_CAUSES;
+
+use super::{Error, FLUSH_EVERY, Observer, Options, Progress};
+use crate::sink::{Named, Sink, Targets};
+use crate::summary::{SinkSummary, Summary};
+
+/// Records until there are no more rows, or it is to stop. What goes on then goes on.
+pub(crate) fn record_rows(
+    source: &mut dyn RowSource,
+    options: &Options,
+    more: Vec<Named>,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Summary, Error> {
+    let event = source.info().event.clone();
+    let targets = Targets::find(&options.sinks, &event, options.existing)?;
+    // The start of a run is known with its first rows.
+    let mut next = source.next(FLUSH_EVERY)?;
+    let mut info = source.info().clone();
+    if !options.notes.is_empty() {
+        info.doctor.clone_from(&options.notes);
+    }
+    let sinks = targets.create()?.into_iter().chain(more);
+    let mut rows = Rows {
+        sinks: sinks.map(|named| Written::new(named, &info)).collect(),
+        timing: match next.as_ref().map(Block::first) {
+            Some(1..) => Timing::joining(&info),
+            _ => Timing::new(&info),
+        },
+        faults: FaultCount::new(&info),
+        seen: Totals {
+            rows: 0,
+            triggers: 0,
+            skipped: 0,
+            missed_by: [0; MISSED_CAUSES],
+            lost: 0,
+            errors: 0,
+            end_time_ns: info.start.time,
+            end: End::Stopped,
+        },
+        info: &info,
+    };
+    observer.begun(&info);
+    let deadline = options.duration.and_then(|d| Instant::now().checked_add(d));
+    let mut flushed = Instant::now();
+    let end = loop {
+        let Some(block) = next else {
+            break None;
+        };
+        rows.add(&block, observer);
+        if flushed.elapsed() >= FLUSH_EVERY {
+            rows.each(|sink| sink.flush());
+            observer.progress(rows.progress());
+            flushed = Instant::now();
+        }
+        if stop.is_interrupted() {
+            break Some(End::Stopped);
+        }
+        if stop.is_over() || deadline.is_some_and(|d| Instant::now() >= d) {
+            break Some(End::Complete);
+        }
+        if let (false, true) = (rows.sinks.is_empty(), rows.are_all_closed()) {
+            break Some(End::Stopped);
+        }
+        next = match source.next(FLUSH_EVERY) {
+            Ok(next) => next,
+            Err(error) => break Some(End::Failed(error.to_string())),
+        };
+    };
+    observer.progress(rows.progress());
+    Ok(match end {
+        Some(end) => rows.finish(Some(end)),
+        None => match source.totals() {
+            Some(totals) => {
+                rows.seen = totals;
+                let end = rows.seen.end.clone();
+                rows.finish(Some(end))
+            }
+            None => rows.finish(None),
+        },
+    })
+}
+
+/// What there is of the rows.
+struct Rows<'i> {
+    info: &'i RunInfo,
+    sinks: Vec<Written>,
+    timing: Timing,
+    faults: FaultCount,
+    /// The account up to the last row.
+    seen: Totals,
+}
+
+/// A sink, and why it has ended.
+struct Written {
+    name: String,
+    sink: Box<dyn Sink>,
+    lost: u64,
+    ended: Option<io::Error>,
+}
+
+impl Rows<'_> {
+    fn add(&mut self, block: &Block, observer: &mut dyn Observer) {
+        if !block.is_empty() {
+            self.each(|sink| sink.write(block.rows()));
+        }
+        self.seen.lost += block.lost();
+        for row in block.rows() {
+            observer.row(&row);
+            self.faults.add(&row);
+            self.seen.errors += u64::from(!row.faults.is_empty());
+            (self.seen.rows, self.seen.triggers) = (row.row + 1, row.trigger + 1);
+            (self.seen.skipped, self.seen.end_time_ns) = (row.skipped, row.time);
+            self.timing.add(row);
+        }
+    }
+
+    /// With each sink that has not ended.
+    fn each(&mut self, mut work: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
+        for written in &mut self.sinks {
+            written.work(&mut work);
+        }
+    }
+
+    fn are_all_closed(&self) -> bool {
+        self.sinks.iter().all(|written| written.ended.is_some())
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            rows: self.seen.rows,
+            missed: self.seen.missed(),
+            skipped: self.seen.skipped,
+            lost: self.seen.lost,
+            waiting: 0,
+            capacity: self.info.capacity,
+            late: self.timing.late.quantile(0.5).zip(self.timing.late.max()),
+        }
+    }
+
+    /// With the account as it is, and this end; without one, it was cut off.
+    fn finish(mut self, end: Option<End>) -> Summary {
+        let is_whole = end.is_some();
+        self.seen.end = end.unwrap_or_else(|| End::Failed("the recording was cut off".to_owned()));
+        let totals = self.seen.clone();
+        self.each(|sink| sink.finish(is_whole.then_some(&totals)));
+        let lost = totals.lost;
+        let sinks = self.sinks.into_iter().map(|mut written| {
+            written.lost = lost;
+            written.summary()
+        });
+        let sinks = sinks.collect();
+        Summary::new(self.info, totals, self.timing, self.faults, sinks)
+    }
+}
+
+impl Written {
+    fn new((name, sink): Named, info: &RunInfo) -> Self {
+        let mut written = Written {
+            name,
+            sink,
+            lost: 0,
+            ended: None,
+        };
+        written.work(&mut |sink: &mut dyn Sink| sink.begin(info));
+        written
+    }
+
+    fn work(&mut self, work: &mut impl FnMut(&mut dyn Sink) -> io::Result<()>) {
+        if self.ended.is_none() {
+            self.ended = work(self.sink.as_mut()).err();
+        }
+    }
+
+    /// A pipe whose reader has gone has seen enough: that is no error.
+    fn summary(self) -> SinkSummary {
+        let written = self.sink.written();
+        let error = self.ended.filter(|e| e.kind() != io::ErrorKind::BrokenPipe);
+        SinkSummary {
+            path: self.name,
+            rows: written.rows,
+            bytes: written.bytes,
+            lost: self.lost,
+            error: error.map(|error| error.to_string()),
+        }
+    }
+}

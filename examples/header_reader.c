@@ -60,7 +60,8 @@ static void map(int fd, u64 bytes)
 		err(2, "the ring cannot be mapped");
 	fixed = *ring;
 	if (fixed.magic != STROBE_RING_MAGIC || fixed.major != STROBE_RING_MAJOR ||
-	    fixed.incompat & ~(STROBE_INCOMPAT_FAULTS | STROBE_INCOMPAT_SKIPPED))
+	    fixed.incompat & ~(STROBE_INCOMPAT_FAULTS | STROBE_INCOMPAT_SKIPPED |
+			       STROBE_INCOMPAT_ABSENT))
 		errx(2, "not a ring that is known here");
 	words = sizeof(struct strobe_row) / 8 + (u64)fixed.channels +
 		strobe_fault_words(fixed.channels, fixed.outputs) +
@@ -313,11 +314,14 @@ int main(int argc, char **argv)
 					 fixed.row_stride) + i, __ATOMIC_RELAXED);
 		FENCE();						/* 4 */
 		oldest = strobe_ring_oldest(LOAD(head), fixed.capacity, fixed.limit);
-		for (r = cursor; r < end; r++)
-			if (r < oldest)					/* 5 */
+		for (r = cursor; r < end; r++) {
+			const struct strobe_row *row = (void *)(copy + (r - cursor) * words);
+
+			if (r < oldest || strobe_row_absent(&fixed, row, r))	/* 5 */
 				lost++;
 			else
-				print_row((void *)(copy + (r - cursor) * words), r);
+				print_row(row, r);
+		}
 		idle = cursor == end;
 		cursor = end;
 		if (got >= want || (cursor == head && (state >= STROBE_DONE || cut)))	/* 6 */

@@ -51,7 +51,7 @@
  * major. The minor grows when something is added.
  */
 #define STROBE_RING_MAJOR	1
-#define STROBE_RING_MINOR	0
+#define STROBE_RING_MINOR	1
 
 /* Bytes of a full name "device.channel", its NUL included. */
 #define STROBE_NAME_SIZE	64
@@ -94,9 +94,10 @@
  *	1 loads state, then an acquire fence
  *	2 loads head, then an acquire fence		(C)
  *	3 counts as lost what it has not read and is older than "oldest", and
- *	  copies of the others what it wants, as 64-bit words
+ *	  copies of the others what it wants, as 64-bit words, "row" among them
  *	4 acquire fence, loads head again		(D)
- *	5 drops what is older than "oldest" by now: those rows are lost, too
+ *	5 drops what is older than "oldest" by now: those rows are lost, too; and
+ *	  what strobe_row_absent() says is not there, which is lost as well
  *	6 has read all there will ever be if the state of 1 was final and its
  *	  cursor has come to the head of 2
  *
@@ -125,7 +126,8 @@
  *   missed   triggers that should have made a row, and did not: a loss
  *   skipped  triggers that were left out on purpose, as by a gate: no loss
  * The account of a reader:  rows it got + lost = rows of the run
- *   lost     rows that were overwritten before this reader read them
+ *   lost     rows that were overwritten before this reader read them, or that a
+ *	      recording which is replayed does not have
  * Between two rows that one reader got one after the other:
  *   lost     = step of "row" - 1
  *   skipped  = step of strobe_row_skipped()
@@ -220,9 +222,11 @@ enum strobe_engine {
 	STROBE_ENGINE_USER	= 2,
 };
 
-/* strobe_ring_header.incompat: words of a row behind its values; see struct strobe_row. */
+/* strobe_ring_header.incompat: words of a row behind its values, see struct strobe_row; */
 #define STROBE_INCOMPAT_FAULTS	(1U << 0)	/* fault words */
 #define STROBE_INCOMPAT_SKIPPED	(1U << 1)	/* a count of skipped triggers */
+/* and, since minor 1, of the user engine alone: */
+#define STROBE_INCOMPAT_ABSENT	(1U << 2)	/* rows may be absent: strobe_row_absent() */
 
 /**
  * struct strobe_ring_header - first 256 bytes of a ring.
@@ -268,7 +272,7 @@ enum strobe_engine {
  *
  * Live: written by the producer alone; ended states by who ends the run, once
  * the producer is silent.
- * @head: rows published.
+ * @head: rows published, with those that are absent.
  * @triggers: triggers known; of these head made rows, the others were missed
  *	or skipped. This and all that follows is exact when @state is final.
  * @state: enum strobe_state, stored with release after the last @head: load
@@ -435,6 +439,29 @@ static inline __u64 strobe_row_skipped(const struct strobe_ring_header *header,
 		return 0;
 	return row->value[header->channels +
 			  strobe_fault_words(header->channels, header->outputs)];
+}
+
+/**
+ * strobe_row_absent() - is this row not there, though it is readable?
+ * @header: of its ring.
+ * @row: a copy of the words in its place, which step 5 has not dropped.
+ * @number: of the row.
+ *
+ * A recording may lack rows, which its recorder had lost. Where it is replayed
+ * they keep their numbers, and @head and @triggers of the header count them, but
+ * their places keep older rows. A producer goes on from row i by n such rows by
+ *
+ *	1 write barrier					(A)
+ *	2 stores ~0 as the word "row" of row i: a row that was begun and given up,
+ *	  or memory that was never written, could have its number
+ *	3 stores head = i + n with release		(B)
+ *
+ * in memory that was 0 before the first row.
+ */
+static inline int strobe_row_absent(const struct strobe_ring_header *header,
+				    const struct strobe_row *row, __u64 number)
+{
+	return header->incompat & STROBE_INCOMPAT_ABSENT && row->row != number;
 }
 
 /* ------------------------------------------------------------------------

@@ -115,12 +115,15 @@ static __always_inline void strobe_store_step(const struct strobe_action *action
 }
 
 /*
- * J, whose partners are the devices: the registers of a row have been read before
- * the row writes an output, and before the interrupt is silenced. They are read
- * relaxed, so that a machine which reorders accesses (arm64) waits once a row and
- * not at each register. Without J such a machine could silence a card before it
- * has read the last register. Readers of the ring need no J: a word is stored
- * after it has been read, for it depends on it.
+ * J, whose partners are the devices: registers that follow each other in a row have
+ * been read before the row writes an output, and before its interrupt is silenced.
+ * They are read relaxed, so that a machine which reorders accesses (arm64) waits
+ * once for all of them and not at each. Without J such a machine could silence a
+ * card before it has read the last register. Of rows with a thread only the hard
+ * part is meant: what the thread reads, it reads after the interrupt was silenced.
+ * Readers of the ring need no J: a word is stored after it has been read, for it
+ * depends on it. x86 and arm64 order by this what is said here; on another machine,
+ * look at its dma_rmb() first.
  */
 static __always_inline void strobe_reads_done(void)
 {

@@ -87,6 +87,7 @@ fn by_ring<const VALUES: usize>(rows: u64, to: usize) -> Result<f64, Box<dyn Err
         period_ns: 0,
         run: 1,
         engine: Engine::User,
+        absent: false,
     };
     let mut ring = Writer::create(memory, &header).map_err(|error| error.to_string())?;
     let consumer = Consumer::of_ring(&file, to, 1)?;

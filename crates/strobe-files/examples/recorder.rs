@@ -148,6 +148,7 @@ impl Lines {
             period_ns: PERIOD,
             run: 1,
             engine: Engine::User,
+            absent: false,
         };
         let memory = MemoryMut::zeroed(usize::try_from(geometry.bytes()).ok()?);
         let writer = Writer::create(memory, &header).ok()?;

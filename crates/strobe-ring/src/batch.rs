@@ -8,12 +8,14 @@ use crate::shape::{Faults, RowShape};
 #[derive(Clone, Copy, Debug)]
 #[must_use = "it says how many rows were lost"]
 pub struct Batch<'a> {
-    /// Rows that were overwritten before this reader came to read them, right before `first`.
+    /// Rows that were overwritten before this reader came to read them, or that are absent, right before `first`.
     pub lost: u64,
     /// Number of the first row of the batch; without rows, of the row that the next read begins with.
     pub first: u64,
     /// The rows.
     pub rows: Rows<'a>,
+    /// Whether there were more to be read: there was no room for them, or rows between are absent.
+    pub more: bool,
 }
 
 impl<'a> Batch<'a> {

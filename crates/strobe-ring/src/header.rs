@@ -4,8 +4,8 @@
 use crate::barrier;
 use crate::geometry::{Geometry, GeometryError};
 use crate::layout::{
-    Engine, HEADER_SIZE, INCOMPAT_SKIPPED, KNOWN_INCOMPAT, MISSED_CAUSES, RING_MAGIC, RING_MAJOR,
-    RING_MINOR, RingHeader, State,
+    Engine, HEADER_SIZE, INCOMPAT_ABSENT, INCOMPAT_SKIPPED, KNOWN_INCOMPAT, MISSED_CAUSES,
+    RING_MAGIC, RING_MAJOR, RING_MINOR, RingHeader, State,
 };
 use crate::memory::Memory;
 use crate::shape::RowShape;
@@ -27,6 +27,9 @@ pub struct Header {
     pub run: u32,
     /// Who fills the ring.
     pub engine: Engine,
+    /// Whether rows may be absent, as in the replay of a recording that lacks some: see
+    /// [`Writer::absent`](crate::Writer::absent).
+    pub absent: bool,
 }
 
 impl Header {
@@ -95,6 +98,7 @@ impl Header {
             period_ns: constant.u64(offset_of!(RingHeader, period_ns)),
             run: constant.u32(offset_of!(RingHeader, run)),
             engine: Engine::from_raw(constant.u32(offset_of!(RingHeader, engine))),
+            absent: incompat & INCOMPAT_ABSENT != 0,
         })
     }
 
@@ -121,7 +125,7 @@ impl Header {
             limit: geometry.limit(),
             data_offset: geometry.data_offset(),
             clock: self.clock,
-            incompat: shape.incompat(),
+            incompat: shape.incompat() | (u32::from(self.absent) * INCOMPAT_ABSENT),
             period_ns: self.period_ns,
             run: self.run,
             engine: self.engine.to_raw(),

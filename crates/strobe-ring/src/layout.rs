@@ -11,13 +11,15 @@ pub const RING_MAGIC: u64 = 0x0100_4542_4F52_5453;
 /// Version of the contract and of the layout; a reader refuses another one.
 pub const RING_MAJOR: u16 = 1;
 /// Grows when fields are added; a reader ignores it.
-pub const RING_MINOR: u16 = 0;
+pub const RING_MINOR: u16 = 1;
 /// Bits of [`RingHeader::incompat`] that this reader understands.
-pub const KNOWN_INCOMPAT: u32 = INCOMPAT_FAULTS | INCOMPAT_SKIPPED;
+pub const KNOWN_INCOMPAT: u32 = INCOMPAT_FAULTS | INCOMPAT_SKIPPED | INCOMPAT_ABSENT;
 /// Bit of [`RingHeader::incompat`]: rows have fault words behind their values.
 pub const INCOMPAT_FAULTS: u32 = 1 << 0;
 /// Bit of [`RingHeader::incompat`]: rows end with a count of skipped triggers.
 pub const INCOMPAT_SKIPPED: u32 = 1 << 1;
+/// Bit of [`RingHeader::incompat`]: rows may be absent. A row whose first word is not its number is lost.
+pub const INCOMPAT_ABSENT: u32 = 1 << 2;
 /// [`RingHeader::limit`] of a run that goes on until it is stopped.
 pub const NO_LIMIT: u64 = u64::MAX;
 /// Length of [`RingHeader::missed`].

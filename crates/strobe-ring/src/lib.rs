@@ -13,7 +13,7 @@
 //!
 //! // The producer: a ring of 8 rows of 2 channels, for a run of 3 rows.
 //! let geometry = Geometry::new(RowShape::of_channels(2), 8, 3)?;
-//! let header = Header { geometry, clock: 1, period_ns: 0, run: 1, engine: Engine::User };
+//! let header = Header { geometry, clock: 1, period_ns: 0, run: 1, engine: Engine::User, absent: false };
 //! let mut writer = Writer::create(MemoryMut::zeroed(geometry.bytes() as usize), &header)?;
 //! let mut reader = Reader::attach(writer.for_reader(), Begin::Oldest)?;
 //! writer.start(StartTimes::default())?;

@@ -143,7 +143,7 @@ impl Reader {
             false => self.next.max(oldest),
         };
         let count = head.saturating_sub(from).min(room);
-        self.copy(from, count, buffer);
+        let count = self.copy(from, count, buffer);
         let head_now = barrier::head_after_copy(&self.memory); // D
         let oldest = geometry.oldest(head_now);
 
@@ -160,17 +160,21 @@ impl Reader {
             let first = oldest.clamp(from, from + count);
             (first, from + count - first)
         };
+        let whole = (count - whole) as usize * row_words..count as usize * row_words;
+        let (absent, words) = present(&self.header, first, &buffer[whole]);
+        let first = first + absent;
+        let rows = Rows::new(words, geometry.shape());
         let lost = first - self.next;
         self.lost += lost;
-        self.next = first + whole;
+        self.next = first + rows.len() as u64;
         self.ended = state.is_final() && self.next >= head;
-
-        let end = count as usize * row_words;
-        let rows = Rows::new(
-            &buffer[end - whole as usize * row_words..end],
-            geometry.shape(),
-        );
-        Batch { lost, first, rows }
+        let more = self.next < head;
+        Batch {
+            lost,
+            first,
+            rows,
+            more,
+        }
     }
 
     /// Address of the word that a user engine's producer changes when it wakes readers. To sleep: load
@@ -186,9 +190,11 @@ impl Reader {
         barrier::wake_value(&self.memory) // H
     }
 
-    fn copy(&self, first: u64, count: u64, buffer: &mut [u64]) {
+    /// Copies rows, up to the first one that is absent after one that is there; says how many.
+    fn copy(&self, first: u64, count: u64, buffer: &mut [u64]) -> u64 {
         let geometry = &self.header.geometry;
         let row_words = geometry.row_words();
+        let mut is_there = false;
         for (row, to) in (first..first + count).zip(buffer.chunks_exact_mut(row_words)) {
             let slot = geometry.slot(row);
             for (to, word) in to
@@ -197,6 +203,24 @@ impl Reader {
             {
                 *to = word.load(Ordering::Relaxed);
             }
+            if self.header.absent {
+                if is_there && to[0] != row {
+                    return row - first;
+                }
+                is_there = to[0] == row;
+            }
         }
+        count
     }
+}
+
+/// Of rows from `first` on: how many are absent before the first one that is there, and those that are there.
+fn present<'a>(header: &Header, first: u64, words: &'a [u64]) -> (u64, &'a [u64]) {
+    if !header.absent {
+        return (0, words);
+    }
+    let row_words = header.geometry.row_words();
+    let rows = words.iter().step_by(row_words).zip(first..);
+    let absent = rows.take_while(|(row, number)| *row != number).count();
+    (absent as u64, &words[absent * row_words..])
 }

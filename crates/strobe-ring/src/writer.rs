@@ -35,6 +35,8 @@ pub enum End {
 pub struct Writer {
     memory: MemoryMut,
     geometry: Geometry,
+    /// Whether rows may be absent.
+    absent: bool,
     live: Live,
 }
 
@@ -75,6 +77,7 @@ impl Writer {
         Ok(Writer {
             memory,
             geometry: header.geometry,
+            absent: header.absent,
             live,
         })
     }
@@ -211,6 +214,33 @@ impl Writer {
         self.live.triggers = self.live.triggers.saturating_add(count);
         self.store(offset_of!(RingHeader, skipped), self.live.skipped);
         self.store(offset_of!(RingHeader, triggers), self.live.triggers);
+    }
+
+    /// Goes on `count` rows further, without making them: to readers they are lost. Each takes a trigger, as rows do.
+    /// Nothing unless the run is running.
+    ///
+    /// Their places keep what they have: older rows, or none, and so no row of their number. The rows before them go out of
+    /// the window of the ring as if these had been made: who wants readers to follow goes on in steps that are short beside
+    /// the ring.
+    ///
+    /// # Panics
+    /// If the header does not say that rows may be absent ([`Header::absent`]): readers would take older rows for them.
+    pub fn absent(&mut self, count: u64) {
+        assert!(self.absent, "a ring whose rows are all there");
+        let count = count.min(self.geometry.limit().saturating_sub(self.live.head));
+        if self.live.state != State::Running || count == 0 {
+            return;
+        }
+        // The next place may have the number of its row already: it was begun and given up; or it is row 0, which memory
+        // looks like that nobody has written.
+        barrier::before_row(); // A
+        let next = self.geometry.slot(self.live.head) + ROW;
+        self.memory.memory().words()[next].store(u64::MAX, Ordering::Relaxed);
+        self.live.head += count;
+        self.live.triggers = self.live.triggers.saturating_add(count);
+        self.store(offset_of!(RingHeader, triggers), self.live.triggers);
+        let head = self.memory.memory().word(offset_of!(RingHeader, head));
+        barrier::publish(head, self.live.head); // B
     }
 
     /// Ends the run; nothing if it has ended already.
@@ -429,6 +459,7 @@ mod tests {
             period_ns: 0,
             run: 1,
             engine: Engine::User,
+            absent: false,
         };
         let memory = MemoryMut::zeroed(geometry.bytes() as usize);
         let mut writer = Writer::create(memory, &header).unwrap();

@@ -85,7 +85,7 @@ fn assertions() -> String {
         period_ns run engine outputs row_size reserved0 start_time start_realtime start_tai first_due reserved1 head
         triggers state error wake reserved2 missed errors end_time skipped reserved3);
     assert_structure!(out, RowHeader, "strobe_row": row trigger time status);
-    let constants: [(&str, u64); 25] = [
+    let constants: [(&str, u64); 26] = [
         ("RING_MAGIC", RING_MAGIC),
         ("RING_MAJOR", RING_MAJOR.into()),
         ("RING_MINOR", RING_MINOR.into()),
@@ -98,6 +98,7 @@ fn assertions() -> String {
         ("ROW_FAULTS", ROW_FAULTS),
         ("INCOMPAT_FAULTS", INCOMPAT_FAULTS.into()),
         ("INCOMPAT_SKIPPED", INCOMPAT_SKIPPED.into()),
+        ("INCOMPAT_ABSENT", INCOMPAT_ABSENT.into()),
         ("READY", State::Ready.to_raw().into()),
         ("RUNNING", State::Running.to_raw().into()),
         ("PAUSED", State::Paused.to_raw().into()),

@@ -54,7 +54,7 @@ fn each_wrong_field_is_refused_with_its_reason() {
     assert_eq!(at!(magic, RING_MAGIC.swap_bytes()), Some(ForeignByteOrder));
     assert_eq!(at!(major, 0u16), Some(Major { major: 0 }));
     assert_eq!(at!(major, 2u16), Some(Major { major: 2 }));
-    assert_eq!(at!(incompat, 4u32), Some(Incompat { unknown: 4 }));
+    assert_eq!(at!(incompat, 8u32), Some(Incompat { unknown: 8 }));
     assert_eq!(
         at!(incompat, 1u32 << 31),
         Some(Incompat { unknown: 1 << 31 })

@@ -31,6 +31,9 @@ struct Model {
     /// One trigger is skipped before each row, and an output fails that is named in a fault word: only the
     /// words of that are looked at.
     behind: bool,
+    /// Each third row is absent, beginning with this one: then both places have rows that are there, rows that are not,
+    /// and rows that follow one that is not.
+    absent: Option<u64>,
     /// Preemptions, at most; none: all there are.
     preemptions: Option<usize>,
 }
@@ -43,6 +46,7 @@ const SMALL: Model = Model {
     reads: 1,
     room: 2,
     behind: false,
+    absent: None,
     preemptions: None,
 };
 
@@ -58,6 +62,7 @@ fn header_of(shape: RowShape, capacity: u64, limit: u64) -> Header {
         period_ns: 5,
         run: 1,
         engine: Engine::User,
+        absent: false,
     }
 }
 
@@ -65,6 +70,14 @@ fn header_of(shape: RowShape, capacity: u64, limit: u64) -> Header {
 const BEHIND: Model = Model {
     behind: true,
     preemptions: Some(3),
+    ..SMALL
+};
+
+/// The same, with rows that are absent.
+const ABSENT: Model = Model {
+    absent: Some(1),
+    preemptions: Some(3),
+    reads: 2,
     ..SMALL
 };
 
@@ -107,7 +120,10 @@ impl Model {
             outputs: if self.behind { 33 } else { 0 },
             skipped: self.behind,
         };
-        let header = header_of(shape, self.capacity, self.limit);
+        let header = Header {
+            absent: self.absent.is_some(),
+            ..header_of(shape, self.capacity, self.limit)
+        };
         let memory = MemoryMut::zeroed(header.geometry.bytes() as usize);
         let mut writer = Writer::create(memory, &header).unwrap();
         writer.start(StartTimes::default()).unwrap();
@@ -119,6 +135,10 @@ impl Model {
         let mut writer = ManuallyDrop::new(writer);
         let producer = thread::spawn(move || {
             for number in 0..self.rows {
+                if self.is_absent(number) {
+                    writer.absent(1);
+                    continue;
+                }
                 if self.behind {
                     writer.skip(1);
                 }
@@ -148,6 +168,10 @@ impl Model {
         }
     }
 
+    fn is_absent(self, row: u64) -> bool {
+        self.absent.is_some_and(|first| row % 3 == first)
+    }
+
     fn read_meanwhile(self, mut reader: Reader) -> Reader {
         for _ in 0..self.reads {
             self.read(&mut reader);
@@ -160,7 +184,8 @@ impl Model {
             self.read(&mut reader);
         }
         if !reader.geometry().is_circular() {
-            assert_eq!(reader.lost(), 0, "LOSS in a linear ring");
+            let absent = (0..self.rows).filter(|&row| self.is_absent(row)).count();
+            assert_eq!(reader.lost(), absent as u64, "LOSS in a linear ring");
         }
     }
 
@@ -176,6 +201,7 @@ impl Model {
             (true, _) => saw(|seen| seen.overtaken += 1),
         }
         for (row, number) in batch.rows().zip(batch.first..) {
+            assert!(!self.is_absent(number), "TORN: row {number} is absent");
             if self.behind {
                 let behind = (row.skipped, row.faults.failed(32));
                 assert_eq!(behind, (number + 1, number % 2 == 0), "TORN");
@@ -244,6 +270,36 @@ fn the_words_behind_the_values_are_as_whole_as_the_others() {
         seen.whole > 0 && seen.behind > 0 && seen.overtaken > 0,
         "{seen:?}"
     );
+}
+
+#[test]
+fn a_row_that_is_absent_is_lost_and_no_other_is_taken_for_it() {
+    for first in [0, 1] {
+        let seen = Model {
+            absent: Some(first),
+            rows: 4,
+            ..ABSENT
+        }
+        .check();
+        assert!(
+            seen.whole > 0 && seen.behind > 0 && seen.overtaken > 0,
+            "{seen:?}"
+        );
+    }
+}
+
+#[test]
+fn of_a_linear_ring_only_what_is_absent_is_lost() {
+    for first in [0, 1, 2] {
+        Model {
+            capacity: 4,
+            limit: 4,
+            rows: 4,
+            absent: Some(first),
+            ..ABSENT
+        }
+        .check();
+    }
 }
 
 #[test]
@@ -397,6 +453,14 @@ fn without_guard_row_a_torn_row_is_found() {
 fn without_any_of_them_a_word_behind_the_values_is_torn_too() {
     for rule in [Rule::A, Rule::B, Rule::C, Rule::D, Rule::Guard] {
         catches(rule, "TORN", || _ = BEHIND.check());
+    }
+}
+
+#[test]
+fn without_any_of_them_a_row_between_absent_ones_is_torn_too() {
+    let model = Model { rows: 5, ..ABSENT };
+    for rule in [Rule::A, Rule::B, Rule::C, Rule::D, Rule::Guard] {
+        catches(rule, "TORN", || _ = model.check());
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Image, Random, header, running, running_of};
+use common::{Image, Random, header, running, running_of, running_with_absent};
 use std::mem::offset_of;
 use strobe_ring::layout::{NO_LIMIT, ROW_LATE, RingHeader};
 use strobe_ring::{
@@ -521,4 +521,140 @@ fn words_that_are_no_whole_row_are_left_out() {
         Rows::new(&words, RowShape::of_channels(1)).words().len(),
         10
     );
+}
+
+#[test]
+fn rows_that_are_absent_are_lost_and_only_they() {
+    let mut writer = running_with_absent(8, NO_LIMIT);
+    let mut reader = reader(&writer, Begin::Row(0));
+    // Row 0 looks like memory that nobody has written.
+    writer.absent(2);
+    assert_eq!(read(&mut reader, 8), (2, vec![]));
+    push(&mut writer, 2);
+    writer.absent(1);
+    push(&mut writer, 1);
+    writer.absent(1);
+    assert_eq!(read(&mut reader, 8), (0, vec![2, 3]));
+    assert_eq!(read(&mut reader, 8), (1, vec![5]));
+    assert_eq!(read(&mut reader, 8), (1, vec![]));
+    // In the places of rows that were there.
+    push(&mut writer, 1);
+    writer.absent(2);
+    push(&mut writer, 1);
+    assert_eq!(read(&mut reader, 1), (0, vec![7]));
+    assert_eq!(read(&mut reader, 1), (1, vec![]));
+    assert_eq!(read(&mut reader, 2), (1, vec![10]));
+    // Further than the ring is long.
+    writer.absent(100);
+    push(&mut writer, 1);
+    let mut got = (0, Vec::new());
+    while got.1.is_empty() {
+        let (lost, rows) = read(&mut reader, 3);
+        got = (got.0 + lost, rows);
+    }
+    assert_eq!(got, (100, vec![111]));
+    writer.finish(End::Stopped, 0);
+    assert_eq!(read(&mut reader, 1), (0, vec![]));
+    assert!(reader.ended());
+    let last = reader.snapshot();
+    assert_eq!((last.head, last.triggers), (112, 112));
+    assert_eq!((reader.delivered(), reader.lost()), (6, 106));
+}
+
+#[test]
+fn a_reader_that_comes_late_to_absent_rows_has_its_account() {
+    let mut random = Random(7);
+    for capacity in [2, 4, 16] {
+        let mut writer = running_with_absent(capacity, NO_LIMIT);
+        let mut reader = reader(&writer, Begin::Row(0));
+        let (mut made, mut got) = (Vec::new(), Vec::new());
+        for _ in 0..2000 {
+            match random.next() % 4 {
+                0 => writer.absent(random.next() % (2 * capacity)),
+                1 => {
+                    let (_, rows) = read(&mut reader, 1 + (random.next() % 4) as usize);
+                    got.extend(rows);
+                }
+                _ => {
+                    made.push(writer.head());
+                    push(&mut writer, 1);
+                }
+            }
+        }
+        writer.finish(End::Stopped, 0);
+        while !reader.ended() {
+            got.extend(read(&mut reader, 3).1);
+        }
+        assert!(got.iter().all(|row| made.contains(row)));
+        assert!(got.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(got.len() > 100, "{}", got.len());
+        assert_eq!(reader.delivered(), got.len() as u64);
+        assert_eq!(reader.delivered() + reader.lost(), writer.head());
+    }
+}
+
+#[test]
+fn absent_rows_end_at_the_limit_and_need_a_run() {
+    let mut writer = running_with_absent(4, 3);
+    writer.absent(u64::MAX);
+    assert_eq!((writer.head(), writer.is_full()), (3, true));
+    writer.finish(End::Done, 0);
+    writer.absent(1);
+    assert_eq!((writer.head(), writer.triggers()), (3, 3));
+}
+
+#[test]
+fn a_row_that_was_begun_and_given_up_can_be_absent() {
+    let mut writer = running_with_absent(4, NO_LIMIT);
+    let mut reader = reader(&writer, Begin::Row(0));
+    push(&mut writer, 1);
+    let mut row = writer.begin(99).unwrap();
+    row.value(7);
+    drop(row);
+    writer.absent(1);
+    push(&mut writer, 1);
+    assert_eq!(read(&mut reader, 4), (0, vec![0]));
+    assert_eq!(read(&mut reader, 4), (1, vec![2]));
+}
+
+#[test]
+fn of_a_linear_ring_only_absent_rows_are_lost() {
+    let mut writer = running_with_absent(16, 16);
+    let mut reader = reader(&writer, Begin::Oldest);
+    let mut made = Vec::new();
+    for row in 0..16 {
+        if row % 3 == 0 {
+            writer.absent(1);
+        } else {
+            push(&mut writer, 1);
+            made.push(row);
+        }
+    }
+    writer.finish(End::Done, 0);
+    let mut got = Vec::new();
+    while !reader.ended() {
+        got.extend(read(&mut reader, 5).1);
+    }
+    assert_eq!(got, made);
+    assert_eq!(reader.lost(), 16 - made.len() as u64);
+}
+
+#[test]
+fn a_batch_that_ends_at_a_gap_says_that_there_is_more() {
+    let mut writer = running_with_absent(16, NO_LIMIT);
+    let mut reader = reader(&writer, Begin::Row(0));
+    push(&mut writer, 2);
+    writer.absent(1);
+    push(&mut writer, 2);
+    let mut buffer = vec![0; 16 * reader.row_words()];
+    let batch = reader.read(&mut buffer);
+    assert_eq!((batch.len(), batch.more), (2, true));
+    let batch = reader.read(&mut buffer);
+    assert_eq!((batch.lost, batch.len(), batch.more), (1, 2, false));
+}
+
+#[test]
+#[should_panic(expected = "rows are all there")]
+fn a_ring_whose_header_does_not_say_so_has_no_absent_rows() {
+    running(1, 4, NO_LIMIT).absent(1);
 }

@@ -92,6 +92,7 @@ fn run(capacity: u64, limit: u64, acts: Vec<Act>) -> TestRun {
         period_ns: 100,
         run: 7,
         engine: strobe_ring::Engine::User,
+        absent: false,
     };
     let memory = MemoryMut::zeroed(usize::try_from(geometry.bytes()).expect("a small ring"));
     let writer = Writer::create(memory, &header).expect("a writer");

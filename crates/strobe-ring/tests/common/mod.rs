@@ -20,6 +20,7 @@ pub fn header_of(shape: RowShape, capacity: u64, limit: u64) -> Header {
         period_ns: 1000,
         run: 7,
         engine: Engine::User,
+        absent: false,
     }
 }
 
@@ -41,6 +42,18 @@ pub fn running_of(shape: RowShape, capacity: u64, limit: u64) -> Writer {
             first_due: 4,
         })
         .unwrap();
+    writer
+}
+
+/// A producer whose rows of one channel may be absent, started.
+pub fn running_with_absent(capacity: u64, limit: u64) -> Writer {
+    let absent = Header {
+        absent: true,
+        ..header(1, capacity, limit)
+    };
+    let memory = MemoryMut::zeroed(absent.geometry.bytes() as usize);
+    let mut writer = Writer::create(memory, &absent).unwrap();
+    writer.start(StartTimes::default()).unwrap();
     writer
 }
 

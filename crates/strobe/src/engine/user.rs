@@ -179,6 +179,7 @@ impl User {
             period_ns: period_ns.unwrap_or(0),
             run: claim.as_ref().map_or_else(|_| unclaimed(), Claim::run),
             engine: strobe_ring::Engine::User,
+            absent: false,
         };
         // The memory was made for this geometry.
         let writer = Writer::create(memory, &header).map_err(|_| Error::NoMemory(bytes))?;

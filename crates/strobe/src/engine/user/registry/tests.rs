@@ -40,6 +40,7 @@ fn owner_of(path: &Path, channels: u32) -> Owner {
         period_ns: 100_000,
         run: claim.run(),
         engine: Engine::User,
+        absent: false,
     };
     let mut writer = Writer::create(memory, &header).expect("a ring");
     writer

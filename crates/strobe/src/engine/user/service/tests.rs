@@ -142,6 +142,7 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
         period_ns: 0,
         run: 1,
         engine: Engine::User,
+        absent: false,
     };
     let memory = MemoryMut::zeroed(usize::try_from(geometry.bytes()).expect("few"));
     let ring = Writer::create(memory, &header).expect("a ring");

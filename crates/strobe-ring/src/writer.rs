@@ -107,6 +107,16 @@ impl Writer {
         self.live.triggers
     }
 
+    /// Triggers that were skipped.
+    pub fn skipped(&self) -> u64 {
+        self.live.skipped
+    }
+
+    /// Rows in which something failed.
+    pub fn errors(&self) -> u64 {
+        self.live.errors
+    }
+
     /// Whether all rows of the limit were made: it is time to [`finish`](Writer::finish) as done.
     pub fn is_full(&self) -> bool {
         self.live.head >= self.geometry.limit()
@@ -241,6 +251,15 @@ impl Writer {
         self.store(offset_of!(RingHeader, triggers), self.live.triggers);
         let head = self.memory.memory().word(offset_of!(RingHeader, head));
         barrier::publish(head, self.live.head); // B
+    }
+
+    /// In so many of the rows that are absent something failed. Nothing unless the run is running.
+    pub fn absent_errors(&mut self, count: u64) {
+        if self.live.state != State::Running {
+            return;
+        }
+        self.live.errors = self.live.errors.saturating_add(count);
+        self.store(offset_of!(RingHeader, errors), self.live.errors);
     }
 
     /// Ends the run; nothing if it has ended already.

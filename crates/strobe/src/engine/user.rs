@@ -5,13 +5,11 @@
 //! the run. The ring is a sealed memfd of the contract's layout.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use strobe_board::Board;
 use strobe_hw::awake::Awake;
 use strobe_hw::rt::{self, Policy};
-use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI};
-use strobe_ring::{Header, StartTimes, Writer};
+use strobe_ring::StartTimes;
 
 use super::DryRun;
 use crate::catalogue::Catalogue;
@@ -22,6 +20,7 @@ use crate::info::{Clock, RunInfo};
 use crate::plan::Plan;
 
 mod actions;
+mod base;
 mod builtin;
 mod card;
 mod card_event;
@@ -40,6 +39,7 @@ mod prepare;
 mod presence;
 pub mod provider;
 pub mod registry;
+mod replay;
 mod run;
 mod service;
 mod settings;
@@ -51,13 +51,13 @@ mod uio;
 mod uio_card;
 mod waker;
 
+pub use replay::{ReplayOptions, Speed};
 pub use run::UserRun;
 pub use settings::{Lock, PRIORITY, Settings, WaitMode};
 
+use base::Base;
 use provider::Provider;
-use registry::{Claim, Registry};
 use service::Service;
-use waker::Waker;
 
 /// The engine of this process.
 #[derive(Default)]
@@ -127,63 +127,20 @@ impl User {
     /// The run is refused; the reason.
     pub fn create(&self, plan: &Plan) -> Result<UserRun, Error> {
         let event = plan.event.to_string();
-        let failed = |doing| {
-            let event = event.clone();
-            move |source| Error::Run {
-                event,
-                doing,
-                source,
-            }
-        };
         let providers = self.providers(RunClock::new(plan.clock));
         let described = self.describe(plan, &providers)?;
         let (geometry, period_ns) = (described.geometry, described.event.about.period_ns);
-        let bytes = geometry.bytes();
-        if available_memory().is_some_and(|available| bytes > available / 2) {
-            return Err(Error::NoMemory(bytes));
-        }
+        base::fits(&geometry)?;
         let opened = described.open()?;
-        let lock = self.settings.lock;
-        // First of all: what is mapped and allocated from now on is locked, too.
-        let mut set_up = match lock {
-            Lock::Process => vec![rt::lock_memory()],
-            Lock::RingAndStack | Lock::None => Vec::new(),
-        };
-        let (memory, locked, ring) = memfd::ring_memory(bytes, lock != Lock::None)
-            .map_err(|error| rt::lock_limit(error, bytes))
-            .map_err(failed("making its ring"))?;
-        let wait = self.settings.wait;
-        set_up.push(rt::Step {
-            what: "ring".into(),
-            ok: locked || lock == Lock::None,
-            got: format!(
-                "{} KiB, {}",
-                bytes.div_ceil(1024),
-                if locked { "locked" } else { "not locked" }
-            ),
-        });
+        let header = base::header(geometry, plan.clock, period_ns);
+        let mut base = Base::new(header, &event, plan.shared, self.settings.lock)?;
         let awake = Awake::hold(plan.wake_within.0);
-        set_up.push(awake.step.clone());
-        set_up.push(rt::Step {
+        base.set_up.push(awake.step.clone());
+        base.set_up.push(rt::Step {
             what: "wait".into(),
             ok: true,
-            got: wait.to_string(),
+            got: self.settings.wait.to_string(),
         });
-        let claim = Registry::of_this_user().claim(plan.shared);
-        let header = Header {
-            geometry,
-            clock: match plan.clock {
-                Clock::Monotonic => CLOCK_MONOTONIC,
-                Clock::Tai => CLOCK_TAI,
-            },
-            period_ns: period_ns.unwrap_or(0),
-            run: claim.as_ref().map_or_else(|_| unclaimed(), Claim::run),
-            engine: strobe_ring::Engine::User,
-            absent: false,
-        };
-        // The memory was made for this geometry.
-        let writer = Writer::create(memory, &header).map_err(|_| Error::NoMemory(bytes))?;
-        let (rope, bell) = strobe_hw::bell::bell().map_err(failed("making its bell"))?;
         let info = RunInfo {
             engine: strobe_ring::Engine::User,
             kernel: rustix::system::uname()
@@ -191,7 +148,7 @@ impl User {
                 .to_string_lossy()
                 .into_owned(),
             event: event.clone(),
-            run: header.run,
+            run: base.number,
             clock: plan.clock,
             period_ns,
             capacity: geometry.capacity(),
@@ -203,35 +160,30 @@ impl User {
             set_up: Vec::new(),
             doctor: Vec::new(),
         };
-        let waker = Arc::new(Waker::new().map_err(failed("making what wakes its readers"))?);
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;
         let (source, actions) = (opened.source, opened.actions);
         let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
-        let run = UserRun::new(
-            info,
-            (Arc::new(ring), Arc::clone(&waker)),
-            &self.settings,
-            self.settings.policy.unwrap_or(fifo),
-            set_up,
-            rope,
-            |requests, usage| Service {
-                ring: writer,
-                waker,
+        let policy = self.settings.policy.unwrap_or(fifo);
+        let run = base.run(info, &self.settings, policy, |tools, requests, usage| {
+            let service = Service {
+                ring: tools.ring,
+                waker: tools.waker,
                 woken: 0,
                 clock,
                 source,
                 is_soft,
                 actions,
-                bell,
+                bell: tools.bell,
                 requests,
                 start: 0,
                 late_after: period_ns.unwrap_or(u64::MAX),
                 usage,
                 usage_before: rt::Usage::default(),
-            },
-        )?;
-        Ok(run.awake(awake).visible_by(claim))
+            };
+            || service.run()
+        })?;
+        Ok(run.awake(awake))
     }
 
     fn providers(&self, clock: RunClock) -> Vec<Arc<dyn Provider>> {
@@ -247,20 +199,4 @@ impl User {
         providers.extend(self.boards.iter().cloned());
         providers
     }
-}
-
-/// A number for a run that nobody else sees.
-fn unclaimed() -> u32 {
-    static RUNS: AtomicU32 = AtomicU32::new(1);
-    RUNS.fetch_add(1, Ordering::Relaxed)
-}
-
-/// Bytes that may be had without swapping.
-fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kb: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kb * 1024)
 }

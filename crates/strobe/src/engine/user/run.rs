@@ -2,7 +2,7 @@
 //! A run of the user engine, as its owner has it.
 
 use std::io;
-use std::sync::mpsc::{Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
@@ -14,7 +14,7 @@ use strobe_hw::rt::{self, Policy, Step, Usage};
 use super::look::{self, Owner};
 use super::memfd::RingFile;
 use super::registry::{self, About, Claim, Post};
-use super::service::{Order, Request, Service};
+use super::service::{Order, Request};
 use super::settings::{Lock, Settings};
 use super::waker::Waker;
 use crate::error::Error;
@@ -43,19 +43,19 @@ pub struct UserRun {
 }
 
 impl UserRun {
-    /// Starts the thread. `service` answers what it works with, in that thread.
-    pub(super) fn new(
+    /// Starts the thread, which does what `work` answers.
+    pub(super) fn new<W: FnOnce() + Send + 'static>(
         mut info: RunInfo,
         (ring, waker): (Arc<RingFile>, Arc<Waker>),
         settings: &Settings,
         policy: Policy,
         mut set_up: Vec<Step>,
         rope: Rope,
-        service: impl FnOnce(std::sync::mpsc::Receiver<Request>, Arc<Mutex<Usage>>) -> Service,
+        work: impl FnOnce(Receiver<Request>, Arc<Mutex<Usage>>) -> W,
     ) -> Result<UserRun, Error> {
         let (requests, received) = channel();
         let usage = Arc::new(Mutex::new(Usage::default()));
-        let service = service(received, Arc::clone(&usage));
+        let work = work(received, Arc::clone(&usage));
         let (report, reported) = sync_channel(1);
         let name = "strobe-run".to_owned();
         let (cpu, lock) = (settings.cpu, settings.lock);
@@ -65,7 +65,7 @@ impl UserRun {
             let steps = stack.into_iter().chain(rt::set_up_thread(cpu, policy));
             // Nobody is there to read it if this fails.
             let _ = report.send((number.unsigned_abs(), steps.collect::<Vec<_>>()));
-            service.run();
+            work();
         });
         let failed = |source: io::Error| Error::Run {
             event: info.event.clone(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What is wrong with a board file: where, with what, and what to do about it.
+//! What is wrong with a board file or a recipe: where, with what, and what to do about it.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -25,7 +25,7 @@ pub struct Faults {
 
 impl Faults {
     /// A fault of the file as a whole.
-    pub(super) fn whole(file: &str, message: String) -> Self {
+    pub fn whole(file: &str, message: String) -> Self {
         Faults {
             file: file.into(),
             list: vec![Fault {
@@ -64,7 +64,7 @@ impl fmt::Display for Faults {
 impl std::error::Error for Faults {}
 
 /// Collects faults while a text is read, so that one look at a file shows all of them.
-pub(super) struct Log<'t> {
+pub struct Log<'t> {
     text: &'t str,
     list: RefCell<Vec<Fault>>,
 }
@@ -78,7 +78,7 @@ impl<'t> Log<'t> {
     }
 
     /// Notes what is wrong with `object`, which is at `at` in the text.
-    pub(super) fn add(&self, at: &Range<usize>, object: &str, message: impl Into<String>) {
+    pub fn add(&self, at: &Range<usize>, object: &str, message: impl Into<String>) {
         self.list.borrow_mut().push(Fault {
             line: self.line(at),
             object: object.into(),
@@ -94,14 +94,19 @@ impl<'t> Log<'t> {
     }
 
     /// The result if nothing was noted, else what was.
-    pub(super) fn finish<T>(self, file: &str, result: Option<T>) -> Result<T, Faults> {
+    pub(super) fn finish<T>(
+        self,
+        file: &str,
+        reference: &str,
+        result: Option<T>,
+    ) -> Result<T, Faults> {
         let mut list = self.list.into_inner();
         list.sort();
         match (result, list.is_empty()) {
             (Some(result), true) => Ok(result),
             (None, true) => Err(Faults::whole(
                 file,
-                "cannot be understood; compare it with docs/reference/board.md".into(),
+                format!("cannot be understood; compare it with {reference}"),
             )),
             _ => Err(Faults {
                 file: file.into(),
@@ -112,7 +117,7 @@ impl<'t> Log<'t> {
 }
 
 /// `; did you mean "x"?` if one of the candidates is nearly `word`, else `; known: a, b, c`.
-pub(super) fn hint<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+pub fn hint<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let nearest = candidates
         .iter()

@@ -10,7 +10,8 @@
 use std::path::Path;
 
 mod blob;
-mod fault;
+pub mod fault;
+mod find;
 pub mod frame;
 #[cfg(feature = "install")]
 mod install;
@@ -20,10 +21,11 @@ mod parse;
 mod pci;
 mod resolve;
 mod rpmsg;
-mod table;
+pub mod table;
 mod words;
 
 pub use fault::{Fault, Faults};
+pub use find::{NotFound, find};
 pub use model::{
     Access, Bar, Block, Board, Channel, Event, FileChannel, Hardware, Interrupt, InterruptKind,
     Kind, Output, Pending, Register, Write, WriteValue,

@@ -4,9 +4,6 @@
 
 use std::ops::Range;
 
-use toml::de::DeTable;
-
-use super::fault::Log;
 use super::matching::Bus;
 use super::resolve::{self, Registers};
 use super::table::{self, Either, Table};
@@ -25,29 +22,12 @@ const WRITES_MAX: usize = 256;
 const VECTORS_MAX: u64 = 32;
 
 pub(super) fn board(file: &str, text: &str) -> Result<Board, Faults> {
-    let log = Log::new(text);
-    let (document, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
-        let at = error.span().unwrap_or(0..0);
-        let found = match text.get(at.clone()).map(str::trim) {
-            Some(found) if !found.is_empty() && !found.contains('\n') => format!(": `{found}`"),
-            _ => String::new(),
-        };
-        log.add(&at, "", format!("not TOML: {}{found}", error.message()));
-    }
-    if !errors.is_empty() {
-        // What could be saved of a broken text would only be complained about.
-        return log.finish(file, None);
-    }
-    let mut board = whole(table::document(&document, &log));
-    if let Some(board) = &mut board {
-        file.clone_into(&mut board.file);
-    }
-    log.finish(file, board)
+    let mut board = table::read(file, text, "docs/reference/board.md", whole)?;
+    file.clone_into(&mut board.file);
+    Ok(board)
 }
 
 fn whole(mut root: Table<'_>) -> Option<Board> {
-    root.at = 0..0;
     let identity = root.table("board").map(identity);
     root.missing(
         "board",

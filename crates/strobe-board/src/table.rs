@@ -1,37 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reading a TOML table key by key.
 //!
-//! Not serde: it stops at the first fault and forgets where values stood, and a board file's author wants to
-//! see all of them, with their lines.
+//! Not serde: it stops at the first fault and forgets where values stood, and the author of a board file or a recipe
+//! wants to see all of them, with their lines.
 
 use std::ops::{Range, RangeInclusive};
 
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fault::{Log, hint};
+use super::fault::{Faults, Log, hint};
 
 /// A value and where it stands in the text.
-pub(super) type At<T> = (T, Range<usize>);
+pub type At<T> = (T, Range<usize>);
 
 /// A table of the file. Every key it is asked for is a known one; `finish` complains about the others.
-pub(super) struct Table<'t> {
+pub struct Table<'t> {
     /// What the table describes, as faults name it.
-    pub(super) object: String,
+    pub object: String,
     /// Where it stands.
-    pub(super) at: Range<usize>,
+    pub at: Range<usize>,
     entries: &'t DeTable<'t>,
     known: Vec<&'static str>,
     log: &'t Log<'t>,
 }
 
 impl<'t> Table<'t> {
-    pub(super) fn new(
-        object: String,
-        at: Range<usize>,
-        entries: &'t DeTable<'t>,
-        log: &'t Log<'t>,
-    ) -> Self {
+    fn new(object: String, at: Range<usize>, entries: &'t DeTable<'t>, log: &'t Log<'t>) -> Self {
         Table {
             object,
             at,
@@ -42,17 +36,17 @@ impl<'t> Table<'t> {
     }
 
     /// Notes what is wrong with this table as a whole.
-    pub(super) fn fault(&self, message: impl Into<String>) {
+    pub fn fault(&self, message: impl Into<String>) {
         self.log.add(&self.at, &self.object, message);
     }
 
     /// Notes what is wrong at one place of it.
-    pub(super) fn fault_at(&self, at: &Range<usize>, message: impl Into<String>) {
+    pub fn fault_at(&self, at: &Range<usize>, message: impl Into<String>) {
         self.log.add(at, &self.object, message);
     }
 
     /// The line of a place in the text.
-    pub(super) fn line(&self, at: &Range<usize>) -> usize {
+    pub fn line(&self, at: &Range<usize>) -> usize {
         self.log.line(at)
     }
 
@@ -69,7 +63,8 @@ impl<'t> Table<'t> {
         );
     }
 
-    pub(super) fn string(&mut self, key: &'static str) -> Option<At<&'t str>> {
+    /// A text.
+    pub fn string(&mut self, key: &'static str) -> Option<At<&'t str>> {
         let (value, at) = self.value(key)?;
         match value {
             DeValue::String(text) => Some((text.as_ref(), at)),
@@ -81,11 +76,16 @@ impl<'t> Table<'t> {
     }
 
     /// One of several words.
-    pub(super) fn choice<T: Copy>(
+    pub fn choice<T: Copy>(&mut self, key: &'static str, choices: &[(&str, T)]) -> Option<T> {
+        self.choice_at(key, choices).map(|(choice, _)| choice)
+    }
+
+    /// One of several words, and where it stands.
+    pub fn choice_at<T: Copy>(
         &mut self,
         key: &'static str,
         choices: &[(&str, T)],
-    ) -> Option<T> {
+    ) -> Option<At<T>> {
         let (word, at) = self.string(key)?;
         let found = choices.iter().find(|(name, _)| *name == word);
         if found.is_none() {
@@ -102,10 +102,11 @@ impl<'t> Table<'t> {
                 ),
             );
         }
-        found.map(|(_, choice)| *choice)
+        found.map(|(_, choice)| (*choice, at))
     }
 
-    pub(super) fn boolean(&mut self, key: &'static str) -> Option<bool> {
+    /// `true` or `false`.
+    pub fn boolean(&mut self, key: &'static str) -> Option<bool> {
         let (value, at) = self.value(key)?;
         if value.as_bool().is_none() {
             self.wrong(key, &at, value, "true or false");
@@ -113,11 +114,8 @@ impl<'t> Table<'t> {
         value.as_bool()
     }
 
-    pub(super) fn integer(
-        &mut self,
-        key: &'static str,
-        range: RangeInclusive<u64>,
-    ) -> Option<At<u64>> {
+    /// A whole number of this range.
+    pub fn integer(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<At<u64>> {
         let (value, at) = self.value(key)?;
         let Some(integer) = value.as_integer() else {
             self.wrong(key, &at, value, "a whole number");
@@ -137,7 +135,7 @@ impl<'t> Table<'t> {
     }
 
     /// A finite number, with or without a point.
-    pub(super) fn number(&mut self, key: &'static str) -> Option<At<f64>> {
+    pub fn number(&mut self, key: &'static str) -> Option<At<f64>> {
         let (value, at) = self.value(key)?;
         let number = match value {
             DeValue::Float(text) => text.as_str().parse::<f64>().ok(),
@@ -161,7 +159,7 @@ impl<'t> Table<'t> {
     }
 
     /// Either a whole number or a text, as `numbers` and `texts` understand them.
-    pub(super) fn either(&mut self, key: &'static str) -> Option<At<Either<'t>>> {
+    pub fn either(&mut self, key: &'static str) -> Option<At<Either<'t>>> {
         let (value, at) = self.value(key)?;
         match value {
             DeValue::String(text) => Some((Either::Text(text.as_ref()), at)),
@@ -183,7 +181,7 @@ impl<'t> Table<'t> {
     }
 
     /// A table below this one.
-    pub(super) fn table(&mut self, key: &'static str) -> Option<Table<'t>> {
+    pub fn table(&mut self, key: &'static str) -> Option<Table<'t>> {
         self.known.push(key);
         let (name, value) = self.entries.get_key_value(key)?;
         match value.get_ref() {
@@ -203,7 +201,7 @@ impl<'t> Table<'t> {
     }
 
     /// The named tables below a key, such as all `[channel.NAME]`, in the order of the file.
-    pub(super) fn tables(
+    pub fn tables(
         &mut self,
         key: &'static str,
         object: impl Fn(&str) -> String,
@@ -230,8 +228,44 @@ impl<'t> Table<'t> {
         list
     }
 
+    /// A list of texts, such as `["sim.counter", "clock.late"]`.
+    pub fn texts(&mut self, key: &'static str) -> Vec<At<&'t str>> {
+        let Some((value, at)) = self.value(key) else {
+            return Vec::new();
+        };
+        let wanted = "a list of texts in [ ], such as [\"one\", \"two\"]";
+        let DeValue::Array(items) = value else {
+            self.wrong(key, &at, value, wanted);
+            return Vec::new();
+        };
+        let mut list = Vec::new();
+        for item in items.iter() {
+            match item.get_ref() {
+                DeValue::String(text) => list.push((text.as_ref(), item.span())),
+                other => self.wrong(key, &item.span(), other, wanted),
+            }
+        }
+        list
+    }
+
+    /// A text that `parse` understands.
+    pub fn parsed<T, E: std::fmt::Display>(
+        &mut self,
+        key: &'static str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<At<T>> {
+        let (text, at) = self.string(key)?;
+        match parse(text) {
+            Ok(value) => Some((value, at)),
+            Err(error) => {
+                self.fault_at(&at, format!("`{key}`: {error}"));
+                None
+            }
+        }
+    }
+
     /// A list of inline tables, such as `[{ register = "x", write = 1 }]`.
-    pub(super) fn list(&mut self, key: &'static str) -> Vec<Table<'t>> {
+    pub fn list(&mut self, key: &'static str) -> Vec<Table<'t>> {
         let Some((value, at)) = self.value(key) else {
             return Vec::new();
         };
@@ -253,12 +287,12 @@ impl<'t> Table<'t> {
     }
 
     /// Whether a key is there, right or wrong.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
 
     /// Notes that a key is there which must not be.
-    pub(super) fn forbid(&mut self, key: &'static str, why: &str) {
+    pub fn forbid(&mut self, key: &'static str, why: &str) {
         self.known.push(key);
         if let Some((name, _)) = self.entries.get_key_value(key) {
             self.fault_at(&name.span(), why);
@@ -266,14 +300,14 @@ impl<'t> Table<'t> {
     }
 
     /// Notes that a key is missing, unless it is there but wrong, which was noted already.
-    pub(super) fn missing(&self, key: &str, example: &str) {
+    pub fn missing(&self, key: &str, example: &str) {
         if !self.has(key) {
             self.fault(format!("`{key}` is missing; add {example}"));
         }
     }
 
     /// Complains about keys that nobody asked for.
-    pub(super) fn finish(self) {
+    pub fn finish(self) {
         for key in self.entries.keys() {
             let name = key.get_ref().as_ref();
             if !self.known.contains(&name) {
@@ -285,8 +319,10 @@ impl<'t> Table<'t> {
 }
 
 /// A value that may be written in two ways.
-pub(super) enum Either<'t> {
+pub enum Either<'t> {
+    /// A whole number.
     Number(u64),
+    /// A text in quotes.
     Text(&'t str),
 }
 
@@ -304,7 +340,31 @@ fn between(low: u64, high: u64) -> String {
     }
 }
 
-/// Where a key of a parsed document stands.
-pub(super) fn document<'t>(root: &'t Spanned<DeTable<'t>>, log: &'t Log<'t>) -> Table<'t> {
-    Table::new(String::new(), root.span(), root.get_ref(), log)
+/// Reads a text of TOML: `whole` makes of its root what it says, or notes what is wrong. `file` names it in faults, and
+/// `reference` is the page that explains its keys.
+///
+/// # Errors
+/// All that is wrong with the text.
+pub fn read<T>(
+    file: &str,
+    text: &str,
+    reference: &str,
+    whole: impl FnOnce(Table<'_>) -> Option<T>,
+) -> Result<T, Faults> {
+    let log = Log::new(text);
+    let (document, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        let at = error.span().unwrap_or(0..0);
+        let found = match text.get(at.clone()).map(str::trim) {
+            Some(found) if !found.is_empty() && !found.contains('\n') => format!(": `{found}`"),
+            _ => String::new(),
+        };
+        log.add(&at, "", format!("not TOML: {}{found}", error.message()));
+    }
+    // What could be saved of a broken text would only be complained about.
+    let result = match errors.is_empty() {
+        true => whole(Table::new(String::new(), 0..0, document.get_ref(), &log)),
+        false => None,
+    };
+    log.finish(file, reference, result)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files of strobe: [`record`](record::record) brings the rows of a run into sinks ([`sink`]) with an exact account
-//! ([`summary::Summary`]), and [`journal`] reads a recording again.
+//! ([`summary::Summary`]), [`journal`] reads a recording again, and a [`recipe`](recipe::Recipe) is the whole configuration of one as text.
 //!
 //! ```no_run
 //! use strobe::engine::kernel::Control;
@@ -23,6 +23,7 @@ pub mod convert;
 mod date;
 mod fields;
 pub mod journal;
+pub mod recipe;
 pub mod record;
 pub mod recorder;
 pub mod sink;

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use strobe_board::{Board, Faults};
+use strobe_hw::rt::Policy;
 
 use crate::engine::kernel::{self, Control};
 use crate::engine::user::{Lock, Settings, User, WaitMode};
 use crate::engine::{self, DryRun};
+use crate::event::Event;
 use crate::plan::Plan;
 use crate::run::OwnedRun;
 
@@ -35,6 +37,10 @@ pub struct Selection {
     pub lock: Lock,
     /// A board file for the user engine.
     pub board: Option<PathBuf>,
+    /// The CPU on which rows are made.
+    pub cpu: Option<usize>,
+    /// Policy of the thread of the user engine; `None`: SCHED_FIFO, with the priority that the plan says.
+    pub policy: Option<Policy>,
 }
 
 /// Why there is no engine for a plan.
@@ -50,6 +56,15 @@ pub enum Error {
     /// The kernel engine, and a board file that it can do nothing with.
     #[error("{}: this board is for the user engine only", .0.display())]
     UserBoard(PathBuf),
+    /// The kernel engine, and a policy that its threads do not have.
+    #[error("policy {0}: threads of the kernel engine have fifo:1 to fifo:99; use the user engine")]
+    Policy(Policy),
+    /// The kernel engine, a CPU, and an event that has its own.
+    #[error(
+        "event {0}: the kernel engine makes its rows where its interrupt is, which is chosen with \
+         /proc/irq/N/smp_affinity_list; use a timer, or the user engine"
+    )]
+    Cpu(String),
     /// What is wrong with the board file.
     #[error("{0}")]
     Faults(#[from] Faults),
@@ -72,6 +87,14 @@ impl Selection {
     /// # Errors
     /// There is none, or what was asked for does not fit together.
     pub fn choose(&self, plan: &Plan) -> Result<Chosen, Error> {
+        let chosen = self.engine(plan)?;
+        match (&chosen, self.cpu, plan.event.event()) {
+            (Chosen::User(..), ..) | (_, None, _) | (_, _, Event::Timer { .. }) => Ok(chosen),
+            _ => Err(Error::Cpu(plan.event.to_string())),
+        }
+    }
+
+    fn engine(&self, plan: &Plan) -> Result<Chosen, Error> {
         match self.engine {
             Wanted::Kernel if self.wait.is_some() => Err(Error::Wait),
             Wanted::Kernel => {
@@ -83,12 +106,27 @@ impl Selection {
                         false => Error::Board(path.clone()),
                     });
                 }
+                if let Some(policy) = self.policy_of_user() {
+                    return Err(Error::Policy(policy));
+                }
                 kernel::check(plan)?;
                 Ok(Chosen::Kernel(Control::open()?))
             }
-            Wanted::Auto if self.wait.is_none() && self.board.is_none() => self.auto(plan),
+            Wanted::Auto
+                if self.wait.is_none()
+                    && self.board.is_none()
+                    && self.policy_of_user().is_none() =>
+            {
+                self.auto(plan)
+            }
             Wanted::Auto | Wanted::User => self.user(),
         }
+    }
+
+    /// A policy that only a thread of the user engine can have.
+    fn policy_of_user(&self) -> Option<Policy> {
+        self.policy
+            .filter(|policy| !matches!(policy, Policy::Fifo(_)))
     }
 
     fn user(&self) -> Result<Chosen, Error> {
@@ -103,7 +141,8 @@ impl Selection {
         Settings {
             wait: self.wait.unwrap_or_default(),
             lock: self.lock,
-            ..Settings::default()
+            cpu: self.cpu,
+            policy: self.policy,
         }
     }
 

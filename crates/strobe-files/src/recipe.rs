@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Recipes: the whole configuration of a recording in a text file.
+//!
+//! A recipe is TOML, one key for each thing that can be said of a recording; docs/reference/command-line.md explains
+//! them. [`Recipe::read`] reads one and answers either the recipe or all that is wrong with it, [`Recipe::check`] also
+//! looks whether it can be run on this machine, and [`Recipe::write`] writes one.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use strobe::engine::user::{Lock, WaitMode};
+use strobe::event::EventSpec;
+use strobe::info::Clock;
+use strobe::plan::{Plan, Step, WakeWithin};
+use strobe::rt::Policy;
+use strobe::select::{Selection, Wanted};
+use strobe_board::{Faults, NotFound};
+
+use crate::sink::Existing;
+
+mod check;
+mod parse;
+mod show;
+
+/// The page that explains a recipe.
+const REFERENCE: &str = "docs/reference/command-line.md";
+
+/// The configuration of a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// What makes rows.
+    pub event: EventSpec,
+    /// Channels of a row.
+    pub read: Vec<String>,
+    /// What a row writes before they are read: steps that write.
+    pub set: Vec<Step>,
+    /// Who makes the rows.
+    pub engine: Wanted,
+    /// How the user engine waits; `None`: as it likes.
+    pub wait: Option<WaitMode>,
+    /// A board of the user engine: its name, or the path of its file.
+    pub board: Option<String>,
+    /// The CPU on which rows are made; `None`: any.
+    pub cpu: Option<usize>,
+    /// Policy of the thread that makes the rows; `None`: the engine's choice.
+    pub policy: Option<Policy>,
+    /// How long CPUs may take to wake.
+    pub wake_within: WakeWithin,
+    /// Clock of all times.
+    pub clock: Clock,
+    /// Rows the ring is to hold; `None`: the engine's choice.
+    pub ring: Option<u64>,
+    /// Whether anybody who can see the run may read its ring.
+    pub shared: bool,
+    /// End after so many rows.
+    pub rows: Option<u64>,
+    /// End after this time, ns.
+    pub duration_ns: Option<u64>,
+    /// Keep only so many rows, the last ones.
+    pub last: Option<u64>,
+    /// Where rows go, see [`crate::sink`].
+    pub sinks: Vec<String>,
+    /// Whether rows are to survive a power cut, see [`crate::record::Options::sync`].
+    pub sync: bool,
+}
+
+/// Why a recipe was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// There is a file of this name, which is not to be overwritten.
+    #[error("recipe {}: the file exists; give it another name", .0.display())]
+    Exists(PathBuf),
+    /// The file cannot be written.
+    #[error("recipe {}: cannot be written: {}", .0.display(), .1)]
+    Write(PathBuf, std::io::Error),
+}
+
+impl Recipe {
+    /// Nothing but rows on this event, until stopped, into no file.
+    pub fn new(event: EventSpec) -> Self {
+        Recipe {
+            event,
+            read: Vec::new(),
+            set: Vec::new(),
+            engine: Wanted::Auto,
+            wait: None,
+            board: None,
+            cpu: None,
+            policy: None,
+            wake_within: WakeWithin::default(),
+            clock: Clock::Monotonic,
+            ring: None,
+            shared: false,
+            rows: None,
+            duration_ns: None,
+            last: None,
+            sinks: Vec::new(),
+            sync: false,
+        }
+    }
+
+    /// Reads a recipe's file. A board that it says by a path is then one from the folder of the file.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn read(path: &Path) -> Result<Recipe, Faults> {
+        let (name, text) = text_of(path)?;
+        Recipe::from_toml(&name, &text).map(|recipe| recipe.beside(path))
+    }
+
+    /// Reads a recipe's text; `file` names it in what is said about it.
+    ///
+    /// # Errors
+    /// All that is wrong with it.
+    pub fn from_toml(file: &str, text: &str) -> Result<Recipe, Faults> {
+        parse::recipe(file, text, |_, _| {})
+    }
+
+    /// Reads a recipe's file, and looks whether this machine has what it needs. Nothing is changed.
+    ///
+    /// # Errors
+    /// All that is wrong, with the lines.
+    pub fn check(path: &Path) -> Result<Recipe, Faults> {
+        let (name, text) = text_of(path)?;
+        parse::recipe(&name, &text, |recipe, places| {
+            check::check(&recipe.clone().beside(path), places);
+        })
+    }
+
+    /// Writes the recipe into a file.
+    ///
+    /// # Errors
+    /// The file exists and is not to be overwritten, or it cannot be written.
+    pub fn write(&self, path: &Path, existing: Existing) -> Result<(), WriteError> {
+        Recipe::may_write(path, existing)?;
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => WriteError::Exists(path.to_owned()),
+            _ => WriteError::Write(path.to_owned(), error),
+        };
+        let mut file = match existing {
+            Existing::Refuse => File::create_new(path),
+            Existing::Overwrite => File::create(path),
+        }
+        .map_err(failed)?;
+        file.write_all(self.to_toml().as_bytes()).map_err(failed)
+    }
+
+    /// Whether a recipe may be written there, as far as that can be known before.
+    ///
+    /// # Errors
+    /// The file exists and is not to be overwritten.
+    pub fn may_write(path: &Path, existing: Existing) -> Result<(), WriteError> {
+        match existing == Existing::Refuse && path.symlink_metadata().is_ok() {
+            true => Err(WriteError::Exists(path.to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// The recipe as text; [`Recipe::from_toml`] reads it.
+    pub fn to_toml(&self) -> String {
+        show::text(self)
+    }
+
+    /// The run of this recipe.
+    pub fn plan(&self) -> Plan {
+        let reads = self.read.iter().cloned().map(Step::Read);
+        let by_time = self.duration_ns.zip(self.event.period_ns());
+        Plan {
+            steps: self.set.iter().cloned().chain(reads).collect(),
+            ring: self.ring,
+            // A timer makes a known number of rows in a time.
+            limit: self
+                .rows
+                .or(by_time.map(|(time, period)| (time / period.max(1)).max(1))),
+            clock: self.clock,
+            priority: match self.policy {
+                Some(Policy::Fifo(priority)) => Some(priority),
+                _ => None,
+            },
+            shared: self.shared,
+            wake_within: self.wake_within,
+            ..Plan::new(self.event.clone())
+        }
+    }
+
+    /// The engine of this recipe. Its board is looked for in the working folder, unless the recipe says a path.
+    ///
+    /// # Errors
+    /// There is no such board.
+    pub fn selection(&self) -> Result<Selection, NotFound> {
+        let board = self.board.as_deref();
+        let board = board.map(|word| strobe_board::find(word, Path::new("")));
+        Ok(Selection {
+            engine: self.engine,
+            wait: self.wait,
+            lock: Lock::Process,
+            board: board.transpose()?,
+            cpu: self.cpu,
+            policy: self.policy,
+        })
+    }
+
+    /// The recipe of a file in another folder: its board is found from there.
+    fn beside(mut self, file: &Path) -> Recipe {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        if let Some(Ok(found)) =
+            (self.board.as_deref()).map(|word| strobe_board::find(word, folder))
+        {
+            self.board = found.to_str().map(str::to_owned).or(self.board);
+        }
+        self
+    }
+}
+
+fn text_of(path: &Path) -> Result<(String, String), Faults> {
+    let name = path.display().to_string();
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok((name, text)),
+        Err(error) => {
+            let message = format!("{error}; give the name of a recipe that can be read");
+            Err(Faults::whole(&name, message))
+        }
+    }
+}
+
+/// `OUTPUT=VALUE`: a step that writes.
+///
+/// # Errors
+/// What to write instead.
+pub fn setting(text: &str) -> Result<Step, String> {
+    let (output, value) = text
+        .split_once('=')
+        .ok_or("write OUTPUT=VALUE, as in sim.level=1")?;
+    let number = match value.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        // A negative value is meant as its two's complement.
+        None => value
+            .parse()
+            .ok()
+            .or(value.parse::<i64>().ok().map(|v| v as u64)),
+    };
+    Ok(Step::Write {
+        output: output.to_owned(),
+        value: number
+            .ok_or_else(|| format!("`{value}` is not a whole number; write 12, -1 or 0x1F"))?,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether a recipe can be run on this machine.
+
+use strobe::channel::Class;
+use strobe::engine;
+use strobe::event::EventSpec;
+use strobe::plan::Plan;
+use strobe::rt;
+use strobe::select::{self, Chosen};
+
+use super::Recipe;
+use super::parse::Places;
+
+/// Notes all that stands in the way. Nothing is changed: runs are asked for, and not made.
+pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
+    if let Some(cpu) = recipe.cpu.filter(|cpu| !rt::cpus().contains(cpu)) {
+        places.fault(
+            &places.cpu,
+            format!("there is no CPU {cpu}, or this program may not use it; name another"),
+        );
+    }
+    let plan = recipe.plan();
+    let selection = match recipe.selection() {
+        Ok(selection) => selection,
+        Err(error) => return places.fault(&places.board, error.to_string()),
+    };
+    let chosen = match selection.choose(&plan) {
+        Ok(chosen) => chosen,
+        Err(error) => {
+            let at = match error {
+                select::Error::Wait => &places.wait,
+                select::Error::Policy(_) => &places.policy,
+                select::Error::Cpu(_) => &places.cpu,
+                select::Error::Board(_)
+                | select::Error::UserBoard(_)
+                | select::Error::Faults(_) => &places.board,
+                _ => &places.event,
+            };
+            return places.fault(at, error.to_string());
+        }
+    };
+    // The engine says one fault of a run at a time; asked for each part, it says all.
+    let part = |event: &EventSpec, steps: &[_]| Plan {
+        steps: steps.to_vec(),
+        ring: None,
+        event: event.clone(),
+        ..plan.clone()
+    };
+    let event = match ask(&chosen, &part(&plan.event, &[])) {
+        Ok(()) => plan.event.clone(),
+        Err(error) => {
+            places.fault(&places.event, error.to_string());
+            EventSpec::soft()
+        }
+    };
+    let mut all_fit = event == plan.event;
+    for (step, at) in plan.steps.iter().zip(&places.steps) {
+        if let Err(error) = ask(&chosen, &part(&event, std::slice::from_ref(step))) {
+            places.fault(at, error.to_string());
+            all_fit = false;
+        }
+    }
+    if !all_fit {
+        return;
+    }
+    let error = match chosen.dry_run(&plan) {
+        Ok(dry) => {
+            let sleeps = dry.channels.iter().find(|c| c.class == Class::Sleep);
+            if let (Chosen::Kernel(_), Some(_), Some(channel)) = (&chosen, recipe.cpu, sleeps) {
+                let name = &channel.name;
+                places.fault(&places.cpu, format!("channel {name} sleeps, so a thread of the kernel makes the rows, which no CPU can be chosen for; leave `cpu` out"));
+            }
+            return;
+        }
+        Err(error) => error,
+    };
+    let at = match error {
+        engine::Error::Capacity(_) | engine::Error::Memory(_) | engine::Error::NoMemory(_) => {
+            &places.ring
+        }
+        engine::Error::Priority(_) => &places.policy,
+        _ => &places.event,
+    };
+    places.fault(at, error.to_string());
+}
+
+fn ask(chosen: &Chosen, plan: &Plan) -> Result<(), engine::Error> {
+    chosen.dry_run(plan).map(|_| ())
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From a recipe's text to a [`Recipe`].
+
+use std::ops::Range;
+
+use strobe::engine::user::WaitMode;
+use strobe::info::Clock;
+use strobe::quantity::duration_ns;
+use strobe::select::Wanted;
+use strobe_board::Faults;
+use strobe_board::table::{self, At, Table};
+
+use super::{REFERENCE, Recipe, setting};
+use crate::sink;
+
+/// The words of the keys that have some, as they are read and written.
+pub(super) const ENGINES: [(&str, Wanted); 3] = [
+    ("auto", Wanted::Auto),
+    ("kernel", Wanted::Kernel),
+    ("user", Wanted::User),
+];
+pub(super) const WAITS: [(&str, WaitMode); 3] = [
+    ("block", WaitMode::Block),
+    ("hybrid", WaitMode::Hybrid),
+    ("spin", WaitMode::Spin),
+];
+pub(super) const CLOCKS: [(&str, Clock); 2] =
+    [("monotonic", Clock::Monotonic), ("tai", Clock::Tai)];
+
+/// Keys that somebody might look for, and why there are none.
+const NOT_HERE: [(&str, &str); 2] = [
+    (
+        "overwrite",
+        "whether files are replaced is said each time and not in a recipe; leave `overwrite` out, and let {n} in the name \
+         of a sink be the next free number",
+    ),
+    (
+        "priority",
+        "the priority is part of the policy; write policy = \"fifo:60\"",
+    ),
+];
+
+/// Where what a recipe says stands in its text, and where faults are noted.
+pub(super) struct Places<'p, 't> {
+    table: &'p Table<'t>,
+    pub(super) event: Range<usize>,
+    /// Of each step: outputs, then channels.
+    pub(super) steps: Vec<Range<usize>>,
+    pub(super) board: Range<usize>,
+    pub(super) wait: Range<usize>,
+    pub(super) cpu: Range<usize>,
+    pub(super) policy: Range<usize>,
+    pub(super) ring: Range<usize>,
+}
+
+impl Places<'_, '_> {
+    /// Notes what is wrong at this place.
+    pub(super) fn fault(&self, at: &Range<usize>, message: impl Into<String>) {
+        self.table.fault_at(at, message);
+    }
+}
+
+/// Reads the text; `look` may find more faults in what was understood.
+pub(super) fn recipe(
+    file: &str,
+    text: &str,
+    look: impl FnOnce(&Recipe, &Places<'_, '_>),
+) -> Result<Recipe, Faults> {
+    table::read(file, text, REFERENCE, |root| whole(root, look))
+}
+
+fn place<T>(found: Option<&At<T>>) -> Range<usize> {
+    found.map_or(0..0, |(_, at)| at.clone())
+}
+
+fn value<T>(found: Option<At<T>>) -> Option<T> {
+    found.map(|(value, _)| value)
+}
+
+fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Option<Recipe> {
+    let event = root.parsed("event", str::parse);
+    root.missing(
+        "event",
+        "event = \"...\", what makes a row, such as timer:1kHz",
+    );
+    let mut steps = Vec::new();
+    let mut set = Vec::new();
+    for (text, at) in root.texts("set") {
+        match setting(text) {
+            Ok(step) => {
+                set.push(step);
+                steps.push(at);
+            }
+            Err(why) => root.fault_at(&at, format!("`set` has \"{text}\"; {why}")),
+        }
+    }
+    let mut read = Vec::new();
+    for (channel, at) in root.texts("read") {
+        read.push(channel.to_owned());
+        steps.push(at);
+    }
+    root.missing("read", "read = [\"...\"], the channels of a row");
+    let wait = root.choice_at("wait", &WAITS);
+    let board = root.string("board");
+    let cpu = root.integer("cpu", 0..=u64::from(u16::MAX));
+    let policy = root.parsed("policy", str::parse);
+    let ring = root.integer("ring", 1..=u64::MAX);
+    let rows = root.integer("rows", 1..=u64::MAX);
+    let duration = root.parsed("for", duration_ns);
+    if let (Some(_), Some((_, at))) = (&rows, &duration) {
+        root.fault_at(at, "`rows` and `for` are both there; leave one of them out");
+    }
+    let sinks = sinks(&mut root);
+    let mut recipe = event.as_ref().map(|(event, _)| Recipe {
+        read,
+        set,
+        wait: wait.as_ref().map(|(wait, _)| *wait),
+        board: board.as_ref().map(|(board, _)| (*board).to_owned()),
+        cpu: cpu.as_ref().and_then(|(cpu, _)| usize::try_from(*cpu).ok()),
+        policy: policy.as_ref().map(|(policy, _)| *policy),
+        ring: ring.as_ref().map(|(ring, _)| *ring),
+        rows: value(rows),
+        duration_ns: value(duration),
+        sinks,
+        ..Recipe::new(strobe::event::EventSpec::clone(event))
+    });
+    let engine = root.choice("engine", &ENGINES);
+    let wake_within = root.parsed("wake-within", str::parse);
+    let clock = root.choice("clock", &CLOCKS);
+    let shared = root.boolean("shared");
+    let last = root.integer("last", 1..=u64::MAX);
+    let sync = root.boolean("sync");
+    if let Some(recipe) = &mut recipe {
+        recipe.engine = engine.unwrap_or(recipe.engine);
+        recipe.wake_within = value(wake_within).unwrap_or(recipe.wake_within);
+        recipe.clock = clock.unwrap_or(recipe.clock);
+        recipe.shared = shared.unwrap_or(recipe.shared);
+        recipe.last = value(last);
+        recipe.sync = sync.unwrap_or(recipe.sync);
+    }
+    for (key, why) in NOT_HERE {
+        root.forbid(key, why);
+    }
+    if let Some(recipe) = &recipe {
+        let places = Places {
+            table: &root,
+            event: place(event.as_ref()),
+            steps,
+            board: place(board.as_ref()),
+            wait: place(wait.as_ref()),
+            cpu: place(cpu.as_ref()),
+            policy: place(policy.as_ref()),
+            ring: place(ring.as_ref()),
+        };
+        look(recipe, &places);
+    }
+    root.finish();
+    recipe
+}
+
+fn sinks(root: &mut Table<'_>) -> Vec<String> {
+    let mut sinks = Vec::new();
+    for (name, at) in root.texts("sinks") {
+        if let Err(error) = sink::check(name) {
+            root.fault_at(&at, error.to_string());
+        }
+        sinks.push(name.to_owned());
+    }
+    sinks
+}

@@ -2,13 +2,19 @@
 //! Which engine makes the rows.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::ValueEnum;
+use strobe::channel::Class;
 use strobe::engine;
-use strobe::engine::user::{Lock, WaitMode};
+use strobe::engine::user::WaitMode;
+use strobe::event::EventSpec;
 use strobe::plan::Plan;
+use strobe::run::OwnedRun;
 use strobe::select::{self, Chosen, Selection, Wanted};
-use strobe_board::Faults;
+use strobe_board::{Faults, NotFound};
+use strobe_files::recipe::Recipe;
+use strobe_measure::cpu::{NoCpu, StartedOn, check_cpu};
 
 use crate::term::say;
 
@@ -55,17 +61,18 @@ impl From<EngineChoice> for Wanted {
 /// The options that choose an engine.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Who makes the rows
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
-    engine: EngineChoice,
+    /// Who makes the rows; auto, unless given
+    #[arg(long, value_name = "ENGINE")]
+    pub engine: Option<EngineChoice>,
 
     /// How the user engine waits for the event
     #[arg(long, value_name = "HOW")]
-    wait: Option<WaitChoice>,
+    pub wait: Option<WaitChoice>,
 
-    /// Board file for the user engine
-    #[arg(long, value_name = "FILE")]
-    board: Option<PathBuf>,
+    /// Board for the user engine: its file, or its name, as in FILE.toml here, in
+    /// the folder boards, or where boards are installed
+    #[arg(long, value_name = "FILE|NAME")]
+    pub board: Option<String>,
 }
 
 /// Why there is no engine for a run.
@@ -85,6 +92,19 @@ pub enum Error {
          leave --engine kernel out", .0.display()
     )]
     UserBoard(PathBuf),
+    #[error("--policy: {0}")]
+    Policy(select::Error),
+    #[error("--cpu: {0}")]
+    Cpu(select::Error),
+    #[error(
+        "--cpu: channel {0} sleeps, so a thread of the kernel makes the rows, which no CPU can be chosen for; leave it \
+         out, or use --engine user"
+    )]
+    Thread(String),
+    #[error(transparent)]
+    NoCpu(#[from] NoCpu),
+    #[error("--board: {0}")]
+    NoBoard(#[from] NotFound),
     #[error("{0}")]
     Faults(#[from] Faults),
     #[error("{}{}", .0, option(.0))]
@@ -126,6 +146,8 @@ impl From<select::Error> for Error {
             select::Error::Wait => Error::Wait,
             select::Error::Board(path) => Error::Board(path),
             select::Error::UserBoard(path) => Error::UserBoard(path),
+            error @ select::Error::Policy(_) => Error::Policy(error),
+            error @ select::Error::Cpu(_) => Error::Cpu(error),
             select::Error::Faults(faults) => Error::Faults(faults),
             select::Error::Engine(error) => Error::Engine(error),
             error => Error::Other(error),
@@ -135,22 +157,44 @@ impl From<select::Error> for Error {
 
 impl Args {
     /// What was asked for.
-    pub fn selection(&self) -> Selection {
-        Selection {
-            engine: self.engine.into(),
-            wait: self.wait.map(WaitMode::from),
-            // This program does nothing else.
-            lock: Lock::Process,
-            board: self.board.clone(),
-        }
+    pub fn selection(&self) -> Result<Selection, Error> {
+        let mut recipe = Recipe::new(EventSpec::soft());
+        self.change(&mut recipe);
+        Ok(recipe.selection()?)
     }
 
-    /// The engine that was asked for, or the one that can do this.
-    pub fn choose(&self, plan: &Plan) -> Result<Chosen, Error> {
-        let chosen = self.selection().choose(plan)?;
-        complain(&chosen);
-        Ok(chosen)
+    /// Writes what was given into a recipe.
+    pub fn change(&self, recipe: &mut Recipe) {
+        recipe.engine = self.engine.map_or(recipe.engine, Wanted::from);
+        recipe.wait = self.wait.map(WaitMode::from).or(recipe.wait);
+        recipe.board = self.board.clone().or(recipe.board.take());
     }
+}
+
+/// The engine that was asked for, or the one that can do this.
+pub fn choose(selection: &Selection, plan: &Plan) -> Result<Chosen, Error> {
+    check_cpu(selection.cpu)?;
+    let chosen = selection.choose(plan)?;
+    complain(&chosen);
+    Ok(chosen)
+}
+
+/// The run, which begins on this CPU if one was asked for.
+pub fn create(
+    chosen: &Chosen,
+    plan: &Plan,
+    cpu: Option<usize>,
+) -> Result<Arc<dyn OwnedRun>, Error> {
+    let run = chosen.create(plan)?;
+    if let (Chosen::Kernel(_), Some(_)) = (chosen, cpu) {
+        let mut channels = run.info().channels.iter();
+        let sleeps = channels.find(|c| c.class == Class::Sleep);
+        return match sleeps {
+            Some(channel) => Err(Error::Thread(channel.name.clone())),
+            None => Ok(Arc::new(StartedOn::new(run, cpu))),
+        };
+    }
+    Ok(run)
 }
 
 /// Says why the kernel engine does not make the rows, if it might.

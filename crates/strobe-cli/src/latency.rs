@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+mod common;
 mod gpio;
 mod hook;
 mod kernel;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 mod board;
+mod check;
 mod choice;
 mod convert;
 mod doctor;
@@ -17,6 +18,7 @@ mod existing;
 mod jitter;
 mod latency;
 mod list;
+mod once;
 #[cfg(feature = "plot")]
 mod plot;
 mod progress;
@@ -47,7 +49,10 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     List(list::Args),
+    Get(once::Get),
+    Set(once::Set),
     Record(Box<record::Args>),
+    Check(check::Args),
     Status(status::Args),
     #[cfg(feature = "watch")]
     Watch(watch::Args),
@@ -74,7 +79,10 @@ pub fn main() -> ExitCode {
     match Cli::try_parse() {
         Ok(cli) => match cli.command {
             Command::List(args) => list::run(&args),
+            Command::Get(args) => once::get(&args),
+            Command::Set(args) => once::set(&args),
             Command::Record(args) => record::run(&args),
+            Command::Check(args) => check::run(&args),
             Command::Status(args) => status::run(&args),
             #[cfg(feature = "watch")]
             Command::Watch(args) => watch::run(&args),

@@ -4,27 +4,30 @@
 use std::fmt;
 use std::io::{self, IsTerminal};
 use std::sync::Mutex;
+use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use strobe::quantity::show_ns;
 use strobe_files::record::Progress;
 
 // What matters most comes first: the end is cut off where the terminal ends.
-const OF_MANY: &str = "{elapsed} {percent}% {human_pos} rows {rate} {wide_msg}";
+const OF_MANY: &str = "{elapsed} {percent}%, {left} left {human_pos} rows {rate} {wide_msg}";
+const FOR_A_TIME: &str = "{elapsed} {left} left {human_pos} rows {rate} {wide_msg}";
 const WITHOUT_END: &str = "{elapsed} {spinner} {human_pos} rows {rate} {wide_msg}";
 
 /// A line on the terminal that changes; nothing elsewhere.
 pub struct Line(Option<ProgressBar>);
 
 impl Line {
-    /// For a run of so many rows, if that is known.
-    pub fn new(limit: Option<u64>) -> Self {
+    /// For a run of so many rows, or so long, if that is known.
+    pub fn new(limit: Option<u64>, duration: Option<Duration>) -> Self {
         if !io::stderr().is_terminal() {
             return Line(None);
         }
-        let template = match limit {
-            Some(_) => OF_MANY,
-            None => WITHOUT_END,
+        let template = match (limit, duration) {
+            (Some(_), _) => OF_MANY,
+            (None, Some(_)) => FOR_A_TIME,
+            (None, None) => WITHOUT_END,
         };
         let Ok(style) = ProgressStyle::with_template(template) else {
             return Line(None);
@@ -33,7 +36,14 @@ impl Line {
             // Nothing to be done about a line that cannot be written.
             let _ = write!(to, "{:.0}/s", state.per_sec());
         };
-        let style = style.with_key("rate", rate);
+        let left = move |state: &ProgressState, to: &mut dyn fmt::Write| {
+            let left = match duration {
+                Some(duration) => duration.saturating_sub(state.elapsed()),
+                None => state.eta(),
+            };
+            let _ = write!(to, "{}", HumanDuration(left));
+        };
+        let style = style.with_key("rate", rate).with_key("left", left);
         let bar = ProgressBar::with_draw_target(limit, ProgressDrawTarget::stderr());
         bar.set_style(style);
         Line(Some(bar))
@@ -74,7 +84,9 @@ impl Rounds {
             return;
         };
         match now {
-            Some(now) => line.get_or_insert_with(|| Line::new(self.limit)).show(now),
+            Some(now) => line
+                .get_or_insert_with(|| Line::new(self.limit, None))
+                .show(now),
             None => {
                 if let Some(line) = line.take() {
                     line.clear();
@@ -127,8 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_of_the_line_are_understood() {
+    fn all_forms_of_the_line_are_understood() {
         assert!(ProgressStyle::with_template(OF_MANY).is_ok());
+        assert!(ProgressStyle::with_template(FOR_A_TIME).is_ok());
         assert!(ProgressStyle::with_template(WITHOUT_END).is_ok());
     }
 }

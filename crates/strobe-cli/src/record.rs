@@ -2,20 +2,26 @@
 //! `strobe record`: one run, into sinks.
 
 use std::io::{self, BufRead};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use strobe::event::{Event, EventSpec};
-use strobe::info::{End, RunInfo};
+use strobe::info::{Clock, End, RunInfo};
 use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
 use strobe::quantity::{duration_ns, show_ns};
 use strobe::ring::Row;
+use strobe::rt::Policy;
 use strobe::run::OwnedRun;
+use strobe::select::Selection;
 use strobe::stop::Stop;
+use strobe_board::Faults;
+use strobe_files::recipe::{self, Recipe, WriteError};
 use strobe_files::record::{Observer, Options, Progress, record};
 use strobe_files::summary::Summary;
 use strobe_files::{record, sink};
@@ -32,6 +38,15 @@ use crate::why;
 
 mod dry_run;
 
+/// Clock of all times.
+#[derive(Clone, Copy, ValueEnum)]
+enum ClockChoice {
+    /// It never jumps, and stands still while the machine sleeps
+    Monotonic,
+    /// International atomic time, as PTP keeps it: the same on all machines that are synchronised
+    Tai,
+}
+
 /// Record channels on every trigger of an event
 ///
 /// Standard output gets the rows if a sink is `-`; else, with --json, the
@@ -39,31 +54,57 @@ mod dry_run;
 /// Without --json the account is text on standard error.
 #[derive(clap::Args)]
 pub struct Args {
+    /// A recipe, as --save writes it; what is given beside it comes before what it says
+    #[arg(value_name = "RECIPE")]
+    recipe: Option<PathBuf>,
+
     /// What triggers a row: timer:1kHz, timer:250us, device.event, uio:NAME,
     /// gpio:CHIP/LINE:rising (or falling, both), hpet:64Hz, eventfd:N, or soft
     /// (a row for each line on standard input)
-    #[arg(long, value_name = "EV")]
-    event: EventSpec,
+    #[arg(long, value_name = "EV", required_unless_present = "recipe")]
+    event: Option<EventSpec>,
 
     /// Channels of a row, in this order
-    #[arg(long, value_name = "CH", value_delimiter = ',', required = true)]
+    #[arg(
+        long,
+        value_name = "CH",
+        value_delimiter = ',',
+        required_unless_present = "recipe"
+    )]
     read: Vec<String>,
 
     /// Values to write at each trigger, before the channels are read
-    #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = setting)]
+    #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = recipe::setting)]
     set: Vec<Step>,
 
     #[command(flatten)]
     choice: choice::Args,
 
-    /// SCHED_FIFO priority of the thread that makes the rows, where one does
-    #[arg(long, value_name = "1..99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    /// CPU on which the rows are made: of the thread of the user engine, or of the
+    /// kernel's timer
+    #[arg(long, value_name = "N")]
+    cpu: Option<usize>,
+
+    /// Policy of the thread that makes the rows, where one does: fifo:60, or other
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<Policy>,
+
+    /// The same as --policy fifo:N
+    #[arg(long, value_name = "1..99", conflicts_with = "policy", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
 
     /// How long CPUs may take to wake from sleep: 10us; any, to save power; 0, to
     /// let none sleep
-    #[arg(long, value_name = "TIME", default_value_t)]
-    wake_within: WakeWithin,
+    #[arg(long, value_name = "TIME")]
+    wake_within: Option<WakeWithin>,
+
+    /// Clock of all times
+    #[arg(long, value_name = "CLOCK")]
+    clock: Option<ClockChoice>,
+
+    /// Let anybody who may read runs read the ring of this one
+    #[arg(long)]
+    shared: bool,
 
     /// End after so many rows
     #[arg(long, value_name = "N", conflicts_with = "duration",
@@ -74,6 +115,10 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", value_parser = duration_ns)]
     duration: Option<u64>,
 
+    /// Keep only the last N rows; they are written when the run has ended
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    last: Option<u64>,
+
     /// Rows the ring holds at least; rounded up to a power of two
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     ring: Option<u64>,
@@ -83,6 +128,15 @@ pub struct Args {
     /// number, {date} the day, {event} the event
     #[arg(short = 'o', long = "sink", value_name = "SINK")]
     sinks: Vec<String>,
+
+    /// Make .arrows files safe against a power cut: rows are on the disk a second
+    /// after they were made
+    #[arg(long)]
+    sync: bool,
+
+    /// Write all of this into a recipe: strobe record RECIPE does the same again
+    #[arg(long, value_name = "RECIPE")]
+    save: Option<PathBuf>,
 
     #[command(flatten)]
     existing: existing::Args,
@@ -144,75 +198,137 @@ enum Error {
     Sink(#[from] sink::Error),
     #[error(transparent)]
     Record(record::Error),
+    #[error("{0}: {1}")]
+    Option(&'static str, record::Error),
+    #[error(transparent)]
+    Recipe(#[from] Faults),
+    #[error("{}{}", .0, instead(.0))]
+    Save(#[from] WriteError),
     #[error("--trace-late: {0}")]
     Late(#[from] late::Error),
+}
+
+/// The option that helps where a recipe is there already.
+fn instead(error: &WriteError) -> &'static str {
+    match error {
+        WriteError::Exists(_) => ", or replace it with --overwrite",
+        WriteError::Write(..) => "",
+    }
 }
 
 impl From<record::Error> for Error {
     fn from(error: record::Error) -> Error {
         match error {
             record::Error::Sink(error) => Error::Sink(error),
+            record::Error::NoJournal => Error::Option("--sync", error),
+            record::Error::Last { .. } => Error::Option("--last", error),
             error => Error::Record(error),
         }
     }
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let plan = plan(args);
-    let result = check(args).and_then(|()| match args.dry_run {
-        true => dry_run::run(args, &plan),
-        false => record_run(args, &plan),
-    });
-    result.unwrap_or_else(fail)
+    run_recipe(args).unwrap_or_else(fail)
 }
 
-/// What is wrong with the arguments together, before anything is done.
-fn check(args: &Args) -> Result<(), Error> {
-    args.sinks
-        .iter()
-        .try_for_each(|name| Ok(sink::check(name)?))
-}
-
-fn plan(args: &Args) -> Plan {
-    let reads = args.read.iter().cloned().map(Step::Read);
-    let by_time = args.duration.zip(args.event.period_ns());
-    Plan {
-        steps: args.set.iter().cloned().chain(reads).collect(),
-        ring: args.ring,
-        priority: args.priority,
-        wake_within: args.wake_within,
-        // A timer makes a known number of rows in a time.
-        limit: args
-            .rows
-            .or(by_time.map(|(time, period)| (time / period.max(1)).max(1))),
-        ..Plan::new(args.event.clone())
+fn run_recipe(args: &Args) -> Result<ExitCode, Error> {
+    let recipe = args.recipe()?;
+    for name in &recipe.sinks {
+        sink::check(name)?;
+    }
+    let asked = Asked {
+        args,
+        plan: recipe.plan(),
+        selection: recipe.selection().map_err(choice::Error::from)?,
+        recipe,
+    };
+    if let Some(path) = &args.save {
+        Recipe::may_write(path, args.existing.existing())?;
+    }
+    match args.dry_run {
+        true => dry_run::run(&asked),
+        false => record_run(&asked),
     }
 }
 
-/// `OUT=V`.
-pub fn setting(text: &str) -> Result<Step, String> {
-    let (output, value) = text
-        .split_once('=')
-        .ok_or("write OUTPUT=VALUE, as in sim.level=1")?;
-    let number = match value.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        // A negative value is meant as its two's complement.
-        None => value
-            .parse()
-            .ok()
-            .or(value.parse::<i64>().ok().map(|v| v as u64)),
-    };
-    Ok(Step::Write {
-        output: output.to_owned(),
-        value: number
-            .ok_or_else(|| format!("`{value}` is not a whole number; write 12, -1 or 0x1F"))?,
-    })
+/// What was asked for, by the arguments and a recipe together.
+struct Asked<'a> {
+    args: &'a Args,
+    recipe: Recipe,
+    plan: Plan,
+    selection: Selection,
 }
 
-fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
+impl Asked<'_> {
+    /// Writes the recipe, if that was asked for: it can be run, as is known by now.
+    fn save(&self) -> Result<(), Error> {
+        match &self.args.save {
+            Some(path) => Ok(self.recipe.write(path, self.args.existing.existing())?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Args {
+    /// The recipe that was given, if one was, with what was given beside it.
+    fn recipe(&self) -> Result<Recipe, Error> {
+        let mut recipe = match (&self.recipe, &self.event) {
+            (Some(path), _) => Recipe::read(path)?,
+            // Without either the arguments are not understood.
+            (None, event) => Recipe::new(event.clone().unwrap_or_else(EventSpec::soft)),
+        };
+        if let Some(event) = &self.event {
+            recipe.event = event.clone();
+        }
+        for (given, list) in [
+            (&self.read, &mut recipe.read),
+            (&self.sinks, &mut recipe.sinks),
+        ] {
+            if !given.is_empty() {
+                list.clone_from(given);
+            }
+        }
+        if !self.set.is_empty() {
+            recipe.set.clone_from(&self.set);
+        }
+        self.choice.change(&mut recipe);
+        // Of the board that the recipe is to find again, wherever it is run.
+        if let (Some(word), true) = (&self.choice.board, self.save.is_some()) {
+            if word.contains('/') || word.ends_with(".toml") {
+                let path = std::path::absolute(word).ok();
+                recipe.board = path
+                    .and_then(|path| Some(path.to_str()?.to_owned()))
+                    .or(recipe.board);
+            }
+        }
+        recipe.cpu = self.cpu.or(recipe.cpu);
+        recipe.policy = self
+            .policy
+            .or(self.priority.map(Policy::Fifo))
+            .or(recipe.policy);
+        recipe.wake_within = self.wake_within.unwrap_or(recipe.wake_within);
+        recipe.clock = self.clock.map_or(recipe.clock, |clock| match clock {
+            ClockChoice::Monotonic => Clock::Monotonic,
+            ClockChoice::Tai => Clock::Tai,
+        });
+        recipe.shared |= self.shared;
+        if self.rows.or(self.duration).is_some() {
+            (recipe.rows, recipe.duration_ns) = (self.rows, self.duration);
+        }
+        recipe.last = self.last.or(recipe.last);
+        recipe.ring = self.ring.or(recipe.ring);
+        recipe.sync |= self.sync;
+        Ok(recipe)
+    }
+}
+
+fn record_run(asked: &Asked<'_>) -> Result<ExitCode, Error> {
+    let Asked {
+        args, plan, recipe, ..
+    } = asked;
     let stop = Stop::default();
     handle_signals(&stop).map_err(Error::Signals)?;
-    let Some(run) = create(args, plan, &stop)? else {
+    let Some(run) = create(asked, &stop)? else {
         return Ok(term::INTERRUPTED.into());
     };
     if let Some(cost) = too_long(&run.info().channels, plan.event.period_ns()) {
@@ -225,20 +341,23 @@ fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
         trigger_by_lines(Arc::clone(&run), stop.clone());
     }
     let options = Options {
-        sinks: args.sinks.clone(),
+        sinks: recipe.sinks.clone(),
         existing: args.existing.existing(),
         // Only files say it.
-        notes: match args.sinks.is_empty() {
+        notes: match recipe.sinks.is_empty() {
             true => Vec::new(),
             false => doctor::note(run.info()),
         },
-        duration: args.duration.map(Duration::from_nanos),
+        duration: recipe.duration_ns.map(Duration::from_nanos),
+        last: recipe.last,
+        sync: recipe.sync,
     };
+    asked.save()?;
     let late = args
         .trace_late
         .map(|ns| Late::of(run.as_ref(), Which::LaterThan(ns)));
     let mut view = View {
-        line: Line::new(plan.limit),
+        line: Line::new(plan.limit, options.duration),
         late: late.transpose()?,
     };
     let summary = record(run.as_ref(), &options, &stop, &mut view);
@@ -252,7 +371,7 @@ fn record_run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
         (found, kept)
     });
     let (found, kept) = found.map_or((None, Ok(())), |(found, kept)| (Some(found), kept));
-    show(args, &summary, found.as_ref());
+    show(args, &recipe.sinks, &summary, found.as_ref());
     kept?;
     Ok(exit_status(&summary, args.allow_loss).into())
 }
@@ -297,13 +416,17 @@ struct Account<'a> {
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes the run, when all that it needs is there; `None` if a signal came first.
-fn create(args: &Args, plan: &Plan, stop: &Stop) -> Result<Option<Arc<dyn OwnedRun>>, Error> {
+fn create(asked: &Asked<'_>, stop: &Stop) -> Result<Option<Arc<dyn OwnedRun>>, Error> {
+    let Asked {
+        args,
+        plan,
+        selection,
+        ..
+    } = asked;
     let mut said = String::new();
     loop {
-        let run = args
-            .choice
-            .choose(plan)
-            .and_then(|chosen| Ok(chosen.create(plan)?));
+        let run = choice::choose(selection, plan)
+            .and_then(|chosen| choice::create(&chosen, plan, selection.cpu));
         let missing = match run {
             Err(error) if args.wait_for_device && error.may_pass() => error.to_string(),
             run => return Ok(Some(run?)),
@@ -345,14 +468,14 @@ fn trigger_by_lines(run: Arc<dyn OwnedRun>, stop: Stop) {
     });
 }
 
-fn show(args: &Args, summary: &Summary, found: Option<&Found>) {
+fn show(args: &Args, sinks: &[String], summary: &Summary, found: Option<&Found>) {
     if args.json {
         let account = Account {
             summary,
             late_rows: found.map(|found| found.verdicts.as_slice()),
         };
         let json = serde_json::to_string(&account).unwrap_or_default();
-        if args.sinks.iter().any(|name| name == "-") {
+        if sinks.iter().any(|name| name == "-") {
             say(json);
         } else {
             answer(&(json + "\n"));

@@ -94,9 +94,13 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
     for sink in &s.sinks {
         let error = sink.error.as_ref();
         let error = error.map_or(String::new(), |e| format!(", then FAILED: {e}"));
+        let left_out = match sink.left_out {
+            0 => String::new(),
+            rows => format!(", {rows} rows before them left out on purpose"),
+        };
         writeln!(
             to,
-            "{}: {} rows, {} bytes{error}",
+            "{}: {} rows, {} bytes{left_out}{error}",
             sink.path, sink.rows, sink.bytes
         )?;
     }

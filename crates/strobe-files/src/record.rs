@@ -11,6 +11,7 @@ use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
 use strobe::engine;
+use strobe::engine::user::available_memory;
 use strobe::faults::FaultCount;
 use strobe::follow::{Followed, Follower, Until, to_end};
 use strobe::info::{End, RunInfo, Totals};
@@ -21,7 +22,7 @@ use strobe::stop::Stop;
 use strobe::timing::Timing;
 use strobe_ring::{Reader, Row, Rows, Snapshot};
 
-use crate::sink::{self, Existing, Named, Targets};
+use crate::sink::{self, Existing, Last, Named, Targets};
 use crate::summary::{SinkSummary, Summary};
 
 mod drain;
@@ -48,6 +49,10 @@ pub struct Options {
     pub notes: Vec<Noted>,
     /// End the run after this time; it is complete then.
     pub duration: Option<Duration>,
+    /// Keep only so many rows in the sinks, the last ones. They are in memory until the run has ended.
+    pub last: Option<u64>,
+    /// Journals (`*.arrows`) are safe against a power cut: rows that were made more than a second ago are on the disk.
+    pub sync: bool,
 }
 
 /// Where a recording is.
@@ -100,6 +105,21 @@ pub enum Error {
     /// Its thread has panicked.
     #[error("the thread that records did not finish")]
     Died,
+    /// Nothing that could be made safe against a power cut.
+    #[error(
+        "no sink is a journal, and only journals can be made safe against a power cut; add FILE.arrows"
+    )]
+    NoJournal,
+    /// Too many rows to keep until the end.
+    #[error(
+        "the last {rows} rows take {bytes} bytes of memory, more than half of what is available; keep fewer"
+    )]
+    Last {
+        /// How many were to be kept.
+        rows: u64,
+        /// Memory they need, of all sinks.
+        bytes: u64,
+    },
 }
 
 /// Starts the run and records it to its end.
@@ -124,6 +144,7 @@ pub(crate) fn record_into(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Summary, Error> {
+    check(source.info(), options)?;
     let reader = source.reader()?;
     let event = &source.info().event;
     let targets = Targets::find(&options.sinks, event, options.existing)?;
@@ -134,13 +155,14 @@ pub(crate) fn record_into(
     let mut info = source.info().clone();
     info.doctor.clone_from(&options.notes);
     source.start()?;
-    let sinks = targets.create().inspect_err(|_| {
+    let sinks = targets.create(options.sync).inspect_err(|_| {
         // The file is what is complained about.
         let _ = source.stop();
     })?;
     let sinks = sinks.into_iter().chain(more).zip(readers);
-    let drains: Vec<_> =
-        (sinks.map(|((name, sink), reader)| Drain::new(name, sink, reader))).collect();
+    let drains: Vec<_> = (sinks
+        .map(|((name, sink), reader)| Drain::new(name, sink, reader, options.last)))
+    .collect();
     info.start = reader.snapshot().start;
     observer.begun(&info);
     let deadline = options.duration.and_then(|d| deadline(d, &info));
@@ -165,6 +187,21 @@ pub(crate) fn record_into(
         summary.usage = source.usage();
         summary
     }))
+}
+
+/// That the sinks can be what they are asked to be.
+fn check(info: &RunInfo, options: &Options) -> Result<(), Error> {
+    if options.sync && !options.sinks.iter().any(|name| sink::is_journal(name)) {
+        return Err(Error::NoJournal);
+    }
+    if let Some(rows) = options.last {
+        let each = Last::bytes(info.shape(), rows);
+        let bytes = each.saturating_mul(options.sinks.len() as u64);
+        if available_memory().is_some_and(|available| bytes > available / 2) {
+            return Err(Error::Last { rows, bytes });
+        }
+    }
+    Ok(())
 }
 
 /// The sinks at work.

@@ -26,12 +26,15 @@ pub mod csv;
 mod faults;
 #[cfg(feature = "hdf5")]
 pub mod hdf5;
+mod last;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod synced;
 mod table;
 mod target;
 mod template;
 
+pub(crate) use last::Last;
 pub(crate) use table::{FORMAT, SKIPPED};
 pub use target::Existing;
 pub(crate) use target::{Named, Targets};
@@ -191,6 +194,11 @@ fn format_of(name: &str) -> Result<Format, Error> {
 pub fn check(name: &str) -> Result<(), Error> {
     Template::parse(name)?;
     format_of(name).map(|_| ())
+}
+
+/// Whether the sink of this name is a journal: rows are in it as they come, and it can be made safe against a power cut.
+pub fn is_journal(name: &str) -> bool {
+    matches!(format_of(name), Ok(Format::Arrow))
 }
 
 /// The sink of this name, for a run on this event; and its name, filled in.

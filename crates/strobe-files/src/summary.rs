@@ -22,6 +22,8 @@ pub struct SinkSummary {
     pub bytes: u64,
     /// Rows overwritten before this sink's reader came.
     pub lost: u64,
+    /// Rows that were left out on purpose, as only the last ones were to be kept.
+    pub left_out: u64,
     /// Why it ended early, if it did.
     pub error: Option<String>,
 }
@@ -156,6 +158,7 @@ mod tests {
             rows: 6,
             bytes: 99,
             lost: 4,
+            left_out: 0,
             error: None,
         };
         let mut totals = totals(10);
@@ -177,7 +180,7 @@ mod tests {
              \"period_ns\":null,\
              \"late_ns\":{\"min\":0,\"mean\":2.0,\"max\":4,\"sd\":1.4142135623730951,\
              \"p50\":2,\"p99\":null,\"p999\":null,\"p9999\":null},\
-             \"outputs\":[{\"path\":\"a.csv\",\"rows\":6,\"bytes\":99,\"lost\":4,\"error\":null}],\
+             \"outputs\":[{\"path\":\"a.csv\",\"rows\":6,\"bytes\":99,\"lost\":4,\"left_out\":0,\"error\":null}],\
              \"end\":\"failed: a device went away\"}"
         );
         assert!(!summary.is_whole());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The CPU that something is measured on.
 
+use std::sync::Arc;
+
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use strobe::engine::Error;
 use strobe::info::RunInfo;
@@ -10,19 +12,19 @@ use strobe_hw::rt;
 use strobe_ring::State;
 
 /// A run that is started by a thread on one CPU: there is its timer then.
-pub struct StartedOn<S> {
-    run: S,
+pub struct StartedOn {
+    run: Arc<dyn OwnedRun>,
     cpu: Option<usize>,
 }
 
-impl<S: OwnedRun> StartedOn<S> {
+impl StartedOn {
     /// This run, on this CPU; without one, as it is.
-    pub fn new(run: S, cpu: Option<usize>) -> Self {
+    pub fn new(run: Arc<dyn OwnedRun>, cpu: Option<usize>) -> Self {
         StartedOn { run, cpu }
     }
 }
 
-impl<S: OwnedRun> Run for StartedOn<S> {
+impl Run for StartedOn {
     fn info(&self) -> &RunInfo {
         self.run.info()
     }
@@ -32,7 +34,7 @@ impl<S: OwnedRun> Run for StartedOn<S> {
     }
 }
 
-impl<S: OwnedRun> OwnedRun for StartedOn<S> {
+impl OwnedRun for StartedOn {
     fn start(&self) -> Result<(), Error> {
         let before = sched_getaffinity(None);
         if let Some(cpu) = self.cpu {

@@ -46,6 +46,7 @@ pub mod info;
 #[cfg(feature = "internals")]
 pub mod internals;
 pub mod note;
+pub mod once;
 pub mod plan;
 pub mod quantity;
 pub mod reader;

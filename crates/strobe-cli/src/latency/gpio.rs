@@ -3,14 +3,11 @@
 
 use std::process::ExitCode;
 
-use strobe::quantity::{duration_ns, period_ns, show_ns};
-use strobe::rt::Policy;
+use strobe::quantity::{period_ns, show_ns};
 use strobe::stop::Stop;
 use strobe_measure::latency::gpio::{Asked, Line, Observer, Outcome, measure};
 
-use super::words;
-use crate::record::handle_signals;
-use crate::term::{self, fail};
+use super::{common, words};
 
 /// From an edge of a GPIO line to its row, or to the answer on another line
 ///
@@ -37,34 +34,12 @@ pub struct Args {
     #[arg(long, value_name = "CHIP/OUT")]
     answer: Option<Line>,
 
-    /// End after so many edges
-    #[arg(long, value_name = "N", default_value = "1000",
-          value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    rows: u64,
-
-    /// End after this time, if there are not so many edges by then
-    #[arg(long = "for", value_name = "TIME", default_value = "1min", value_parser = duration_ns)]
-    duration: u64,
-
-    /// Policy of the thread that waits: fifo:1 to fifo:99, other
-    #[arg(long, value_name = "POLICY", default_value = "fifo:60")]
-    policy: Policy,
-
-    /// The CPU that it works on
-    #[arg(long, value_name = "N")]
-    cpu: Option<usize>,
-
     /// It never sleeps: it asks for edges all the time
     #[arg(long)]
     spin: bool,
 
-    /// Print the differences of each edge, too
-    #[arg(long)]
-    list: bool,
-
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    common: common::Args,
 }
 
 impl Args {
@@ -74,27 +49,16 @@ impl Args {
             drive: self.drive.clone(),
             rate: self.rate,
             answer: self.answer.clone(),
-            rows: self.rows,
-            duration: self.duration,
-            policy: self.policy,
-            cpu: self.cpu,
             spin: self.spin,
-            list: self.list,
+            common: self.common.common(),
         }
     }
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let stop = Stop::default();
-    if let Err(error) = handle_signals(&stop) {
-        return fail(format_args!("signals cannot be handled: {error}"));
-    }
-    let outcome = match measure(&args.asked(), &stop) {
-        Ok(outcome) => outcome,
-        Err(error) => return fail(error),
-    };
-    let status = term::status(outcome.interrupted, outcome.account.is_whole());
-    term::found(&outcome, args.json, text, status)
+    let measure = |stop: &Stop| measure(&args.asked(), stop);
+    let status = |outcome: &Outcome| (outcome.interrupted, outcome.account.is_whole());
+    common::run(args.common.json, measure, status, text)
 }
 
 fn text(outcome: &Outcome) -> String {

@@ -8,11 +8,12 @@ use strobe::plan::{Plan, Step};
 use strobe::quantity::duration_ns;
 use strobe::select;
 use strobe::stop::Stop;
+use strobe_files::recipe::setting;
 use strobe_measure::latency::hook::{Asked, Error, Outcome, measure};
 
 use crate::choice;
 use crate::progress::Rounds;
-use crate::record::{exit_status, handle_signals, setting};
+use crate::record::{exit_status, handle_signals};
 use crate::report;
 use crate::term::{self, answer, fail};
 
@@ -103,8 +104,12 @@ pub fn run(args: &Args) -> ExitCode {
     let period = args.events.first().and_then(EventSpec::period_ns);
     let rows = args.rows.or(period.map(|ns| args.duration / ns.max(1)));
     let line = Rounds::new(rows);
+    let selection = match args.choice.selection() {
+        Ok(selection) => selection,
+        Err(error) => return fail(error),
+    };
     let choose = |plan: &Plan| -> Result<_, select::Error> {
-        let chosen = args.choice.selection().choose(plan)?;
+        let chosen = selection.choose(plan)?;
         choice::complain(&chosen);
         Ok(chosen)
     };

@@ -5,14 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use strobe::event::EventSpec;
-use strobe::quantity::duration_ns;
-use strobe::rt::Policy;
 use strobe::stop::Stop;
 use strobe_measure::latency::uio::{Asked, Outcome, Side, measure};
 
-use super::words;
-use crate::record::handle_signals;
-use crate::term::{self, fail};
+use super::{common, words};
 
 /// From the interrupt of a UIO device to the row of it, traced and untraced
 ///
@@ -37,34 +33,12 @@ pub struct Args {
     #[arg(long, value_name = "CH")]
     raised: Option<String>,
 
-    /// Rows of each run
-    #[arg(long, value_name = "N", default_value = "1000",
-          value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    rows: u64,
-
-    /// End each run after this time, if there are not so many rows by then
-    #[arg(long = "for", value_name = "TIME", default_value = "1min", value_parser = duration_ns)]
-    duration: u64,
-
-    /// Policy of the thread that makes the rows: fifo:1 to fifo:99, other
-    #[arg(long, value_name = "POLICY", default_value = "fifo:60")]
-    policy: Policy,
-
-    /// The CPU that it works on
-    #[arg(long, value_name = "N")]
-    cpu: Option<usize>,
-
     /// Do not trace
     #[arg(long)]
     no_trace: bool,
 
-    /// Print the differences of each row, too
-    #[arg(long)]
-    list: bool,
-
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    common: common::Args,
 }
 
 impl Args {
@@ -74,29 +48,20 @@ impl Args {
             board: self.board.clone(),
             event: self.event.clone(),
             raised: self.raised.clone(),
-            rows: self.rows,
-            duration: self.duration,
-            policy: self.policy,
-            cpu: self.cpu,
             no_trace: self.no_trace,
-            list: self.list,
+            common: self.common.common(),
         }
     }
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let stop = Stop::default();
-    if let Err(error) = handle_signals(&stop) {
-        return fail(format_args!("signals cannot be handled: {error}"));
-    }
-    let outcome = match measure(&args.asked(), &stop) {
-        Ok(outcome) => outcome,
-        Err(error) => return fail(error),
+    let measure = |stop: &Stop| measure(&args.asked(), stop);
+    let status = |outcome: &Outcome| {
+        let sides = [Some(&outcome.untraced), outcome.traced.as_ref()];
+        let is_whole = sides.iter().flatten().all(|side| side.account.is_whole());
+        (outcome.interrupted, is_whole)
     };
-    let sides = [Some(&outcome.untraced), outcome.traced.as_ref()];
-    let is_whole = sides.iter().flatten().all(|side| side.account.is_whole());
-    let status = term::status(outcome.interrupted, is_whole);
-    term::found(&outcome, args.json, text, status)
+    common::run(args.common.json, measure, status, text)
 }
 
 fn side(side: &Side, what: &str) -> String {

@@ -11,9 +11,9 @@ use strobe::stop::Stop;
 use strobe_measure::latency::wake::{Asked, Measured, Outcome, Place, measure};
 use strobe_measure::wake::Way;
 
-use crate::record::handle_signals;
+use super::common;
 use crate::report;
-use crate::term::{self, fail, say};
+use crate::term::{self, say};
 
 /// How long it takes to wake a thread: what it sleeps in, on which CPU, with which policy
 ///
@@ -90,19 +90,15 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let stop = Stop::default();
-    if let Err(error) = handle_signals(&stop) {
-        return fail(format_args!("signals cannot be handled: {error}"));
-    }
-    let outcome = match measure(&args.asked(), &stop) {
-        Ok(outcome) => outcome,
-        Err(error) => return fail(error),
+    let measure = |stop: &Stop| {
+        let outcome = measure(&args.asked(), stop);
+        for why in outcome.iter().flat_map(|outcome| &outcome.without) {
+            say(format_args!("strobe: without {why}"));
+        }
+        outcome
     };
-    for why in &outcome.without {
-        say(format_args!("strobe: without {why}"));
-    }
-    let status = term::status(outcome.interrupted, true);
-    term::found(&outcome, args.json, text, status)
+    let status = |outcome: &Outcome| (outcome.interrupted, true);
+    common::run(args.json, measure, status, text)
 }
 
 fn text(outcome: &Outcome) -> String {

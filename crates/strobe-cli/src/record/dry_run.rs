@@ -11,7 +11,7 @@ use strobe::plan::Plan;
 use strobe::quantity::show_ns;
 use strobe_measure::preflight::{self, Preflight};
 
-use super::{Args, Error};
+use super::{Asked, Error};
 use crate::choice;
 use crate::report;
 use crate::term::{self, answer, say};
@@ -25,9 +25,11 @@ struct Answer {
 }
 
 /// Measures, and says what it has found.
-pub fn run(args: &Args, plan: &Plan) -> Result<ExitCode, Error> {
-    let chosen = args.choice.choose(plan)?;
+pub fn run(asked: &Asked<'_>) -> Result<ExitCode, Error> {
+    let Asked { args, plan, .. } = asked;
+    let chosen = choice::choose(&asked.selection, plan)?;
     let dry = chosen.dry_run(plan).map_err(choice::Error::from)?;
+    asked.save()?;
     let create = |plan: &Plan| chosen.create(plan);
     let measured = preflight::measure(create, plan, &dry, args.with_outputs)?;
     let impossible = measured

@@ -5,7 +5,7 @@ use super::*;
 fn whole() -> Recipe {
     Recipe {
         read: vec!["sim.counter".into(), "clock.late".into()],
-        set: vec![setting("sim.level=0x10").expect("a step")],
+        set: vec![setting("sim.latch=0x10").expect("a step")],
         engine: Wanted::User,
         wait: Some(WaitMode::Hybrid),
         board: Some("edu".into()),
@@ -62,7 +62,7 @@ fn each_fault_is_said_with_its_line() {
 event = \"timer:fast\"
 raed = [\"sim.counter\"]
 read = [\"sim.counter\", 5]
-set = [\"sim.level\"]
+set = [\"sim.latch\"]
 wait = \"sleep\"
 cpu = -1
 policy = \"rr:5\"

@@ -11,7 +11,7 @@ use strobe::info::{End, RunInfo, Totals};
 use strobe::reader::RunReader;
 
 use super::{BUFFER_WORDS, FLUSH_EVERY, rows_at_once};
-use crate::sink::Sink;
+use crate::sink::{Last, Sink};
 use crate::summary::SinkSummary;
 
 /// A sink and its reader, before they get a thread.
@@ -19,6 +19,8 @@ pub(super) struct Drain {
     name: String,
     sink: Box<dyn Sink>,
     reader: RunReader,
+    /// Only so many rows are kept.
+    last: Option<u64>,
 }
 
 /// What the recorder sees of a sink.
@@ -57,8 +59,22 @@ impl View {
 }
 
 impl Drain {
-    pub(super) fn new(name: String, sink: Box<dyn Sink>, reader: RunReader) -> Self {
-        Drain { name, sink, reader }
+    pub(super) fn new(
+        name: String,
+        sink: Box<dyn Sink>,
+        reader: RunReader,
+        last: Option<u64>,
+    ) -> Self {
+        let sink = match last {
+            Some(rows) => Box::new(Last::new(sink, rows)),
+            None => sink,
+        };
+        Drain {
+            name,
+            sink,
+            reader,
+            last,
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -94,6 +110,9 @@ impl Drain {
             rows: written.rows,
             bytes: written.bytes,
             lost: self.reader.ring().lost(),
+            left_out: (self.last).map_or(0, |rows| {
+                self.reader.ring().delivered().saturating_sub(rows)
+            }),
             error,
         }
     }

@@ -12,8 +12,8 @@ use strobe::stop::Stop;
 use strobe::timing::Timing;
 use strobe_ring::layout::MISSED_CAUSES;
 
-use super::{Error, FLUSH_EVERY, Observer, Options, Progress};
-use crate::sink::{Named, Sink, Targets};
+use super::{Error, FLUSH_EVERY, Observer, Options, Progress, check};
+use crate::sink::{Last, Named, Sink, Targets};
 use crate::summary::{SinkSummary, Summary};
 
 /// Records until there are no more rows, or it is to stop. What goes on then goes on.
@@ -24,6 +24,7 @@ pub(crate) fn record_rows(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Summary, Error> {
+    check(source.info(), options)?;
     let event = source.info().event.clone();
     let targets = Targets::find(&options.sinks, &event, options.existing)?;
     // The start of a run is known with its first rows.
@@ -32,9 +33,12 @@ pub(crate) fn record_rows(
     if !options.notes.is_empty() {
         info.doctor.clone_from(&options.notes);
     }
-    let sinks = targets.create()?.into_iter().chain(more);
+    let sinks = targets.create(options.sync)?.into_iter().chain(more);
     let mut rows = Rows {
-        sinks: sinks.map(|named| Written::new(named, &info)).collect(),
+        sinks: sinks
+            .map(|named| Written::new(named, &info, options.last))
+            .collect(),
+        given: 0,
         timing: match next.as_ref().map(Block::first) {
             Some(1..) => Timing::joining(&info),
             _ => Timing::new(&info),
@@ -97,6 +101,8 @@ pub(crate) fn record_rows(
 struct Rows<'i> {
     info: &'i RunInfo,
     sinks: Vec<Written>,
+    /// Rows that were given to the sinks.
+    given: u64,
     timing: Timing,
     faults: FaultCount,
     /// The account up to the last row.
@@ -107,7 +113,8 @@ struct Rows<'i> {
 struct Written {
     name: String,
     sink: Box<dyn Sink>,
-    lost: u64,
+    /// Only so many rows are kept.
+    last: Option<u64>,
     ended: Option<io::Error>,
 }
 
@@ -116,6 +123,7 @@ impl Rows<'_> {
         if !block.is_empty() {
             self.each(|sink| sink.write(block.rows()));
         }
+        self.given += block.len() as u64;
         self.seen.lost += block.lost();
         for row in block.rows() {
             observer.row(&row);
@@ -156,22 +164,22 @@ impl Rows<'_> {
         self.seen.end = end.unwrap_or_else(|| End::Failed("the recording was cut off".to_owned()));
         let totals = self.seen.clone();
         self.each(|sink| sink.finish(is_whole.then_some(&totals)));
-        let lost = totals.lost;
-        let sinks = self.sinks.into_iter().map(|mut written| {
-            written.lost = lost;
-            written.summary()
-        });
-        let sinks = sinks.collect();
+        let (lost, given) = (totals.lost, self.given);
+        let sinks = self.sinks.into_iter();
+        let sinks = sinks.map(|sink| sink.summary(lost, given)).collect();
         Summary::new(self.info, totals, self.timing, self.faults, sinks)
     }
 }
 
 impl Written {
-    fn new((name, sink): Named, info: &RunInfo) -> Self {
+    fn new((name, sink): Named, info: &RunInfo, last: Option<u64>) -> Self {
         let mut written = Written {
             name,
-            sink,
-            lost: 0,
+            sink: match last {
+                Some(rows) => Box::new(Last::new(sink, rows)),
+                None => sink,
+            },
+            last,
             ended: None,
         };
         written.work(&mut |sink: &mut dyn Sink| sink.begin(info));
@@ -185,14 +193,15 @@ impl Written {
     }
 
     /// A pipe whose reader has gone has seen enough: that is no error.
-    fn summary(self) -> SinkSummary {
+    fn summary(self, lost: u64, given: u64) -> SinkSummary {
         let written = self.sink.written();
         let error = self.ended.filter(|e| e.kind() != io::ErrorKind::BrokenPipe);
         SinkSummary {
             path: self.name,
             rows: written.rows,
             bytes: written.bytes,
-            lost: self.lost,
+            lost,
+            left_out: self.last.map_or(0, |rows| given.saturating_sub(rows)),
             error: error.map(|error| error.to_string()),
         }
     }

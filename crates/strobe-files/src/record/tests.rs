@@ -403,6 +403,7 @@ fn rows_are_flushed_in_time_also_if_there_are_always_more() {
         "busy".to_owned(),
         Box::new(sink),
         run.reader().expect("a reader"),
+        None,
     );
     // Nobody waits for its end.
     let (_, totals) = mpsc::channel();

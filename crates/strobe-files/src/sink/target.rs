@@ -18,6 +18,7 @@ use rustix::fs::Access;
 use super::hdf5;
 #[cfg(feature = "parquet")]
 use super::parquet;
+use super::synced::Synced;
 use super::template::{Template, Values};
 use super::{Error, Format, Sink, arrow, csv, format_of};
 
@@ -108,23 +109,23 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    /// Makes all of them, or none.
+    /// Makes all of them, or none. With `sync`, journals are made safe against a power cut.
     ///
     /// # Errors
     /// One cannot be made; what was made is removed again.
-    pub(crate) fn create(mut self) -> Result<Vec<Named>, Error> {
+    pub(crate) fn create(mut self, sync: bool) -> Result<Vec<Named>, Error> {
         let is_numbered = self.templates.iter().any(Template::is_numbered);
         for _ in 0..ATTEMPTS {
             match open(&self.list) {
                 Err(Error::Exists { .. }) if is_numbered => self.fill()?,
                 files => {
                     let files = files?;
-                    return sinks(self.list, files);
+                    return sinks(self.list, files, sync);
                 }
             }
         }
         let files = open(&self.list)?;
-        sinks(self.list, files)
+        sinks(self.list, files, sync)
     }
 
     /// Makes the only one.
@@ -133,7 +134,7 @@ impl<'a> Targets<'a> {
     /// It cannot be made.
     pub(crate) fn create_one(self) -> Result<Named, Error> {
         let nothing = || Error::Format(String::new());
-        self.create()?.pop().ok_or_else(nothing)
+        self.create(false)?.pop().ok_or_else(nothing)
     }
 }
 
@@ -160,10 +161,10 @@ fn remove<'a>(list: impl Iterator<Item = &'a Target>) {
     }
 }
 
-fn sinks(list: Vec<Target>, files: Vec<Option<File>>) -> Result<Vec<Named>, Error> {
+fn sinks(list: Vec<Target>, files: Vec<Option<File>>, sync: bool) -> Result<Vec<Named>, Error> {
     let mut sinks = Vec::new();
     for (target, file) in list.iter().zip(files) {
-        let sink = target.begin(file).map_err(|source| {
+        let sink = target.begin(file, sync).map_err(|source| {
             remove(list.iter());
             target.cannot(source)
         })?;
@@ -262,7 +263,7 @@ impl Target {
     }
 
     /// The sink, in its file, which is emptied.
-    fn begin(&self, file: Option<File>) -> io::Result<Box<dyn Sink>> {
+    fn begin(&self, file: Option<File>, sync: bool) -> io::Result<Box<dyn Sink>> {
         let file = match (&self.place, file) {
             (Place::Special(file), _) => file.try_clone()?,
             (_, Some(file)) => {
@@ -275,6 +276,11 @@ impl Target {
             }
         };
         Ok(match self.format {
+            Format::Arrow if sync && !matches!(self.place, Place::Special(_)) => {
+                let journal = arrow::ArrowFile::new(file.try_clone()?);
+                let folder = folder(Path::new(&self.name));
+                Box::new(Synced::new(Box::new(journal), file, folder)?)
+            }
             Format::Arrow => Box::new(arrow::ArrowFile::new(file)),
             #[cfg(feature = "hdf5")]
             Format::Hdf5 => {

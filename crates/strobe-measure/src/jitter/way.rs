@@ -119,7 +119,7 @@ impl Way {
             }
             Way::KernelTimer => {
                 let run = Control::open()?.create(&plan(EventSpec::timer(period)))?;
-                Arc::new(StartedOn::new(run, asked.cpu))
+                Arc::new(StartedOn::new(Arc::new(run), asked.cpu))
             }
             Way::KernelLoop(event, is_due) => {
                 let control = Control::open()?;
@@ -130,7 +130,7 @@ impl Way {
                     steps: is_due.then_some(late).into_iter().collect(),
                     ..plan(EventSpec::device(event))
                 })?;
-                Arc::new(StartedOn::new(run, asked.cpu))
+                Arc::new(StartedOn::new(Arc::new(run), asked.cpu))
             }
         })
     }

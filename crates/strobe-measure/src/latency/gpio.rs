@@ -19,6 +19,7 @@ use strobe::run::OwnedRun;
 use strobe::stop::Stop;
 use strobe_hw::rt::{self, Policy};
 
+use super::Common;
 use super::steps::{Report, Steps};
 use crate::cpu::{NoCpu, check_cpu};
 use crate::machine::Machine;
@@ -38,18 +39,10 @@ pub struct Asked {
     pub rate: u64,
     /// Answer each edge on this line, by the other level.
     pub answer: Option<Line>,
-    /// End after so many edges.
-    pub rows: u64,
-    /// End after this time, if there are not so many edges by then; ns.
-    pub duration: u64,
-    /// Policy of the thread that waits.
-    pub policy: Policy,
-    /// The CPU that it works on.
-    pub cpu: Option<usize>,
     /// It never sleeps: it asks for edges all the time.
     pub spin: bool,
-    /// List the differences of each edge, too.
-    pub list: bool,
+    /// What is asked of every way.
+    pub common: Common,
 }
 
 /// A line of a chip.
@@ -112,7 +105,7 @@ pub struct Outcome {
 /// # Errors
 /// Nothing was measured; why.
 pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
-    check_cpu(asked.cpu)?;
+    check_cpu(asked.common.cpu)?;
     let other = asked.drive.as_ref().or(asked.answer.as_ref());
     if let Some(line) = other.filter(|line| **line == asked.input) {
         return Err(Error::Same(line.clone()));
@@ -153,25 +146,25 @@ fn rows(asked: &Asked, stop: &Stop) -> Result<(Account, Steps), Error> {
     let user = User::new(Settings {
         wait,
         lock: Lock::Process,
-        cpu: asked.cpu,
-        policy: Some(asked.policy),
+        cpu: asked.common.cpu,
+        policy: Some(asked.common.policy),
     });
     let drive = asked.drive.as_ref().map(drive).transpose()?;
     let event: Result<EventSpec, _> = format!("gpio:{}:both", asked.input).parse();
     let event = event.map_err(|_| Error::Line(asked.input.clone(), FORM.to_owned()))?;
     let plan = Plan {
         steps: vec![Step::Read("event.time".to_owned())],
-        limit: Some(asked.rows),
+        limit: Some(asked.common.rows),
         ..Plan::new(event)
     };
     let run = user.create(&plan)?;
-    let mut seen: Vec<Seen> = Vec::with_capacity(usize::try_from(asked.rows).unwrap_or(0));
+    let mut seen: Vec<Seen> = Vec::with_capacity(usize::try_from(asked.common.rows).unwrap_or(0));
     let (account, driven) = followed(asked, &run, drive, stop, &mut seen)?;
     let points: &[&str] = match asked.drive {
         Some(_) => &["driven", "edge", "stamp", "visible"],
         None => &["edge", "stamp", "visible"],
     };
-    let mut steps = Steps::new(points, asked.list);
+    let mut steps = Steps::new(points, asked.common.list);
     for (row, edge, stamp, visible) in seen {
         // The last one before: edges are further apart than the machine takes for one.
         let before = driven.partition_point(|time| *time <= edge);
@@ -198,7 +191,7 @@ fn followed(
         policy: None,
         cpu: None,
         spin: false,
-        duration: Duration::from_nanos(asked.duration),
+        duration: Duration::from_nanos(asked.common.duration),
     };
     let done = &AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -206,7 +199,8 @@ fn followed(
             let work = move || {
                 // Below the thread of the run: where there is one CPU, that one is to have it.
                 let _ = rt::set_up_thread(None, Policy::Other);
-                let mut driven = Vec::with_capacity(usize::try_from(asked.rows).unwrap_or(0));
+                let mut driven =
+                    Vec::with_capacity(usize::try_from(asked.common.rows).unwrap_or(0));
                 let mut level = 1;
                 while !done.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_nanos(asked.rate));

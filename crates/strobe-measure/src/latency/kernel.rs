@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! From an event to its row, and to the program that reads it, in the kernel engine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -11,9 +12,9 @@ use strobe::follow::{self, Account, Reading, follow};
 use strobe::plan::{Plan, Step};
 use strobe::run::Run;
 use strobe::stop::Stop;
-use strobe_hw::rt::Policy;
 use strobe_ring::Row;
 
+use super::Common;
 use super::delays::{self, Counter};
 use super::steps::{Report, Steps};
 use crate::cpu::{NoCpu, StartedOn, check_cpu};
@@ -30,18 +31,10 @@ pub struct Asked {
     pub running: Option<String>,
     /// The same counter, latched at the event.
     pub latched: Option<String>,
-    /// End after so many rows.
-    pub rows: u64,
-    /// End after this time, if there are not so many rows by then; ns.
-    pub duration: u64,
-    /// Policy of the thread that reads.
-    pub policy: Policy,
-    /// The CPU of the thread that reads, and of a timer.
-    pub cpu: Option<usize>,
     /// The thread that reads never sleeps.
     pub spin: bool,
-    /// List the differences of each row, too.
-    pub list: bool,
+    /// What is asked of every way.
+    pub common: Common,
 }
 
 /// Why nothing was measured.
@@ -118,7 +111,7 @@ impl Raised {
 /// # Errors
 /// Nothing was measured; why.
 pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
-    check_cpu(asked.cpu)?;
+    check_cpu(asked.common.cpu)?;
     if *asked.event.event() == Event::Soft {
         return Err(Error::Soft);
     }
@@ -128,12 +121,12 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
         Raised::Unknown => &["interrupt", "stored", "visible"],
         _ => &["raised", "interrupt", "stored", "visible"],
     };
-    let mut steps = Steps::new(points, asked.list);
+    let mut steps = Steps::new(points, asked.common.list);
     let reading = Reading {
-        policy: Some(asked.policy),
-        cpu: asked.cpu,
+        policy: Some(asked.common.policy),
+        cpu: asked.common.cpu,
         spin: asked.spin,
-        duration: Duration::from_nanos(asked.duration),
+        duration: Duration::from_nanos(asked.common.duration),
     };
     let account = follow(&run, &reading, stop, |row, visible| {
         if !row.faults.is_empty() {
@@ -158,7 +151,7 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
     })
 }
 
-fn create(asked: &Asked) -> Result<(StartedOn<kernel::KernelRun>, Raised), Error> {
+fn create(asked: &Asked) -> Result<(StartedOn, Raised), Error> {
     let is_timer = asked.event.period_ns().is_some();
     let counter = asked.running.as_ref().zip(asked.latched.as_ref());
     let first: Vec<&str> = match counter {
@@ -172,7 +165,7 @@ fn create(asked: &Asked) -> Result<(StartedOn<kernel::KernelRun>, Raised), Error
     let names = names.chain(["clock.time"]);
     let plan = Plan {
         steps: names.map(|name| Step::Read(name.to_owned())).collect(),
-        limit: Some(asked.rows),
+        limit: Some(asked.common.rows),
         ..Plan::new(asked.event.clone())
     };
     kernel::check(&plan)?;
@@ -184,7 +177,7 @@ fn create(asked: &Asked) -> Result<(StartedOn<kernel::KernelRun>, Raised), Error
         _ if is_timer => Raised::Due,
         _ => Raised::Unknown,
     };
-    Ok((StartedOn::new(run, asked.cpu), raised))
+    Ok((StartedOn::new(Arc::new(run), asked.common.cpu), raised))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use strobe_board::{Board, Faults};
 use strobe_hw::rt::Policy;
 use strobe_hw::uio::{self, Uio};
 
+use super::Common;
 use super::steps::{Report, Steps};
 use crate::cpu::{NoCpu, check_cpu};
 use crate::machine::Machine;
@@ -49,18 +50,10 @@ pub struct Asked {
     pub event: Option<EventSpec>,
     /// A channel with the time at which the device raised its interrupt, CLOCK_MONOTONIC in ns.
     pub raised: Option<String>,
-    /// Rows of each run.
-    pub rows: u64,
-    /// End each run after this time, if there are not so many rows by then; ns.
-    pub duration: u64,
-    /// Policy of the thread that makes the rows.
-    pub policy: Policy,
-    /// The CPU that it works on.
-    pub cpu: Option<usize>,
     /// Do not trace.
     pub no_trace: bool,
-    /// List the differences of each row, too.
-    pub list: bool,
+    /// What is asked of every way.
+    pub common: Common,
 }
 
 /// Why nothing was measured.
@@ -162,7 +155,7 @@ struct Seen {
 /// # Errors
 /// Nothing was measured; why.
 pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
-    check_cpu(asked.cpu)?;
+    check_cpu(asked.common.cpu)?;
     let device = Uio::find(&asked.device)?;
     // Before anything is measured: what cannot be had is said at once.
     if !asked.no_trace {
@@ -174,13 +167,13 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
         true => None,
         false => Some(side(asked, &device, true, stop)?.0),
     };
-    let priority = match asked.policy {
+    let priority = match asked.common.policy {
         Policy::Fifo(priority) => priority,
         _ => 0,
     };
     let beside = match stop.is_interrupted() {
         true => Err(cyclictest::Error::Interrupted),
-        false => cyclictest::run(priority, period_us, asked.rows, stop),
+        false => cyclictest::run(priority, period_us, asked.common.rows, stop),
     };
     Ok(Outcome {
         device: device.to_string(),
@@ -236,8 +229,8 @@ fn side(asked: &Asked, device: &Uio, traced: bool, stop: &Stop) -> Result<(Side,
 fn create(asked: &Asked, device: &Uio) -> Result<Box<dyn OwnedRun>, Error> {
     let mut user = User::new(Settings {
         lock: Lock::Process,
-        cpu: asked.cpu,
-        policy: Some(asked.policy),
+        cpu: asked.common.cpu,
+        policy: Some(asked.common.policy),
         ..Settings::default()
     });
     if let Some(board) = &asked.board {
@@ -248,7 +241,7 @@ fn create(asked: &Asked, device: &Uio) -> Result<Box<dyn OwnedRun>, Error> {
     let event: EventSpec = event.map_err(|_| uio::Error::Gone(device.name.clone()))?;
     let plan = Plan {
         steps: raised(asked, device).map(Step::Read).into_iter().collect(),
-        limit: Some(asked.rows),
+        limit: Some(asked.common.rows),
         ..Plan::new(event)
     };
     Ok(Box::new(user.create(&plan)?))
@@ -281,19 +274,19 @@ fn tracing(asked: &Asked, device: &Uio, thread: u32) -> Result<Instance, Error> 
             .any(|word| word.trim_end_matches(',') == device.name)
     };
     let has_interrupt = interrupts.lines().any(of_device);
-    let bytes = asked.rows.saturating_mul(ROW_BYTES);
+    let bytes = asked.common.rows.saturating_mul(ROW_BYTES);
     let mut settings = TraceSettings::of(chain::wanted(&device.name, thread, has_interrupt));
     settings.buffer_kb = settings.buffer_kb.max((bytes / 1024).min(64 * 1024) as u32);
     Ok(Instance::create(&settings)?)
 }
 
 fn rows(asked: &Asked, run: &dyn OwnedRun, stop: &Stop) -> Result<(Vec<Seen>, Account), Error> {
-    let mut seen: Vec<Seen> = Vec::with_capacity(usize::try_from(asked.rows).unwrap_or(0));
+    let mut seen: Vec<Seen> = Vec::with_capacity(usize::try_from(asked.common.rows).unwrap_or(0));
     let reading = Reading {
         policy: None,
         cpu: None,
         spin: false,
-        duration: Duration::from_nanos(asked.duration),
+        duration: Duration::from_nanos(asked.common.duration),
     };
     let (mut next, mut last) = (0, None);
     let account = follow(run, &reading, stop, |row, visible| {
@@ -325,7 +318,7 @@ fn own(asked: &Asked, seen: &[Seen]) -> Report {
         true => &["raised", "stamp", "visible"],
         false => &["stamp", "visible"],
     };
-    let mut steps = Steps::new(points, asked.list);
+    let mut steps = Steps::new(points, asked.common.list);
     for row in seen {
         let times = [row.raised, Some(row.stamp), Some(row.visible)];
         let times = if is_raised { &times[..] } else { &times[1..] };
@@ -362,7 +355,7 @@ fn traced_rows(
         .iter()
         .filter_map(|nth| names.get(*nth).copied())
         .collect();
-    let mut steps = Steps::new(&points, asked.list);
+    let mut steps = Steps::new(&points, asked.common.list);
     let mut paper = Steps::new(&["woken", "wait returns"], false);
     for (row, way) in seen.iter().zip(&ways) {
         paper.add(row.row, &[way.woken, way.returned]);

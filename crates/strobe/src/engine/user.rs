@@ -56,6 +56,7 @@ pub use run::UserRun;
 pub use settings::{Lock, PRIORITY, Settings, WaitMode};
 
 use base::Base;
+pub use base::available_memory;
 use provider::Provider;
 use service::Service;
 

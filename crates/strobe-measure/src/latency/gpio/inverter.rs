@@ -100,15 +100,15 @@ pub fn invert(
     let edges = edges.map_err(wrong(&asked.input))?;
     let (rope, mut bell) = bell().map_err(Error::Thread)?;
     let finished = AtomicBool::new(false);
-    let deadline = Instant::now().checked_add(Duration::from_nanos(asked.duration));
+    let deadline = Instant::now().checked_add(Duration::from_nanos(asked.common.duration));
     let (set_up, answered) = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
             let awake = Awake::hold(WakeWithin::default().0);
             let set_up: Vec<rt::Step> = [rt::lock_memory(), awake.step.clone()]
                 .into_iter()
-                .chain(rt::set_up_thread(asked.cpu, asked.policy))
+                .chain(rt::set_up_thread(asked.common.cpu, asked.common.policy))
                 .collect();
-            let answered = answer(asked.rows, edges, drive, &mut bell);
+            let answered = answer(asked.common.rows, edges, drive, &mut bell);
             finished.store(true, Ordering::Release);
             (set_up, answered)
         });
@@ -123,7 +123,7 @@ pub fn invert(
         thread.join().map_err(dead)
     })?;
     let (answers, failed) = answered;
-    let mut steps = Steps::new(&["edge", "stamp", "answered"], asked.list);
+    let mut steps = Steps::new(&["edge", "stamp", "answered"], asked.common.list);
     for (nth, times) in (0..).zip(&answers.edges) {
         steps.add(nth, &times.map(Some));
     }

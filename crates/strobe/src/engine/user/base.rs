@@ -145,8 +145,8 @@ fn unclaimed() -> u32 {
     RUNS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Bytes that may be had without swapping.
-fn available_memory() -> Option<u64> {
+/// Bytes of memory that may be had without swapping; `None` if the system does not say.
+pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()

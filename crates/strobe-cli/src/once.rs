@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe get` and `strobe set`: once, now.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::Value;
+use strobe::channel::{Channel, Type};
+use strobe::once::{self, Once, once};
+use strobe::plan::Step;
+use strobe_files::recipe::setting;
+
+use crate::choice;
+use crate::term::{self, found, say};
+
+/// Read channels once, now
+#[derive(clap::Args)]
+pub struct Get {
+    /// Channels, read one after the other in this order
+    #[arg(required = true, value_name = "CH", value_delimiter = ',')]
+    channels: Vec<String>,
+
+    #[command(flatten)]
+    choice: choice::Args,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write outputs once, now
+///
+/// All are written, one after the other in this order, or none if one of them is
+/// refused.
+#[derive(clap::Args)]
+pub struct Set {
+    /// Outputs and their values
+    #[arg(required = true, value_name = "OUT=V", value_delimiter = ',', value_parser = setting)]
+    settings: Vec<Step>,
+
+    #[command(flatten)]
+    choice: choice::Args,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why nothing was read or written.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Choice(#[from] choice::Error),
+    #[error(transparent)]
+    Once(#[from] once::Error),
+}
+
+/// What was read.
+#[derive(Serialize)]
+struct Got {
+    time_ns: u64,
+    channels: Vec<Reading>,
+}
+
+#[derive(Serialize)]
+struct Reading {
+    channel: String,
+    /// A number; null if reading it has failed.
+    value: Value,
+    unit: String,
+}
+
+/// What was written.
+#[derive(Serialize)]
+struct Written {
+    time_ns: u64,
+    outputs: Vec<Writing>,
+}
+
+#[derive(Serialize)]
+struct Writing {
+    output: String,
+    value: u64,
+    written: bool,
+}
+
+/// Does what `strobe get` was asked for.
+pub fn get(args: &Get) -> ExitCode {
+    let steps = args.channels.iter().cloned().map(Step::Read).collect();
+    let row = match row(&args.choice, steps) {
+        Ok(row) => row,
+        Err(error) => return term::fail(error),
+    };
+    let readings = row.values.into_iter().map(|(channel, word)| Reading {
+        value: word.map_or(Value::Null, |word| number(&channel, word)),
+        channel: channel.name,
+        unit: channel.unit,
+    });
+    let got = Got {
+        time_ns: row.time_ns,
+        channels: readings.collect(),
+    };
+    let mut status = term::COMPLETE;
+    for reading in got
+        .channels
+        .iter()
+        .filter(|reading| reading.value.is_null())
+    {
+        say(format_args!(
+            "strobe: channel {}: it cannot be read now",
+            reading.channel
+        ));
+        status = term::NOT_WHOLE;
+    }
+    let text = |got: &Got| {
+        let line = |reading: &Reading| {
+            let value = match &reading.value {
+                Value::Null => "failed".to_owned(),
+                value => value.to_string(),
+            };
+            [reading.channel.clone(), value, reading.unit.clone()]
+        };
+        let lines: Vec<_> = got.channels.iter().map(line).collect();
+        term::table("", &lines)
+    };
+    found(&got, args.json, text, status)
+}
+
+/// Does what `strobe set` was asked for.
+pub fn set(args: &Set) -> ExitCode {
+    let row = match row(&args.choice, args.settings.clone()) {
+        Ok(row) => row,
+        Err(error) => return term::fail(error),
+    };
+    let values = args.settings.iter().map(|step| match step {
+        Step::Write { value, .. } => *value,
+        Step::Read(_) => 0,
+    });
+    let writings = row.outputs.into_iter().zip(values);
+    let done = Written {
+        time_ns: row.time_ns,
+        outputs: writings
+            .map(|((output, written), value)| Writing {
+                output,
+                value,
+                written,
+            })
+            .collect(),
+    };
+    let mut status = term::COMPLETE;
+    for writing in done.outputs.iter().filter(|writing| !writing.written) {
+        say(format_args!(
+            "strobe: output {}: it cannot be written now",
+            writing.output
+        ));
+        status = term::NOT_WHOLE;
+    }
+    found(&done, args.json, |_| String::new(), status)
+}
+
+fn row(choice: &choice::Args, steps: Vec<Step>) -> Result<Once, Error> {
+    let plan = once::plan(steps);
+    let chosen = choice::choose(&choice.selection()?, &plan)?;
+    let run = choice::create(&chosen, &plan, None)?;
+    Ok(once(run.as_ref())?)
+}
+
+/// A whole number where the channel has whole numbers.
+fn number(channel: &Channel, word: u64) -> Value {
+    match channel.kind {
+        _ if channel.is_scaled() => channel.value(word).into(),
+        Type::U64 => word.into(),
+        Type::S64 => (word as i64).into(),
+        Type::F64 => channel.value(word).into(),
+    }
+}

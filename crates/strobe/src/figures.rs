@@ -146,7 +146,7 @@ impl Figures {
                     failed: row.faults.iter().collect(),
                 });
             }
-            if batch.len() < room || begun.elapsed() > READ_FOR {
+            if !batch.more || begun.elapsed() > READ_FOR {
                 return;
             }
         }

@@ -180,12 +180,11 @@ pub fn to_end(
     follower: &mut dyn Follower,
 ) -> Followed {
     let mut buffer = vec![0; block::room(reader.ring().row_words())];
-    let room = buffer.len() / reader.ring().row_words();
     let mut asked = None;
     let mut is_abandoned = false;
     loop {
         let batch = reader.read(&mut buffer);
-        let is_drained = batch.len() < room;
+        let is_drained = !batch.more;
         follower.rows(batch.rows(), monotonic());
         if reader.ring().ended() {
             break;

@@ -127,7 +127,7 @@ impl Drain {
         let mut flushed = Instant::now();
         loop {
             let batch = reader.read(&mut buffer);
-            let is_drained = batch.len() < room;
+            let is_drained = !batch.more;
             if !batch.is_empty() {
                 sink.write(batch.rows())?;
             }

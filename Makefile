@@ -6,7 +6,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 HOURS ?= 24
 export PREFIX DESTDIR KDIR
 
-.PHONY: help setup build build-kernel build-host build-guest firmware run test check verify lab litmus bench sanitize soak install uninstall docs clean
+.PHONY: help setup build build-kernel build-host build-tests build-guest firmware run test check verify lab litmus bench sanitize soak install uninstall docs clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -28,14 +28,17 @@ build-guest:
 firmware:        ## the sending side of frames for this machine and for Cortex-M, and its size
 	@$(MAKE) --no-print-directory -C firmware
 
+# Programs, tests and examples at once, with one set of features, so that nothing is compiled twice.
+build-tests:
+	@cargo build --release --workspace --exclude strobe-cases --bins --tests --examples
+
 run:             ## a demonstration of both engines: on this machine, and in a guest; builds no more than that needs
 	@lab/setup --run
-	@lab/kmod --kernel amd64
-	@cargo build --release -p strobe-cli --bin strobe
-	@lab/guest-build --only-strobe
+	@lab/kmod --kernel amd64 --source kernel
+	@cargo build --release -p strobe-cli --bin strobe --no-default-features --features hdf5,plot,watch
 	@lab/demo
 
-test: setup build ## every test, on the host and in guests
+test: setup build-kernel build-tests build-guest ## every test, on the host and in guests
 	@lab/suite
 
 lab: build-kernel build-guest ## only the tests in guests
@@ -44,10 +47,9 @@ lab: build-kernel build-guest ## only the tests in guests
 check:           ## formatting, lints, sparse, checkpatch, shellcheck, licences, documentation
 	@lab/check
 
-verify: build-guest ## slower proof: against the newest kernel that Debian has, every module and every guest test
-	@lab/check newest
-	@lab/kmod --kernel newest W=1
-	@lab/suite --guest --kernel newest
+verify: build-kernel build-guest ## what takes hours, to the newest kernel that Debian has; started again, it goes on where it was
+	@lab/kmod --kernel newest --kernel debug W=1
+	@lab/verify
 
 litmus:          ## the memory barriers, judged by herd7
 	@lab/litmus

@@ -12,6 +12,7 @@ from .cpio import Archive
 from .kernel import Kernel
 
 PROGRAMS = BUILD / "guest/bin"
+CASES = "cases"
 DIRECTORIES = ("proc", "sys", "dev", "run", "out", "root", "mnt", "lib/firmware/strobe", "var/tmp")
 ACCOUNTS = {
     "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/tmp:/bin/sh\n",
@@ -57,9 +58,8 @@ def build(guest: Guest, archive: Path) -> None:
 
 
 def programs(command: list[str]) -> list[Path]:
-    """The programs of build/guest/bin; of the test cases, which are many and big, only those the command names."""
-    return [path for path in sorted(PROGRAMS.glob("*"))
-            if not path.name.startswith("case-") or any(path.name in word for word in command)]
+    """The programs of build/guest/bin; that of the test cases, which is big, only if the command names it."""
+    return [path for path in sorted(PROGRAMS.glob("*")) if path.name != CASES or any(CASES in word for word in command)]
 
 
 def add_busybox(root: Archive) -> None:

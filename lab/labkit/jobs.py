@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 
 @dataclass
@@ -19,6 +20,13 @@ class Job:
     command: list[str]
     directory: Path
     environment: dict[str, str] | None = None
+
+    def run(self) -> "list[Result]":
+        start = time.monotonic()
+        # It ends when this program does, whatever ends it.
+        done = subprocess.run(["setpriv", "--pdeathsig", "TERM", *self.command], cwd=self.directory, env=self.environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        return [Result(self, done.stdout, done.returncode, time.monotonic() - start)]
 
 
 @dataclass
@@ -56,19 +64,17 @@ def count(output: str) -> tuple[int, int]:
     return passed, failed
 
 
-def run(job: Job) -> Result:
-    start = time.monotonic()
-    # A job ends when this program does, whatever ends it.
-    done = subprocess.run(["setpriv", "--pdeathsig", "TERM", *job.command], cwd=job.directory, env=job.environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    return Result(job, done.stdout, done.returncode, time.monotonic() - start)
+class Runs(Protocol):
+    """What has one result or more: a job, or several that share a guest."""
+
+    def run(self) -> list[Result]: ...
 
 
-def run_all(jobs: Iterable[Job], parallel: int) -> list[Result]:
+def run_all(jobs: Iterable[Runs], parallel: int) -> list[Result]:
     """Runs jobs, so many at once. Each one's output is printed in one piece, in the order of the jobs."""
     results = []
     with ThreadPoolExecutor(parallel) as pool:
-        for result in pool.map(run, jobs):
+        for result in (result for done in pool.map(lambda job: job.run(), jobs) for result in done):
             state = "FAILED" if result.failed else "ok"
             print(f"--- {result.job.title}\n{result.output.rstrip()}\n"
                   f"--- {state} {result.job.title}: {result.passed} passed, {result.failed} failed, "

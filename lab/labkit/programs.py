@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs of Debian with the libraries they are linked with, to be put into a guest."""
+"""Programs with the libraries they are linked with, to be put into a guest: of Debian, or built for this machine."""
 
 import re
 import subprocess
@@ -9,6 +9,7 @@ from pathlib import Path
 from . import LabError, cache, say
 
 LOADER = "ld-linux-x86-64.so.2"
+LIBRARIES = "/lib/x86_64-linux-gnu"
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,20 @@ class Program:
                 raise LabError(f"{self.package} needs {name}, which is in none of the packages in {root}: see lab/labkit")
             found[name] = there[name].resolve()
             wanted += needs(found[name])
-        place = {LOADER: "/lib64"}
-        return [f"{root / self.path}:/usr/local/bin/{Path(self.path).name}",
-                *(f"{path}:{place.get(name, '/lib/x86_64-linux-gnu')}/{name}" for name, path in sorted(found.items()))]
+        return words(root / self.path, found)
+
+
+def linked(program: Path) -> list[str]:
+    """Words for lab/run --file: a program of this machine, and the libraries with which it starts here."""
+    said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    found = re.findall(r"^\t(?:(\S+) => )?(/\S+) \(", said, re.MULTILINE)
+    return words(program, {Path(name or path).name: Path(path).resolve() for name, path in found})
+
+
+def words(program: Path, libraries: dict[str, Path]) -> list[str]:
+    """The program in /usr/local/bin, and its libraries, by their names, where the loader of a Debian looks for them."""
+    return [f"{program}:/usr/local/bin/{program.name}",
+            *(f"{path}:{'/lib64' if name == LOADER else LIBRARIES}/{name}" for name, path in sorted(libraries.items()))]
 
 
 def needs(binary: Path) -> list[str]:

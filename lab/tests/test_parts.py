@@ -14,7 +14,7 @@ import types
 import unittest
 from pathlib import Path
 
-from labkit import LabError, cache, kernel, modules, qemu, rpmsg, sanitizer, suite
+from labkit import LabError, cache, kernel, modules, programs, qemu, rpmsg, sanitizer, suite
 from labkit.cpio import Archive
 from labkit.jobs import Job, count, run_all
 
@@ -169,6 +169,16 @@ class Suites(InTemporaryDirectory):
         self.assertEqual((self.path / "b/bin/script").read_text(), "#!/bin/sh\n")
 
 
+class Programs(unittest.TestCase):
+    def test_a_program_of_this_machine_comes_with_its_libraries_and_the_loader(self) -> None:
+        program, *files = programs.linked(Path("/bin/ls"))
+        self.assertEqual(program, "/bin/ls:/usr/local/bin/ls")
+        places = [file.partition(":")[2] for file in files]
+        self.assertIn("/lib64/ld-linux-x86-64.so.2", places)
+        self.assertIn("/lib/x86_64-linux-gnu/libc.so.6", places)
+        self.assertTrue(all(Path(file.partition(":")[0]).is_file() for file in files))
+
+
 class Sanitizers(unittest.TestCase):
     def test_a_line_of_a_fragment_without_effect_is_named(self) -> None:
         wanted = "# CONFIG_A=y\nCONFIG_B=y\nCONFIG_C=n\nCONFIG_D=n\nCONFIG_E=m\nCONFIG_F=\"f\"\n"
@@ -189,15 +199,6 @@ class Sanitizers(unittest.TestCase):
             with self.assertRaisesRegex(LabError, "make all failed"), contextlib.redirect_stderr(said):
                 sanitizer.make(tree, "all")
             self.assertIn("broken here", said.getvalue())
-
-
-class Cases(InTemporaryDirectory):
-    def test_a_case_is_for_every_kernel_unless_it_says_which(self) -> None:
-        kernels_of = program("suite").kernels_of
-        (self.path / "any.rs").write_text("//! Text about kernels: debug.\n// lab: --module x\n")
-        (self.path / "one.rs").write_text("//! Text.\n// kernels: debug kcsan\n// lab: --module x\n")
-        self.assertEqual(kernels_of(self.path / "any.rs"), ["amd64", "rt", "newest", "debug", "kcsan"])
-        self.assertEqual(kernels_of(self.path / "one.rs"), ["debug", "kcsan"])
 
 
 class Caches(InTemporaryDirectory):

@@ -4,15 +4,10 @@
 //!
 //! A new engine implements `strobe_cases::Engine` and gets a line at the end.
 
-#[path = "conformance/channels.rs"]
 mod channels;
-#[path = "conformance/events.rs"]
 mod events;
-#[path = "conformance/life.rs"]
 mod life;
-#[path = "conformance/pause.rs"]
 mod pause;
-#[path = "conformance/rings.rs"]
 mod rings;
 
 use strobe_cases::{Kernel, User};

@@ -4,7 +4,7 @@
 //! knows, nothing may work that the header forbids, every account must be whole, and at the end nothing is left.
 //!
 //! More of it, with a seed: the modules below, and
-//! `lab/run --kernel debug --append 'FUZZ_CALLS=1000000 FUZZ_SEED=7' --timeout 3000 ... -- case-fuzz --nocapture`
+//! `lab/run --kernel debug --append 'FUZZ_CALLS=1000000 FUZZ_SEED=7' --timeout 3000 ... -- cases fuzz:: --nocapture`
 // lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
 
 use std::collections::BTreeMap;

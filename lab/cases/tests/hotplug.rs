@@ -309,7 +309,7 @@ fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
 
 fn rounds() -> u64 {
     // Under sanitizers the kernel works for seconds on each new card.
-    let usual = if slowness() > 1 { 5 } else { 20 };
+    let usual = if slowness() > 1 { 5 } else { 100 };
     let text = std::env::var("STROBE_ROUNDS").ok();
     text.map_or(usual, |text| text.parse().expect("a number of rounds"))
 }

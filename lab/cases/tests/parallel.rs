@@ -177,7 +177,12 @@ fn owner_process() {
 fn a_run_whose_process_is_killed_has_failed_and_keeps_its_rows() {
     let program = std::env::current_exe().expect("this program");
     let mut owner = Command::new(program)
-        .args(["owner_process", "--exact", "--ignored", "--nocapture"])
+        .args([
+            "parallel::owner_process",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+        ])
         .stdout(Stdio::piped())
         .spawn()
         .expect("a process");

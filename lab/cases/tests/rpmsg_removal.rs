@@ -20,7 +20,7 @@ use strobe_cases::rpmsg::*;
 
 /// How often the remote goes, in each context.
 fn rounds() -> u64 {
-    let usual = if slowness() == 1 { 50 } else { 10 };
+    let usual = if slowness() == 1 { 100 } else { 10 };
     let text = std::env::var("STROBE_ROUNDS").ok();
     text.map_or(usual, |text| text.parse().expect("a number of rounds"))
 }

@@ -4,8 +4,7 @@
 // kernels: amd64 rt
 // lab: --device lab-counter --cpus 1
 
-#[path = "suspend/runs.rs"]
-mod runs;
+pub mod runs;
 
 #[test]
 fn runs_go_on_after_a_suspend_with_a_gap_that_is_named_and_cards_that_are_set_up() {

@@ -3,8 +3,7 @@
 // kernels: amd64
 // lab: --device lab-counter
 
-#[path = "suspend/runs.rs"]
-mod runs;
+use crate::suspend::runs;
 
 #[test]
 fn a_timer_whose_processor_was_taken_away_in_a_suspend_goes_on_there() {

@@ -13,7 +13,6 @@ use strobe::uio::{Error, Uio};
 use strobe_cases::machine::{command, patience};
 use strobe_cases::uio::{DUMMY, Dummy, Edu, open, register};
 
-#[path = "uio/engine.rs"]
 mod engine;
 
 /// The first card of a guest.

@@ -24,7 +24,7 @@ use strobe_cases::plan;
 use strobe_cases::uio::{DUMMY, Dummy, Edu, IRQ_ACK, IRQ_STATUS, register};
 use strobe_ring::State;
 
-use crate::CARD;
+use super::CARD;
 
 const WAYS: [WaitMode; 3] = [WaitMode::Block, WaitMode::Hybrid, WaitMode::Spin];
 

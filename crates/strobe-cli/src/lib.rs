@@ -23,6 +23,7 @@ mod once;
 mod plot;
 mod progress;
 mod record;
+mod replay;
 mod report;
 mod rpmsg;
 mod status;
@@ -52,6 +53,7 @@ enum Command {
     Get(once::Get),
     Set(once::Set),
     Record(Box<record::Args>),
+    Replay(replay::Args),
     Check(check::Args),
     Status(status::Args),
     #[cfg(feature = "watch")]
@@ -82,6 +84,7 @@ pub fn main() -> ExitCode {
             Command::Get(args) => once::get(&args),
             Command::Set(args) => once::set(&args),
             Command::Record(args) => record::run(&args),
+            Command::Replay(args) => replay::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Status(args) => status::run(&args),
             #[cfg(feature = "watch")]

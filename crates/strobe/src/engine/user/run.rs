@@ -39,7 +39,7 @@ pub struct UserRun {
     /// Its thread finds a CPU that serves it at once.
     _awake: Option<Awake>,
     /// Tells others of the run. It goes after the thread: so they see the end in the ring first.
-    _post: Option<Post>,
+    post: Option<Post>,
 }
 
 impl UserRun {
@@ -86,7 +86,7 @@ impl UserRun {
             thread: Some(thread),
             number,
             _awake: None,
-            _post: None,
+            post: None,
         })
     }
 
@@ -108,7 +108,7 @@ impl UserRun {
         });
         let (ok, got) = match post {
             Ok((post, got)) => {
-                self._post = Some(post);
+                self.post = Some(post);
                 (true, got)
             }
             Err(why) => (false, format!("not to be seen by other programs: {why}")),
@@ -116,6 +116,11 @@ impl UserRun {
         let what = "visible".into();
         self.info.set_up.push(Step { what, ok, got });
         self
+    }
+
+    /// Readers of the run in other processes.
+    pub fn readers_elsewhere(&self) -> u32 {
+        self.post.as_ref().map_or(0, Post::readers_elsewhere)
     }
 
     /// The ring, for readers in other processes.

@@ -4,6 +4,7 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -43,6 +44,8 @@ pub struct About {
 /// The thread. It ends, and closes all connections, when this is dropped.
 pub struct Post {
     end: Arc<OwnedFd>,
+    /// Readers in other processes. Written by the thread.
+    elsewhere: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -63,7 +66,9 @@ impl Post {
             program: program.trim_end().to_owned(),
             claim,
             visitors: Vec::new(),
+            elsewhere: Arc::default(),
         };
+        let elsewhere = Arc::clone(&office.elsewhere);
         let thread = Builder::new().name("strobe-post".to_owned());
         let thread = thread.stack_size(STACK).spawn(move || {
             rt::block_signals();
@@ -72,8 +77,16 @@ impl Post {
         let thread = thread.map_err(|error| rt::lock_limit(error, STACK as u64))?;
         Ok(Post {
             end,
+            elsewhere,
             thread: Some(thread),
         })
+    }
+}
+
+impl Post {
+    /// Readers in other processes.
+    pub fn readers_elsewhere(&self) -> u32 {
+        self.elsewhere.load(Ordering::Relaxed)
     }
 }
 
@@ -96,6 +109,7 @@ struct Office {
     info: RunInfo,
     program: String,
     visitors: Vec<Visitor>,
+    elsewhere: Arc<AtomicU32>,
 }
 
 /// What a visitor may get.
@@ -142,6 +156,8 @@ impl Office {
             if arrival == Some(true) {
                 self.receive();
             }
+            self.elsewhere
+                .store(self.readers_elsewhere(), Ordering::Relaxed);
         }
     }
 
@@ -183,8 +199,14 @@ impl Office {
     fn readers(&self) -> u32 {
         // The run itself has the ring, too.
         let here = self.readers.strong_count().saturating_sub(1);
+        u32::try_from(here)
+            .unwrap_or(u32::MAX)
+            .saturating_add(self.readers_elsewhere())
+    }
+
+    fn readers_elsewhere(&self) -> u32 {
         let elsewhere = self.visitors.iter().filter(|visitor| visitor.reads).count();
-        u32::try_from(here + elsewhere).unwrap_or(u32::MAX)
+        u32::try_from(elsewhere).unwrap_or(u32::MAX)
     }
 }
 

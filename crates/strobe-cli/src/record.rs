@@ -18,6 +18,7 @@ use strobe::quantity::{duration_ns, show_ns};
 use strobe::ring::Row;
 use strobe::rt::Policy;
 use strobe::run::OwnedRun;
+use strobe::runs::{AttachError, RunName};
 use strobe::select::Selection;
 use strobe::stop::Stop;
 use strobe_board::Faults;
@@ -37,6 +38,7 @@ use crate::term::{self, answer, fail, say};
 use crate::why;
 
 mod dry_run;
+mod other;
 
 /// Clock of all times.
 #[derive(Clone, Copy, ValueEnum)]
@@ -61,7 +63,7 @@ pub struct Args {
     /// What triggers a row: timer:1kHz, timer:250us, device.event, uio:NAME,
     /// gpio:CHIP/LINE:rising (or falling, both), hpet:64Hz, eventfd:N, or soft
     /// (a row for each line on standard input)
-    #[arg(long, value_name = "EV", required_unless_present = "recipe")]
+    #[arg(long, value_name = "EV", required_unless_present_any = ["recipe", "run"])]
     event: Option<EventSpec>,
 
     /// Channels of a row, in this order
@@ -69,9 +71,14 @@ pub struct Args {
         long,
         value_name = "CH",
         value_delimiter = ',',
-        required_unless_present = "recipe"
+        required_unless_present_any = ["recipe", "run"]
     )]
     read: Vec<String>,
+
+    /// Record a run of somebody else, or a replay: its number as `strobe status`
+    /// shows it. It is not ended
+    #[arg(long, value_name = "RUN", conflicts_with_all = other::OF_OWN_RUNS)]
+    run: Option<RunName>,
 
     /// Values to write at each trigger, before the channels are read
     #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = recipe::setting)]
@@ -204,6 +211,10 @@ enum Error {
     Recipe(#[from] Faults),
     #[error("{}{}", .0, instead(.0))]
     Save(#[from] WriteError),
+    #[error("{0}")]
+    Name(String),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
     #[error("--trace-late: {0}")]
     Late(#[from] late::Error),
 }
@@ -232,6 +243,9 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 fn run_recipe(args: &Args) -> Result<ExitCode, Error> {
+    if let Some(name) = &args.run {
+        return other::run(args, name);
+    }
     let recipe = args.recipe()?;
     for name in &recipe.sinks {
         sink::check(name)?;

@@ -257,3 +257,44 @@ fn the_account_of_a_recording_is_the_same_with_and_without_a_watcher() {
     assert_eq!((&alone["missed"], &alone["lost"]), (&0.into(), &0.into()));
     assert_eq!(account(dir.path(), true), alone);
 }
+
+#[test]
+fn a_replay_is_watched_like_a_live_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("a.arrows");
+    let name = file.display().to_string();
+    let recorded = strobe(
+        dir.path(),
+        &[
+            "record",
+            "--engine",
+            "user",
+            "--event",
+            "timer:1kHz",
+            "--rows",
+            "3000",
+            "--read",
+            "sim.counter,sim.sine",
+            "--allow-loss",
+            "-o",
+            &name,
+        ],
+    );
+    assert!(recorded.status.success(), "{recorded:?}");
+    let replay = common::command(dir.path())
+        .args(["replay", &name])
+        .stderr(Stdio::null())
+        .spawn();
+    let mut replay = Process(replay.expect("the program runs"));
+    until(|| (runs(dir.path()) == 1).then_some(()));
+    let mut terminal = Terminal::new(dir.path(), &["watch", "1"]);
+    let text = terminal.sees("late: min");
+    assert!(text.starts_with("user:1  timer:1kHz  running  "), "{text}");
+    for part in [" a second, ", "sim.sine", " V "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    terminal.sees("done");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), Some(0));
+    assert_eq!(replay.wait(), Some(0), "its last reader has gone");
+}

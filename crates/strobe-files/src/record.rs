@@ -29,7 +29,8 @@ mod drain;
 mod rows;
 
 use drain::{Drain, View};
-pub(crate) use rows::record_rows;
+pub use rows::record_rows;
+pub(crate) use rows::record_rows_into;
 
 /// Rows are fetched, and sinks flushed, at least this often.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);

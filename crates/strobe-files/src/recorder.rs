@@ -31,7 +31,7 @@ use strobe::run::OwnedRun;
 use strobe::source::RowSource;
 use strobe::stop::Stop;
 
-use crate::record::{Error, Observer, Options, Progress, record_into, record_rows};
+use crate::record::{Error, Observer, Options, Progress, record_into, record_rows_into};
 use crate::sink::{Existing, Named, Sink};
 use crate::summary::Summary;
 
@@ -165,7 +165,7 @@ impl Recorder {
         match self.origin {
             Origin::Run(run) => record_into(run.as_ref(), options, self.sinks, stop, observer),
             Origin::Rows(mut rows) => {
-                record_rows(rows.as_mut(), options, self.sinks, stop, observer)
+                record_rows_into(rows.as_mut(), options, self.sinks, stop, observer)
             }
         }
     }

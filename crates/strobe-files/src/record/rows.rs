@@ -16,8 +16,21 @@ use super::{Error, FLUSH_EVERY, Observer, Options, Progress, check};
 use crate::sink::{Last, Named, Sink, Targets};
 use crate::summary::{SinkSummary, Summary};
 
-/// Records until there are no more rows, or it is to stop. What goes on then goes on.
-pub(crate) fn record_rows(
+/// Records rows from anywhere until there are no more, or it is to stop. A run whose rows they are is not ended.
+///
+/// # Errors
+/// Nothing was recorded: a sink could not be created, or there are no rows to be had.
+pub fn record_rows(
+    source: &mut dyn RowSource,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Summary, Error> {
+    record_rows_into(source, options, Vec::new(), stop, observer)
+}
+
+/// The same, into these sinks as well.
+pub(crate) fn record_rows_into(
     source: &mut dyn RowSource,
     options: &Options,
     more: Vec<Named>,

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe record --run`: the rows of a run that goes on elsewhere, or of a replay.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use strobe::engine;
+use strobe::runs::{RunName, Runs};
+use strobe::stop::Stop;
+use strobe_files::record::{self, Options, record_rows};
+
+use super::{Args, Error, View, exit_status, handle_signals, show};
+use crate::progress::Line;
+
+/// Options that say what a run of one's own is like.
+pub(super) const OF_OWN_RUNS: [&str; 20] = [
+    "recipe",
+    "event",
+    "read",
+    "set",
+    "engine",
+    "wait",
+    "board",
+    "cpu",
+    "policy",
+    "priority",
+    "wake_within",
+    "clock",
+    "shared",
+    "rows",
+    "ring",
+    "save",
+    "trace_late",
+    "dry_run",
+    "force",
+    "wait_for_device",
+];
+
+pub(super) fn run(args: &Args, name: &RunName) -> Result<ExitCode, Error> {
+    let place = Runs::now().find(name).map_err(Error::Name)?;
+    let run = place.attach()?;
+    let refused = |error: engine::Error| Error::from(record::Error::from(error));
+    let mut reader = run.reader().map_err(refused)?;
+    let stop = Stop::default();
+    handle_signals(&stop).map_err(Error::Signals)?;
+    let options = Options {
+        sinks: args.sinks.clone(),
+        existing: args.existing.existing(),
+        duration: args.duration.map(Duration::from_nanos),
+        last: args.last,
+        sync: args.sync,
+        // Of the machine it knows nothing: the run may have begun long ago.
+        notes: Vec::new(),
+    };
+    let mut view = View {
+        line: Line::new(run.info().limit, options.duration),
+        late: None,
+    };
+    let summary = record_rows(&mut reader, &options, &stop, &mut view);
+    view.line.clear();
+    let summary = summary?;
+    show(args, &args.sinks, &summary, None);
+    Ok(exit_status(&summary, args.allow_loss).into())
+}

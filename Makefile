@@ -35,7 +35,7 @@ build-tests:
 run:             ## a demonstration of both engines: on this machine, and in a guest; builds no more than that needs
 	@lab/setup --run
 	@lab/kmod --kernel amd64 --source kernel
-	@cargo build --release -p strobe-cli --bin strobe --no-default-features --features hdf5,plot,watch
+	@cargo build --profile demo -p strobe-cli --bin strobe --no-default-features --features hdf5,plot,watch
 	@lab/demo
 
 test: setup build-kernel build-tests build-guest ## every test, on the host and in guests

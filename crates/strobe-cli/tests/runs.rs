@@ -216,7 +216,7 @@ fn both_engines_are_listed_and_a_missing_one_says_why() {
         return;
     }
     let text = text(&strobe(dir.path(), &["list"]));
-    let why = "no /dev/strobe: the kernel engine is not loaded; load it as root: modprobe strobe";
+    let why = "/dev/strobe: not there, for the kernel engine is not loaded; load it as root: modprobe strobe";
     assert!(
         text.contains(&format!("  kernel  {why}\n  user    available\n")),
         "{text}"

@@ -5,6 +5,7 @@
 //! full, is read up to its last whole batch.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use strobe::block::Block;
 use strobe::channel::Type;
 use strobe::engine;
+use strobe::error::Words;
 use strobe::info::{End, RunInfo, Totals};
 use strobe::source::RowSource;
 use strobe_ring::layout::{MISSED_CAUSES, ROW_HEADER_WORDS};
@@ -34,9 +36,9 @@ use rows::interleave;
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The system's reason.
-    #[error("{path}: {source}")]
     File {
         /// The file.
         path: String,
@@ -44,7 +46,6 @@ pub enum Error {
         source: io::Error,
     },
     /// It is something else.
-    #[error("{path}: not a recording of strobe: {why}; give a file that strobe has recorded")]
     Foreign {
         /// The file.
         path: String,
@@ -52,10 +53,6 @@ pub enum Error {
         why: String,
     },
     /// It was written by a strobe that had other columns.
-    #[error(
-        "{path}: a recording of another format ({format}; this strobe reads format {FORMAT}), made by strobe {version}: \
-         convert it with the strobe that made it, or read it with pyarrow or polars{}", remark(.format)
-    )]
     Format {
         /// The file.
         path: String,
@@ -64,6 +61,39 @@ pub enum Error {
         /// The version that has made it.
         version: String,
     },
+}
+
+impl Error {
+    /// The object, the reason and the remedy.
+    pub fn words(&self) -> Words {
+        match self {
+            Error::File { path, source } => Words::new(path, source.to_string()),
+            Error::Foreign { path, why } => {
+                Words::new(path, format!("not a recording of strobe: {why}"))
+                    .mend("give a file that strobe has recorded")
+            }
+            Error::Format {
+                path,
+                format,
+                version,
+            } => Words::new(
+                path,
+                format!(
+                    "a recording of another format ({format}; this strobe reads format {FORMAT}), made by strobe {version}"
+                ),
+            )
+            .mend(format!(
+                "convert it with the strobe that made it, or read it with pyarrow or polars{}",
+                remark(format)
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words().fmt(f)
+    }
 }
 
 /// What is to be known of recordings that are not read.
@@ -221,7 +251,7 @@ impl RowSource for Journal {
 
 impl From<Error> for engine::Error {
     fn from(error: Error) -> Self {
-        engine::Error::Rows(Box::new(error))
+        engine::Error::Rows(error.words())
     }
 }
 

@@ -86,8 +86,8 @@ fn a_run_is_recorded_into_a_file_and_a_sink_of_ones_own_until_it_is_stopped() {
     let summary = recording.join().expect("a recording");
     assert_eq!((summary.rows, summary.lost), (30, 0));
     assert!(summary.is_whole(), "{summary:?}");
-    let names = summary.sinks.iter().map(|sink| sink.path.as_str());
-    assert_eq!(names.last(), Some("kept"));
+    let mut names = summary.sinks.iter().map(|sink| sink.path.as_str());
+    assert_eq!(names.next_back(), Some("kept"));
     let (rows, totals) = kept.0.lock().expect("the lock").clone();
     assert_eq!(rows, (0..30).collect::<Vec<_>>());
     assert_eq!(totals.expect("an account").rows, 30);

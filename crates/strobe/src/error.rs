@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why an engine does not do what it was asked for.
 
+use std::fmt;
 use std::io;
 
 use rustix::io::Errno;
@@ -9,31 +10,62 @@ use strobe_ring::layout::{RING_MAJOR, RING_MINOR};
 
 use crate::quantity::show_ns;
 
-/// Why an engine does not do what it was asked for: the object, and the remedy.
+/// An error in words. As a text: `object: reason; remedy`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words {
+    /// What it is about.
+    pub object: String,
+    /// What is wrong with it.
+    pub reason: String,
+    /// What to do, if anything can be done.
+    pub remedy: Option<String>,
+}
+
+impl Words {
+    /// Without a remedy.
+    pub fn new(object: impl Into<String>, reason: impl Into<String>) -> Words {
+        Words {
+            object: object.into(),
+            reason: reason.into(),
+            remedy: None,
+        }
+    }
+
+    /// With this remedy.
+    #[must_use]
+    pub fn mend(self, remedy: impl Into<String>) -> Words {
+        Words {
+            remedy: Some(remedy.into()),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.object, self.reason)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "; {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why an engine does not do what it was asked for, or rows cannot be had: the object, the reason and the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The module is not there.
-    #[error("no {path}: the kernel engine is not loaded; load it as root: modprobe strobe")]
     NoModule {
         /// The control device.
         path: String,
     },
     /// The control device cannot be opened.
-    #[error(
-        "{path}: no permission; become a member of the group strobe (usermod -aG strobe USER, \
-         then log in again), or be root"
-    )]
     NoPermission {
         /// The control device.
         path: String,
     },
     /// The control device is not that of this program's module.
-    #[error(
-        "{path}: {call} was refused ({source}); the loaded module and this program are of different versions \
-         (its contract is {module}, ours {RING_MAJOR}.{RING_MINOR}): install both from one release, then \
-         modprobe -r strobe"
-    )]
     Version {
         /// The control device.
         path: String,
@@ -45,7 +77,6 @@ pub enum Error {
         source: io::Error,
     },
     /// No such event, channel or output.
-    #[error("{what} {name}: no such {what}; {instead}")]
     NotHere {
         /// "event", "channel" or "output".
         what: &'static str,
@@ -55,13 +86,8 @@ pub enum Error {
         instead: String,
     },
     /// An event of the other engine.
-    #[error(
-        "event {0}: the kernel engine does not have it; use the user engine, or timer:PERIOD, soft or \
-         device.event (`strobe list` shows them)"
-    )]
     NotOfKernel(String),
     /// A channel, output or event that is there, but cannot be used.
-    #[error("{what} {name}: {why}")]
     Unusable {
         /// "event", "channel" or "output".
         what: &'static str,
@@ -71,7 +97,6 @@ pub enum Error {
         why: String,
     },
     /// Period out of bounds, or given where none belongs.
-    #[error("event {event}: a period of {}: it must be from 1 us to 1 h", show_period(*.period_ns))]
     Period {
         /// The event, as asked for.
         event: String,
@@ -79,18 +104,13 @@ pub enum Error {
         period_ns: Option<u64>,
     },
     /// Too many steps.
-    #[error("{0} channels and outputs: a row has at most {max}; split them into several runs", max = uapi::STEPS_MAX)]
     Steps(usize),
     /// Another run excludes this one.
-    #[error(
-        "{object}: used by another run, which excludes this one; `strobe status` shows the runs"
-    )]
     Busy {
         /// The event, channel or output.
         object: String,
     },
     /// A value that does not fit.
-    #[error("output {output}: {value} does not fit{}", bits.map_or(String::new(), |b| format!("; it has {b} bits")))]
     Value {
         /// The output.
         output: String,
@@ -100,9 +120,6 @@ pub enum Error {
         bits: Option<u32>,
     },
     /// Lateness on an event that is never due.
-    #[error(
-        "channel {channel}: event {event} is never due, so no row of it can be late; leave the channel out, or use a timer"
-    )]
     Due {
         /// The channel.
         channel: String,
@@ -110,19 +127,12 @@ pub enum Error {
         event: String,
     },
     /// A ring of an impossible size.
-    #[error("a ring of {0} rows: it can have from 2 to {max} rows", max = uapi::CAPACITY_MAX)]
     Capacity(u64),
     /// More memory than rings may have.
-    #[error(
-        "a ring of {}: all rings together would be larger than the module allows; use a shorter \
-         ring, or raise /sys/module/strobe/parameters/ring_bytes_max", show_bytes(*.0)
-    )]
     Memory(u64),
     /// The system has not enough memory.
-    #[error("a ring of {}: not enough memory; use a shorter ring", show_bytes(*.0))]
     NoMemory(u64),
     /// The driver of a device refused.
-    #[error("{object}: its driver refused: {source}; see the kernel's log (dmesg)")]
     Provider {
         /// The channel or output.
         object: String,
@@ -130,16 +140,8 @@ pub enum Error {
         source: io::Error,
     },
     /// A priority that there is not, or that the user may not have.
-    #[error(
-        "priority {0}: a run's thread may have 1 to {max}, and more than {default} needs RLIMIT_RTPRIO (ulimit -r) or \
-         CAP_SYS_NICE; ask for no priority, or be root", max = uapi::PRIORITY_MAX, default = uapi::PRIORITY_DEFAULT
-    )]
     Priority(u8),
     /// Steps that take too long in an interrupt.
-    #[error(
-        "run on event {event}: its steps take about {} in an interrupt, and may take {}; leave channels or outputs \
-         out, or be root", show_ns(*.cost_ns as f64), show_ns(uapi::COST_MAX as f64)
-    )]
     Cost {
         /// The event.
         event: String,
@@ -147,20 +149,14 @@ pub enum Error {
         cost_ns: u64,
     },
     /// A user with too many runs.
-    #[error(
-        "run on event {0}: this user has as many runs as one may have; `strobe status` shows them; end one"
-    )]
     Runs(String),
     /// Too many async channels, of all runs.
-    #[error(
-        "run on event {0}: all runs together would have more than 1024 async channels; leave async channels out, or \
-         end another run"
-    )]
     Async(String),
     /// There is no more of what a call needs.
-    #[error("{doing} failed: {source}; {remedy}")]
     Exhausted {
-        /// What was asked for, of which object.
+        /// Of what.
+        object: String,
+        /// What was asked for.
         doing: String,
         /// The errno.
         source: io::Error,
@@ -168,15 +164,10 @@ pub enum Error {
         remedy: &'static str,
     },
     /// A run that is not there, or not any more.
-    #[error("run kernel:{0}: no such run, or it has just ended; `strobe status` shows the runs")]
     NoRun(u32),
     /// A run of another user.
-    #[error(
-        "run kernel:{0}: belongs to another user, who has not shared it; ask for that, or be root"
-    )]
     NotShared(u32),
     /// A call on a run failed.
-    #[error("run on event {event}: {doing} failed: {source}")]
     Run {
         /// The event.
         event: String,
@@ -186,7 +177,6 @@ pub enum Error {
         source: io::Error,
     },
     /// There is no reader of a run.
-    #[error("{run}: {doing} failed: {source}")]
     Reader {
         /// The run.
         run: String,
@@ -196,9 +186,6 @@ pub enum Error {
         source: io::Error,
     },
     /// A reader that was to fail then has lost rows.
-    #[error(
-        "{run}: {rows} rows were overwritten before they were read; read more often, or make its ring longer"
-    )]
     Lost {
         /// The run.
         run: String,
@@ -206,10 +193,8 @@ pub enum Error {
         rows: u64,
     },
     /// A place of rows that is no run, such as a file, has no more.
-    #[error("{0}")]
-    Rows(Box<dyn std::error::Error + Send + Sync>),
+    Rows(Words),
     /// The ring is not one that this program reads.
-    #[error("{run}: {source}")]
     Ring {
         /// The run.
         run: String,
@@ -220,7 +205,11 @@ pub enum Error {
 
 impl Error {
     /// For a call that failed since there is no more of what it needs; `None` for another reason.
-    pub(crate) fn exhausted(doing: impl Into<String>, errno: Errno) -> Option<Error> {
+    pub(crate) fn exhausted(
+        object: impl Into<String>,
+        doing: impl Into<String>,
+        errno: Errno,
+    ) -> Option<Error> {
         let remedy = match errno {
             Errno::MFILE => "close files of this process, or raise its limit (ulimit -n)",
             Errno::NFILE => {
@@ -231,10 +220,180 @@ impl Error {
             _ => return None,
         };
         Some(Error::Exhausted {
+            object: object.into(),
             doing: doing.into(),
             source: errno.into(),
             remedy,
         })
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words().fmt(f)
+    }
+}
+
+impl Error {
+    /// What it is about.
+    pub fn object(&self) -> String {
+        self.words().object
+    }
+
+    /// What is wrong with it.
+    pub fn reason(&self) -> String {
+        self.words().reason
+    }
+
+    /// What to do, if anything can be done.
+    pub fn remedy(&self) -> Option<String> {
+        self.words().remedy
+    }
+
+    /// All of it.
+    pub fn words(&self) -> Words {
+        let run_on = |event: &str| format!("run on event {event}");
+        let kernel_run = |number: &u32| format!("run kernel:{number}");
+        let ring_of = |bytes: &u64| format!("a ring of {}", show_bytes(*bytes));
+        let failed = |doing: &str, source: &io::Error| format!("{doing} failed: {source}");
+        match self {
+            Error::NoModule { path } => Words::new(path, "not there, for the kernel engine is not loaded")
+                .mend("load it as root: modprobe strobe"),
+            Error::NoPermission { path } => Words::new(path, "no permission").mend(
+                "become a member of the group strobe (usermod -aG strobe USER, then log in again), or be root",
+            ),
+            Error::Version {
+                path,
+                call,
+                module,
+                source,
+            } => Words::new(
+                path,
+                format!(
+                    "{call} was refused ({source}), for the loaded module and this program are of different versions \
+                     (its contract is {module}, ours {RING_MAJOR}.{RING_MINOR})"
+                ),
+            )
+            .mend("install both from one release, then modprobe -r strobe"),
+            Error::NotHere {
+                what,
+                name,
+                instead,
+            } => Words::new(format!("{what} {name}"), format!("no such {what}")).mend(instead),
+            Error::NotOfKernel(event) => Words::new(
+                format!("event {event}"),
+                "the kernel engine does not have it",
+            )
+            .mend("use the user engine, or timer:PERIOD, soft or device.event (`strobe list` shows them)"),
+            Error::Unusable { what, name, why } => {
+                let object = format!("{what} {name}");
+                match why.split_once("; ") {
+                    Some((reason, remedy)) => Words::new(object, reason).mend(remedy),
+                    None => Words::new(object, why),
+                }
+            }
+            Error::Period { event, period_ns } => Words::new(
+                format!("event {event}"),
+                format!(
+                    "a period of {}: it must be from 1 us to 1 h",
+                    show_period(*period_ns)
+                ),
+            ),
+            Error::Steps(count) => Words::new(
+                format!("{count} channels and outputs"),
+                format!("a row has at most {}", uapi::STEPS_MAX),
+            )
+            .mend("split them into several runs"),
+            Error::Busy { object } => {
+                Words::new(object, "used by another run, which excludes this one")
+                    .mend("`strobe status` shows the runs")
+            }
+            Error::Value {
+                output,
+                value,
+                bits,
+            } => {
+                let words = Words::new(format!("output {output}"), format!("{value} does not fit"));
+                match bits {
+                    Some(bits) => words.mend(format!("it has {bits} bits")),
+                    None => words,
+                }
+            }
+            Error::Due { channel, event } => Words::new(
+                format!("channel {channel}"),
+                format!("event {event} is never due, so no row of it can be late"),
+            )
+            .mend("leave the channel out, or use a timer"),
+            Error::Capacity(rows) => Words::new(
+                format!("a ring of {rows} rows"),
+                format!("it can have from 2 to {} rows", uapi::CAPACITY_MAX),
+            ),
+            Error::Memory(bytes) => Words::new(
+                ring_of(bytes),
+                "all rings together would be larger than the module allows",
+            )
+            .mend("use a shorter ring, or raise /sys/module/strobe/parameters/ring_bytes_max"),
+            Error::NoMemory(bytes) => {
+                Words::new(ring_of(bytes), "not enough memory").mend("use a shorter ring")
+            }
+            Error::Provider { object, source } => {
+                Words::new(object, format!("its driver refused: {source}"))
+                    .mend("see the kernel's log (dmesg)")
+            }
+            Error::Priority(priority) => Words::new(
+                format!("priority {priority}"),
+                format!(
+                    "a run's thread may have 1 to {}, and more than {} needs RLIMIT_RTPRIO (ulimit -r) or CAP_SYS_NICE",
+                    uapi::PRIORITY_MAX,
+                    uapi::PRIORITY_DEFAULT
+                ),
+            )
+            .mend("ask for no priority, or be root"),
+            Error::Cost { event, cost_ns } => Words::new(
+                run_on(event),
+                format!(
+                    "its steps take about {} in an interrupt, and may take {}",
+                    show_ns(*cost_ns as f64),
+                    show_ns(uapi::COST_MAX as f64)
+                ),
+            )
+            .mend("leave channels or outputs out, or be root"),
+            Error::Runs(event) => {
+                Words::new(run_on(event), "this user has as many runs as one may have")
+                    .mend("`strobe status` shows them; end one")
+            }
+            Error::Async(event) => Words::new(
+                run_on(event),
+                "all runs together would have more than 1024 async channels",
+            )
+            .mend("leave async channels out, or end another run"),
+            Error::Exhausted {
+                object,
+                doing,
+                source,
+                remedy,
+            } => Words::new(object, failed(doing, source)).mend(*remedy),
+            Error::NoRun(run) => Words::new(kernel_run(run), "no such run, or it has just ended")
+                .mend("`strobe status` shows the runs"),
+            Error::NotShared(run) => Words::new(
+                kernel_run(run),
+                "belongs to another user, who has not shared it",
+            )
+            .mend("ask for that, or be root"),
+            Error::Run {
+                event,
+                doing,
+                source,
+            } => Words::new(run_on(event), failed(doing, source)),
+            Error::Reader { run, doing, source } => Words::new(run, failed(doing, source)),
+            Error::Lost { run, rows } => Words::new(
+                run,
+                format!("{rows} rows were overwritten before they were read"),
+            )
+            .mend("read more often, or make its ring longer"),
+            Error::Rows(words) => words.clone(),
+            Error::Ring { run, source } => Words::new(run, source.to_string()),
+        }
     }
 }
 

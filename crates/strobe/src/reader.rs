@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use strobe_ring::{AttachError, Batch, Memory, Reader, Snapshot, StartTimes};
@@ -116,11 +117,7 @@ impl RunReader {
         }
         let mut block = self.block();
         if block.is_empty() && block.lost() == 0 && !self.ring.ended() && !wait.is_zero() {
-            self.wait(1, wait).map_err(|source| Error::Reader {
-                run: self.name(),
-                doing: "waiting for its rows",
-                source,
-            })?;
+            self.sleep(wait)?;
             block = self.block();
         }
         if self.on_loss == OnLoss::Fail && block.lost() > 0 {
@@ -128,6 +125,39 @@ impl RunReader {
         }
         let is_over = self.ring.ended() && block.is_empty() && block.lost() == 0;
         Ok((!is_over).then_some(block))
+    }
+
+    /// The next rows if there are some, as [`next`](Self::next) gives them. If not, the descriptor of this reader is
+    /// [armed](Self::arm): once it is ready, it is time to ask again.
+    ///
+    /// # Errors
+    /// As of [`next`](Self::next).
+    pub fn poll_next(&mut self) -> Result<Poll<Option<Block>>, Error> {
+        // First: what comes after the look makes it ready.
+        let armed = self.arm(1).map_err(|source| self.no_wait(source));
+        let next = self.next(Duration::ZERO)?;
+        Ok(match next {
+            Some(block) if block.is_empty() && block.lost() == 0 => {
+                armed?;
+                // Says so if its owner has gone.
+                self.sleep(Duration::ZERO)?;
+                Poll::Pending
+            }
+            next => Poll::Ready(next),
+        })
+    }
+
+    fn sleep(&self, at_most: Duration) -> Result<(), Error> {
+        let slept = self.wait(1, at_most);
+        slept.map_err(|source| self.no_wait(source))
+    }
+
+    fn no_wait(&self, source: io::Error) -> Error {
+        Error::Reader {
+            run: self.name(),
+            doing: "waiting for its rows",
+            source,
+        }
     }
 
     /// The rows that are there, as far as there is room.

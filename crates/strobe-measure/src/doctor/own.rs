@@ -196,9 +196,7 @@ pub fn device(system: &System, _: &Intent) -> Verdict {
         engine::Error::Version { .. } => "make install, in one source for program and module; then: modprobe -r strobe && modprobe strobe (as root)".to_owned(),
         _ => return Err(Unknown(error.to_string())),
     };
-    // The rest of these words is what to do.
-    let words = error.to_string();
-    let seen = words.split("; ").next().unwrap_or_default();
+    let seen = format!("{}: {}", error.object(), error.reason());
     Ok(Finding::advice(seen, remedy))
 }
 

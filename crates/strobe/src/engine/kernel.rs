@@ -69,7 +69,7 @@ impl Control {
             Err(Errno::ACCESS | Errno::PERM) => Err(Error::NoPermission { path }),
             Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Err(Error::NoModule { path }),
             Err(errno) => {
-                let exhausted = Error::exhausted(format!("{path}: open"), errno);
+                let exhausted = Error::exhausted(path.as_str(), "open", errno);
                 Err(exhausted.unwrap_or_else(|| Error::Version {
                     path,
                     call: "open",
@@ -280,8 +280,8 @@ impl Control {
                     self.other_version("STROBE_CREATE", errno)
                 }
                 _ => {
-                    let doing = format!("run on event {event}: its creation");
-                    Error::exhausted(doing, errno).unwrap_or(Error::Run {
+                    let object = format!("run on event {event}");
+                    Error::exhausted(object, "its creation", errno).unwrap_or(Error::Run {
                         event,
                         doing: "its creation",
                         source,
@@ -324,10 +324,9 @@ impl Control {
 
     /// The words for a `STROBE_LIST` that failed.
     fn not_listed(&self, run: u32, errno: Errno) -> Error {
-        let doing = || format!("{}: STROBE_LIST", self.path);
         match errno {
             Errno::NOENT if run != 0 => Error::NoRun(run),
-            _ => Error::exhausted(doing(), errno)
+            _ => Error::exhausted(self.path.as_str(), "STROBE_LIST", errno)
                 .unwrap_or_else(|| self.other_version("STROBE_LIST", errno)),
         }
     }

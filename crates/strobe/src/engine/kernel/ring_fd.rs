@@ -39,7 +39,7 @@ impl Whose<'_> {
         match (self, errno) {
             (Whose::Run(run), Errno::NOENT) => Error::NoRun(run),
             (Whose::Run(run), Errno::ACCESS) => Error::NotShared(run),
-            _ => Error::exhausted(format!("{self}: {doing}"), errno).unwrap_or(Error::Reader {
+            _ => Error::exhausted(self.to_string(), doing, errno).unwrap_or(Error::Reader {
                 run: self.to_string(),
                 doing,
                 source: errno.into(),

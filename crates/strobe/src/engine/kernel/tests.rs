@@ -44,7 +44,7 @@ fn without_a_module_the_remedy_is_to_load_it() {
     assert_eq!(
         error.as_deref(),
         Some(
-            "no /dev/nonexistent: the kernel engine is not loaded; load it as root: modprobe strobe"
+            "/dev/nonexistent: not there, for the kernel engine is not loaded; load it as root: modprobe strobe"
         )
     );
 }
@@ -54,8 +54,8 @@ fn a_device_that_is_not_strobe_is_named_with_the_remedy() {
     let error = deaf().catalogue().map_err(|e| e.to_string());
     assert_eq!(
         error,
-        Err("/dev/null: STROBE_LIST was refused (Inappropriate ioctl for device (os error 25)); the loaded \
-             module and this program are of different versions (its contract is unknown, ours 1.1): install both \
+        Err("/dev/null: STROBE_LIST was refused (Inappropriate ioctl for device (os error 25)), for the loaded \
+             module and this program are of different versions (its contract is unknown, ours 1.1); install both \
              from one release, then modprobe -r strobe"
             .to_owned())
     );

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rings and their readers.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{Timespec, epoll};
 use strobe::plan::Plan;
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, until_rows};
@@ -231,4 +234,42 @@ pub fn the_ring_holds_one_second_of_rows_unless_asked<E: Engine>(engine: &E) {
     run.stop().expect("to stop");
     let account = read_to_end(&mut reader, Pace::FAST);
     assert_eq!((account.rows.len(), account.lost), (1, 99));
+}
+
+/// As an async program waits: registered once, and told by edges.
+pub fn a_reader_that_is_polled_is_ready_for_each_row_and_for_the_end<E: Engine>(engine: &E) {
+    let run = engine.run(&plan("soft", &["sim.counter"]));
+    let mut reader = run.reader().expect("a reader");
+    let edges = epoll::create(epoll::CreateFlags::CLOEXEC).expect("a descriptor");
+    let what = epoll::EventFlags::IN | epoll::EventFlags::ET;
+    epoll::add(&edges, &reader, epoll::EventData::new_u64(0), what).expect("to register");
+    let mut next = || {
+        for _ in 0..10_000 {
+            if let Poll::Ready(block) = reader.poll_next().expect("rows") {
+                return block.map(|block| (block.first(), block.len(), block.lost()));
+            }
+            let mut events = [const { MaybeUninit::uninit() }; 1];
+            let long = Timespec::try_from(Duration::from_secs(60)).expect("a time");
+            let (ready, _) = epoll::wait(&edges, &mut events, Some(&long)).expect("to wait");
+            assert_eq!(ready.len(), 1, "it is never ready");
+        }
+        panic!("ready again and again, for nothing");
+    };
+    run.start().expect("to start");
+    for row in 0..20 {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(row % 4));
+                run.trigger(1).expect("to trigger");
+            });
+            assert_eq!(next(), Some((row, 1, 0)));
+        });
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(5));
+            run.stop().expect("to stop");
+        });
+        assert_eq!(next(), None);
+    });
 }

@@ -16,7 +16,7 @@ use crate::term::{self, fail, say};
 /// exit status is 3 then.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The recording: an .arrows file
+    /// The recording: an .arrows or .h5 file
     #[arg(value_name = "IN")]
     input: PathBuf,
 

@@ -61,7 +61,7 @@ impl From<LoadChoice> for Load {
 /// does it. A trigger that is missed makes a long period, and is counted.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A recording (.arrows) to look at, instead of measuring
+    /// A recording (.arrows or .h5) to look at, instead of measuring
     #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "slack", "load", "duration", "rounds", "worst", "stop_on"])]
     file: Option<PathBuf>,
 

@@ -9,7 +9,6 @@ use std::process::ExitCode;
 
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
-use strobe_files::journal;
 use strobe_files::sink::Existing;
 
 use crate::existing;
@@ -30,7 +29,7 @@ use trace::Trace;
 /// picture is coloured.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The recording: an .arrows file; or what strobe jitter --json has printed: a .json file
+    /// The recording: an .arrows or .h5 file; or what strobe jitter --json has printed: a .json file
     file: PathBuf,
 
     /// The picture: .png or .svg
@@ -58,7 +57,7 @@ enum Error {
     #[error("the font of this program is not usable")]
     Font,
     #[error(transparent)]
-    Input(#[from] journal::Error),
+    Input(#[from] strobe::error::Error),
 }
 
 pub fn run(args: &Args) -> ExitCode {

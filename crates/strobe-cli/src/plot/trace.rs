@@ -4,12 +4,14 @@
 //! missing there.
 
 use std::path::Path;
+use std::time::Duration;
 
 use strobe::channel::{Channel, column_names};
+use strobe::error::Error;
 use strobe::info::{RunInfo, Totals};
 use strobe::ring::Row;
 use strobe::timing::Timing;
-use strobe_files::journal::{Error, Journal};
+use strobe_files::open;
 
 /// Columns of pixels.
 pub const COLUMNS: usize = 1_400;
@@ -64,16 +66,16 @@ struct Bin {
 impl Trace {
     /// Reads the file twice: the first time for its length.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let mut journal = Journal::open(path)?;
+        let mut recording = open(path)?;
         let (mut first, mut last) = (None, 0);
-        while let Some(rows) = journal.read()? {
-            for row in rows {
+        while let Some(block) = recording.next(Duration::ZERO)? {
+            for row in block.rows() {
                 first.get_or_insert(row.time);
                 last = row.time;
             }
         }
-        let mut journal = Journal::open(path)?;
-        let info = journal.info().clone();
+        let mut recording = open(path)?;
+        let info = recording.info().clone();
         let seconds = |time: u64| time.saturating_sub(info.start.time) as f64 / 1e9;
         let (first, last) = (seconds(first.unwrap_or(last)), seconds(last));
         let names = column_names(&info.channels);
@@ -94,14 +96,14 @@ impl Trace {
             info,
         };
         let mut before = None;
-        while let Some(rows) = journal.read()? {
-            for row in rows {
+        while let Some(block) = recording.next(Duration::ZERO)? {
+            for row in block.rows() {
                 trace.add(row, before);
                 before = Some((row.row, row.trigger, row.skipped, trace.seconds(row.time)));
             }
         }
         trace.channels.iter_mut().for_each(Curve::end_bin);
-        trace.totals = journal.totals().filter(|_| !journal.is_torn()).cloned();
+        trace.totals = recording.totals();
         if let Some(totals) = &trace.totals {
             (trace.missed, trace.lost) = (totals.missed(), totals.lost);
             (trace.skipped, trace.errors) = (totals.skipped, totals.errors);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strobe::stop::Stop;
-use strobe_files::journal::{self, Journal};
+use strobe_files::open;
 use strobe_files::record::{self as recording, Options};
 
 use super::band::Band;
@@ -78,7 +78,7 @@ pub enum Error {
     Keep(late::Error),
     /// The recording cannot be read.
     #[error(transparent)]
-    Input(#[from] journal::Error),
+    Input(#[from] strobe::error::Error),
 }
 
 /// One way, in all rounds.
@@ -138,23 +138,23 @@ fn target(band: Band, period_ns: u64) -> Result<Target, Error> {
 /// It cannot be read, or has no period.
 pub fn of_file(file: &Path, period_ns: Option<u64>, band: Band) -> Result<Outcome, Error> {
     let name = || file.display().to_string();
-    let mut journal = Journal::open(file)?;
-    let period = period_ns.or(journal.info().period_ns);
+    let mut recording = open(file).map_err(strobe::error::Error::from)?;
+    let period = period_ns.or(recording.info().period_ns);
     let target = target(band, period.ok_or_else(|| Error::NoPeriod(name()))?)?;
-    let mut jitter = Jitter::new(journal.info(), target);
+    let mut jitter = Jitter::new(recording.info(), target);
     let mut counts = Counts::default();
-    while let Some(rows) = journal.read()? {
-        for row in rows {
+    while let Some(block) = recording.next(Duration::ZERO)? {
+        for row in block.rows() {
             jitter.add(row);
             counts.add(&row);
         }
     }
-    let totals = journal.totals().filter(|_| !journal.is_torn());
-    let round = Round::of_file(journal.info(), totals, &counts, &jitter);
+    let totals = recording.totals();
+    let round = Round::of_file(recording.info(), totals.as_ref(), &counts, &jitter);
     Ok(Outcome {
         interrupted: false,
         target,
-        machine: Machine::unknown(&journal.info().kernel),
+        machine: Machine::unknown(&recording.info().kernel),
         load: Vec::new(),
         ways: vec![Measured {
             way: name(),

@@ -25,6 +25,7 @@ pub struct Block {
 }
 
 /// The last row that a reader has got, or lost: what is missing before the next one is reckoned from it.
+#[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     row: u64,
@@ -34,6 +35,7 @@ pub struct Place {
 
 impl Place {
     /// Before the first row of a run.
+    #[doc(hidden)]
     pub const START: Place = Place {
         row: u64::MAX,
         trigger: u64::MAX,
@@ -61,6 +63,7 @@ impl Block {
     /// These rows of `words`, by their places there. `numbers` are that of the first one, should there be none, and how
     /// many were lost before it. `last` is the row before them, if it is known what was missed since; it is the last one
     /// of these rows then.
+    #[doc(hidden)]
     pub fn new(
         info: Arc<RunInfo>,
         words: Arc<Vec<u64>>,

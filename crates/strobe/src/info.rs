@@ -114,6 +114,7 @@ impl RunInfo {
 }
 
 /// Causes of missed triggers that this version knows, in the order of their counters.
+#[doc(hidden)]
 pub fn known_causes() -> impl Iterator<Item = &'static str> {
     Missed::NAMES
         .into_iter()
@@ -142,6 +143,7 @@ impl Serialize for End {
 
 impl End {
     /// How a run ended whose last counters these are, and that was asked to end like this, if it was.
+    #[doc(hidden)]
     pub fn of(last: &Snapshot, asked: Option<End>) -> End {
         match (last.state, asked) {
             (State::Failed, _) => End::Failed(failure(last)),
@@ -154,6 +156,7 @@ impl End {
     }
 
     /// That of a recording, which has nothing but its [word](End::word).
+    #[doc(hidden)]
     pub fn of_word(word: &str) -> End {
         match word {
             "complete" => End::Complete,
@@ -173,6 +176,7 @@ impl End {
 }
 
 /// The reason of a run that failed, in words.
+#[doc(hidden)]
 pub fn failure(last: &Snapshot) -> String {
     let after = last.end_time.saturating_sub(last.start.time);
     let after = show_ns(after as f64);
@@ -206,6 +210,7 @@ pub struct Totals {
 
 impl Totals {
     /// That of a run whose last counters these are, for a reader that has lost so many rows; as if it were complete.
+    #[doc(hidden)]
     pub fn of(last: &Snapshot, lost: u64) -> Totals {
         Totals {
             rows: last.head,

@@ -6,6 +6,8 @@
 //! and a [`reader::RunReader`] reads its rows. The crate `strobe-files` brings
 //! them into files.
 //!
+//! What is hidden here (`doc(hidden)`, feature `internals`) is for the other crates of the project, and may change.
+//!
 //! ```no_run
 //! use std::time::Duration;
 //! use strobe::engine::kernel::Control;
@@ -18,15 +20,10 @@
 //! let run = Control::open()?.create(&plan)?;
 //! let mut reader = run.reader()?;
 //! run.start()?;
-//! let mut buffer = vec![0; 100 * reader.ring().row_words()];
-//! while !reader.ring().ended() {
-//!     reader.wait(100, Duration::from_secs(1))?;
-//!     let batch = reader.read(&mut buffer);
-//!     for row in batch.rows() {
-//!         println!("{}: {:?}", row.row, row.values);
-//!     }
+//! while let Some(block) = reader.next(Duration::from_secs(1))? {
+//!     let counter = block.column("sim.counter")?;
+//!     println!("{:?}, {} rows lost", counter.to_vec(), block.lost());
 //! }
-//! println!("{} rows lost", reader.ring().lost());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -38,9 +35,12 @@ pub mod clock;
 pub mod engine;
 pub mod error;
 pub mod event;
+#[doc(hidden)]
 pub mod faults;
 mod fields;
+#[doc(hidden)]
 pub mod figures;
+#[doc(hidden)]
 pub mod follow;
 pub mod info;
 #[cfg(feature = "internals")]
@@ -58,8 +58,12 @@ pub mod select;
 pub mod source;
 pub mod stats;
 pub mod stop;
+#[doc(hidden)]
 pub mod timing;
 
+#[doc(hidden)]
 pub use strobe_board as board;
-pub use strobe_hw::{bell, map, rpmsg, rt, uio};
+pub use strobe_hw::rt;
+#[doc(hidden)]
+pub use strobe_hw::{bell, map, rpmsg, uio};
 pub use strobe_ring as ring;

@@ -46,6 +46,7 @@ impl ReaderOptions {
 }
 
 /// How a reader sleeps; each engine has its way.
+#[doc(hidden)]
 pub trait Wake: Send {
     /// Returns when `rows` rows were made in all, the run has ended, the time
     /// is over, or a signal came.
@@ -90,6 +91,7 @@ pub struct RunReader {
 
 impl RunReader {
     /// A reader of `ring`, of this run, that sleeps by `wake`.
+    #[doc(hidden)]
     pub fn new(ring: Reader, wake: Box<dyn Wake>, info: &RunInfo, options: ReaderOptions) -> Self {
         RunReader {
             wake,

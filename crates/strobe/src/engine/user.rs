@@ -29,6 +29,7 @@ mod connection;
 mod field;
 mod file;
 mod frames;
+#[doc(hidden)]
 pub mod gpio;
 pub(crate) mod hpet;
 mod look;

@@ -101,7 +101,7 @@ pub enum Error {
          out, or use --engine user"
     )]
     Thread(String),
-    #[error(transparent)]
+    #[error("--cpu: {0}")]
     NoCpu(#[from] NoCpu),
     #[error("--board: {0}")]
     NoBoard(#[from] NotFound),

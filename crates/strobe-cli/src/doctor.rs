@@ -75,7 +75,7 @@ enum Error {
     NoCheck(String),
     #[error("spinning: is about a run that never sleeps; say --wait spin")]
     NotSpinning,
-    #[error(transparent)]
+    #[error("--cpu: {0}")]
     Cpu(#[from] NoCpu),
     #[error("signals cannot be handled: {0}")]
     Signals(std::io::Error),

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe jitter`: how regular rows are, by one way to wait or by several in turn, or in a recording.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use strobe::plan::WakeWithin;
+use strobe::engine::user::Lock;
+use strobe::plan::{Step, WakeWithin};
 use strobe::quantity::{duration_ns, period_ns};
+use strobe::select::Selection;
 use strobe::stop::Stop;
+use strobe_board::{Board, Faults, NotFound};
+use strobe_files::recipe::setting;
 use strobe_measure::jitter::band::Band;
 use strobe_measure::jitter::compare::{self, Comparison, Measured};
 use strobe_measure::jitter::contender::Contender;
+use strobe_measure::jitter::judge::Judge;
 use strobe_measure::jitter::load::Load;
 use strobe_measure::jitter::round::Round;
 use strobe_measure::jitter::way::{Asked, Policy};
@@ -23,7 +28,7 @@ use crate::term::{self, fail};
 use crate::why;
 use crate::with_parent;
 
-mod table;
+pub mod table;
 
 /// Unless asked for: 1 kHz.
 const PERIOD_NS: u64 = 1_000_000;
@@ -54,7 +59,8 @@ impl From<LoadChoice> for Load {
 
 /// Measure how regular rows are, by several ways to wait in turn, or in a recording
 ///
-/// Each way makes rows of nothing but their stamps. Several are measured in
+/// Each way makes rows of nothing but their stamps, unless --read and --set give
+/// the loop some work. Several are measured in
 /// turn, each once a round, in another order each time: compare the ranges over
 /// the rounds, not the greatest values, which are the machine's. Periods are
 /// judged against a band around the one asked for, as a counter in hardware
@@ -62,7 +68,7 @@ impl From<LoadChoice> for Load {
 #[derive(clap::Args)]
 pub struct Args {
     /// A recording (.arrows or .h5) to look at, instead of measuring
-    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "slack", "load", "duration", "rounds", "worst", "stop_on"])]
+    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "slack", "load", "duration", "rounds", "worst", "stop_on", "read", "set", "judge", "board"])]
     file: Option<PathBuf>,
 
     /// Rows a second, or the time between them: 100Hz, 250us (default: 1kHz; of a recording, its own)
@@ -95,9 +101,26 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration_ns)]
     slack: Option<u64>,
 
-    /// How far a period may be from the one asked for: 3%, 100us
+    /// How far a period may be from the one asked for: 3%, 100us, +3%-100us
     #[arg(long, value_name = "BAND", default_value = "3%")]
     band: Band,
+
+    /// Work of the loop: channels that each row reads
+    #[arg(long, value_name = "CH", value_delimiter = ',')]
+    read: Vec<String>,
+
+    /// Work of the loop: values that each row writes, before the channels are read
+    #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = setting)]
+    set: Vec<Step>,
+
+    /// Board of the user engine for these: its file, or its name
+    #[arg(long, value_name = "FILE|NAME")]
+    board: Option<String>,
+
+    /// Let a counter in hardware judge the rows, too: each raises and lowers
+    /// DEVICE.output, and the device counts periods, as lab-counter does
+    #[arg(long, value_name = "DEVICE")]
+    judge: Option<String>,
 
     /// What stress-ng is to do meanwhile
     #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
@@ -138,12 +161,15 @@ pub fn run(args: &Args) -> ExitCode {
             let rows = args.duration / args.rate.unwrap_or(PERIOD_NS).max(1);
             let line = Rounds::new(Some(rows));
             let show = |now| line.show(now);
-            compare::measure(&comparison(args), &stop, with_parent::command, &show)
+            match comparison(args) {
+                Ok(comparison) => compare::measure(&comparison, &stop, with_parent::command, &show),
+                Err(error) => return fail(format_args!("--board: {error}")),
+            }
         }
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(error) => return fail(error),
+        Err(error) => return fail(format_args!("{}{error}", option(&error))),
     };
     for found in outcome.ways.iter().filter_map(|way| way.late_rows.as_ref()) {
         why::complain(found);
@@ -153,10 +179,37 @@ pub fn run(args: &Args) -> ExitCode {
     term::found(&outcome, args.json, table::text, status)
 }
 
-fn comparison(args: &Args) -> Comparison {
+/// The option of this program that an error is about.
+fn option(error: &compare::Error) -> &'static str {
+    match error {
+        compare::Error::Band(_) => "--band: ",
+        compare::Error::NoPeriod(_) => "--rate: ",
+        compare::Error::Policy => "--policy: ",
+        compare::Error::Cpu(_) => "--cpu: ",
+        compare::Error::Load(_) => "--load: ",
+        compare::Error::Judge(..) => "--judge: ",
+        _ => "",
+    }
+}
+
+/// Why a board is not there.
+#[derive(Debug, thiserror::Error)]
+enum NoBoard {
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    #[error(transparent)]
+    Faults(#[from] Faults),
+}
+
+fn comparison(args: &Args) -> Result<Comparison, NoBoard> {
+    let board = args.board.as_deref();
+    let file = board.map(|word| strobe_board::find(word, Path::new("")));
+    let file = file.transpose()?;
+    let board = file.as_deref().map(Board::read).transpose()?;
+    let reads = args.read.iter().cloned().map(Step::Read);
     let several = if args.versus.is_empty() { 1 } else { 3 };
     let worst = args.worst.map(|count| Which::Worst(count as usize));
-    Comparison {
+    Ok(Comparison {
         ways: std::iter::once(args.wait)
             .chain(args.versus.iter().copied())
             .collect(),
@@ -166,12 +219,22 @@ fn comparison(args: &Args) -> Comparison {
             cpu: args.cpu,
             wake_within: args.wake_within,
             slack_ns: args.slack.unwrap_or(0),
+            steps: args.set.iter().cloned().chain(reads).collect(),
+            board,
         },
+        judge: args.judge.clone().map(|device| Judge {
+            device,
+            engine: Selection {
+                board: file,
+                lock: Lock::Process,
+                ..Selection::default()
+            },
+        }),
         band: args.band,
         load: args.load.iter().copied().map(Load::from).collect(),
         duration: Duration::from_nanos(args.duration),
         rounds: args.rounds.unwrap_or(several),
         late: worst.or(args.stop_on.map(Which::First)),
         keep: args.keep.place().to_owned(),
-    }
+    })
 }

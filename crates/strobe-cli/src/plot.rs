@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `strobe plot`: a picture of a recording, or of what `strobe jitter` has measured.
+//! `strobe plot`: a picture of a recording, or of what `strobe jitter` or `strobe latency` has measured.
 
 use std::fmt::Display;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
+use serde_json::Value;
 use strobe_files::sink::Existing;
 
 use crate::existing;
@@ -16,20 +17,25 @@ use crate::term::{self, fail, say};
 
 mod draw;
 mod jitter;
+mod latency;
+mod shares;
 mod trace;
 
 use jitter::Results;
+use latency::Latencies;
 use trace::Trace;
 
-/// Draw a recording, or what strobe jitter has measured
+/// Draw a recording, or what strobe jitter or strobe latency has measured
 ///
 /// Of a recording: channels over time, and histograms of period and lateness.
 /// Of the JSON object of strobe jitter: the worst periods over time, and how
-/// late the rows of all ways were. Where triggers were missed or rows lost, the
+/// late the rows of all ways were. Of that of strobe latency: how long each step
+/// took. Where triggers were missed or rows lost, the
 /// picture is coloured.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The recording: an .arrows or .h5 file; or what strobe jitter --json has printed: a .json file
+    /// The recording: an .arrows or .h5 file; or what strobe jitter or strobe latency has
+    /// printed with --json: a .json file
     file: PathBuf,
 
     /// The picture: .png or .svg
@@ -92,10 +98,15 @@ fn plot(args: &Args) -> Result<u8, Error> {
         is_svg,
     };
     if args.file.extension().is_some_and(|e| e == "json") {
-        let results = Results::read(&args.file)
+        let drawn = results(&args.file)
             .map_err(|why| Error::Results(args.file.display().to_string(), why))?;
         create()?;
-        let drawn = picture.draw(results.size(), &Drawn::Jitter(&results));
+        let size = match &drawn {
+            Drawn::Latencies(latencies) => latencies.size(),
+            Drawn::Jitter(results) => results.size(),
+            Drawn::Trace(trace) => draw::size(trace),
+        };
+        let drawn = picture.draw(size, &drawn);
         drawn.map_err(|error| Error::Draw(name(), error))?;
         return Ok(term::COMPLETE);
     }
@@ -117,6 +128,19 @@ fn plot(args: &Args) -> Result<u8, Error> {
     Ok(term::COMPLETE)
 }
 
+/// What a measurement has printed; an error in words.
+fn results(path: &Path) -> Result<Drawn<'static>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let results: Value = serde_json::from_reader(BufReader::new(file))
+        .map_err(|error| format!("is not JSON: {error}"))?;
+    if results.get("target").is_none() {
+        if let Some(latencies) = Latencies::of(&results) {
+            return Ok(Drawn::Latencies(latencies));
+        }
+    }
+    Ok(Drawn::Jitter(Results::of(results)?))
+}
+
 /// A file for a picture.
 fn create(path: &Path, existing: Existing) -> io::Result<File> {
     match existing {
@@ -134,7 +158,8 @@ struct Picture<'a> {
 /// What is drawn.
 enum Drawn<'a> {
     Trace(&'a Trace),
-    Jitter(&'a Results),
+    Jitter(Results),
+    Latencies(Latencies),
 }
 
 impl Picture<'_> {
@@ -152,6 +177,7 @@ fn all<DB: DrawingBackend>(backend: DB, what: &Drawn<'_>) -> Result<(), String> 
     match what {
         Drawn::Trace(trace) => draw::draw(&root, trace),
         Drawn::Jitter(results) => results.draw(&root),
+        Drawn::Latencies(latencies) => latencies.draw(&root),
     }
     .map_err(|e| words(&e))?;
     root.present().map_err(|e| words(&e))

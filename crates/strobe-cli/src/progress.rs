@@ -9,6 +9,8 @@ use std::time::Duration;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use strobe::quantity::show_ns;
 use strobe_files::record::Progress;
+use strobe_measure::jitter::Counted;
+use strobe_measure::jitter::round::Shown;
 
 // What matters most comes first: the end is cut off where the terminal ends.
 const OF_MANY: &str = "{elapsed} {percent}%, {left} left {human_pos} rows {rate} {wide_msg}";
@@ -51,8 +53,13 @@ impl Line {
 
     /// Shows where the recording is.
     pub fn show(&self, now: Progress) {
+        self.show_with(now, String::new());
+    }
+
+    /// The same, and other words before it.
+    fn show_with(&self, now: Progress, words: String) {
         let Some(bar) = &self.0 else { return };
-        bar.set_message(message(now));
+        bar.set_message(words + &message(now));
         bar.set_position(now.rows);
     }
 
@@ -78,15 +85,16 @@ impl Rounds {
     }
 
     /// Shows where one is, or takes its line away.
-    pub fn show(&self, now: Option<Progress>) {
+    pub fn show(&self, now: Option<Shown>) {
         // Who has panicked shows nothing more.
         let Ok(mut line) = self.line.lock() else {
             return;
         };
         match now {
-            Some(now) => line
-                .get_or_insert_with(|| Line::new(self.limit, None))
-                .show(now),
+            Some(now) => {
+                let line = line.get_or_insert_with(|| Line::new(self.limit, None));
+                line.show_with(now.progress, now.counted.map_or(String::new(), counted));
+            }
             None => {
                 if let Some(line) = line.take() {
                     line.clear();
@@ -94,6 +102,16 @@ impl Rounds {
             }
         }
     }
+}
+
+/// The counts of a measurement that is under way.
+fn counted(counts: Counted) -> String {
+    let Counted {
+        in_range,
+        over,
+        under,
+    } = counts;
+    format!("in range {in_range} over {over} under {under} ")
 }
 
 fn message(now: Progress) -> String {
@@ -136,6 +154,16 @@ mod tests {
             ..never_due
         };
         assert_eq!(message(gated), "missed 2 skipped 9 lost 3 ring 25%");
+    }
+
+    #[test]
+    fn the_counts_of_a_measurement_come_first() {
+        let counts = Counted {
+            in_range: 98,
+            over: 2,
+            under: 0,
+        };
+        assert_eq!(counted(counts), "in range 98 over 2 under 0 ");
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn an_event_without_a_period_needs_one() {
     assert_eq!(done.expect("the program runs").status.code(), Some(0));
     let said = refused(dir.path(), &[file]);
     assert!(
-        said.contains("has no period; say which one is meant with --rate"),
+        said.contains("--rate: ") && said.contains("has no period; say which one is meant"),
         "{said}"
     );
     assert_eq!(
@@ -166,7 +166,28 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
         ("--rate 2MHz", "period"),
         ("--band 0%", "more than 0% and less than 100%"),
         ("--band 0us", "more than 0"),
-        ("--band 1ms --rate 1kHz", "not less than the period"),
+        (
+            "--band 1ms --rate 1kHz",
+            "--band: a band of 1 ms is not less than the period",
+        ),
+        ("--band +3%-1ms --rate 1kHz", "not less than the period"),
+        ("--band +3%", "write both sides, as in +3%-100us"),
+        ("--read no.such", "channel no.such: no such channel"),
+        ("--set sim.latch", "write OUTPUT=VALUE"),
+        ("--set sim.nothing=1", "output sim.nothing: no such output"),
+        (
+            "--board nosuch",
+            "--board: board nosuch: there is no nosuch.toml in ",
+        ),
+        (
+            "--judge nosuch",
+            "--judge: nosuch: output nosuch.output: no such output",
+        ),
+        (
+            "--judge nosuch --band +3%-4%",
+            "has one tolerance for both sides",
+        ),
+        ("x.arrows --judge counter", "cannot be used with"),
         (
             "--wait sleep",
             "block, hybrid, spin, relative, kernel:timer",
@@ -175,13 +196,16 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
         ("--vs hybrid,hybrid", "given twice"),
         ("--vs block/other,block/other", "given twice"),
         ("--wait kernel:timer/other", "the policy of kernel:timer"),
-        ("--wait kernel:timer --policy other", "leave it out"),
+        (
+            "--wait kernel:timer --policy other",
+            "--policy: none of these ways has",
+        ),
         ("--load disk", "[possible values: cpu, vm, io, switch]"),
         (
             "--policy fifo:0",
             "fifo:1 to fifo:99, or other; or deadline",
         ),
-        ("--cpu 4095", "--cpu 4095: there is none"),
+        ("--cpu 4095", "--cpu: CPU 4095: there is none"),
         ("--rounds 0", "1..=1000"),
         ("nothing.arrows", "nothing.arrows"),
         ("x.arrows --load cpu", "cannot be used with"),
@@ -359,4 +383,22 @@ fn who_interrupts_it_gets_what_there_is() {
     let said: Value = serde_json::from_slice(&said).expect("JSON");
     assert_eq!(said["interrupted"], true);
     assert!(periods(&said["ways"][0]["all"]) >= 50, "{said}");
+}
+
+#[test]
+fn a_band_may_be_wider_below_and_each_row_may_have_its_work() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let words = "jitter --rate 500Hz --band +1%-200us --read sim.counter,clock.time --set sim.latch=3 --for 100ms --json";
+    let output = strobe(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0));
+    let said = json(&output);
+    assert_eq!(said["target"]["band_ns"], 20_000);
+    assert_eq!(said["target"]["under_ns"], 200_000);
+    let words = "jitter --rate 500Hz --band +1%-200us --for 50ms";
+    let output = strobe(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        said.starts_with("period 2 ms, in range up to 20 us longer or 200 us shorter; "),
+        "{said}"
+    );
 }

@@ -73,7 +73,7 @@ fn what_cannot_be_measured_is_refused_with_the_remedy() {
         ),
         (
             vec!["timer:1kHz", "--latched", "clock.time,clock.elapsed"],
-            "--latched: 2 names for 1 events",
+            "--latched: latched counters: 2 names for 1 events",
         ),
         (
             vec![
@@ -149,9 +149,12 @@ fn what_cannot_be_is_refused_by_name_with_the_remedy() {
         ("wake --rate 0", "'0'"),
         ("wake --count 0", "'0'"),
         ("wake sleep", "there are spin, futex, eventfd,"),
-        ("wake spin --place same", "choose --place other"),
+        (
+            "wake spin --place same",
+            "--place: spin: on the CPU of who wakes it",
+        ),
         ("wake futex futex --place same", "given twice"),
-        ("wake --cpu 99999", "--cpu 99999: there is none"),
+        ("wake --cpu 99999", "--cpu: CPU 99999: there is none"),
         (
             "wake --policy fifo:100",
             "write fifo:1 to fifo:99, or other",
@@ -180,5 +183,32 @@ fn what_cannot_be_is_refused_by_name_with_the_remedy() {
         assert_eq!(output.status.code(), Some(1), "{words}: {message}");
         assert!(message.contains(part), "{words}: {message}");
         assert!(output.stdout.is_empty(), "{words}");
+    }
+}
+
+#[test]
+#[cfg(feature = "plot")]
+fn what_was_measured_can_be_drawn() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (result, picture) = (dir.path().join("wake.json"), dir.path().join("wake.svg"));
+    let words = "latency wake futex pipe --count 200 --rounds 1 --rate 10kHz --policy other --json";
+    let output = common::strobe(dir.path(), &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(output.status.code(), Some(0));
+    std::fs::write(&result, &output.stdout).expect("to write");
+    let (from, to) = (
+        result.to_str().expect("a name"),
+        picture.to_str().expect("a name"),
+    );
+    let drawn = common::strobe(dir.path(), &["plot", from, "-o", to]);
+    let said = String::from_utf8_lossy(&drawn.stderr).into_owned();
+    assert_eq!((drawn.status.code(), said), (Some(0), String::new()));
+    let text = std::fs::read_to_string(&picture).expect("a picture");
+    for part in [
+        "futex: p50 ",
+        "pipe: p50 ",
+        "CPU, other",
+        "share of the rows",
+    ] {
+        assert!(text.contains(part), "{part}");
     }
 }

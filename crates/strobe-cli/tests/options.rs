@@ -5,6 +5,10 @@ use std::path::Path;
 use std::process::Output;
 
 mod common;
+#[path = "common/terminal.rs"]
+mod terminal;
+
+use terminal::Terminal;
 
 fn record(dir: &Path, more: &str) -> Output {
     let mut command = common::command(dir);
@@ -122,7 +126,29 @@ fn the_thread_runs_on_the_cpu_and_by_the_policy_that_were_asked_for() {
     );
     let step = format!("{{\"what\":\"cpu\",\"ok\":true,\"got\":\"{cpu}\"}}");
     assert!(account.contains(&step), "{step}: {account}");
-    assert!(refusal(dir.path(), "--cpu 60000").contains("--cpu 60000: there is none"));
+    assert!(refusal(dir.path(), "--cpu 60000").contains("--cpu: CPU 60000: there is none"));
     assert!(refusal(dir.path(), "--policy rr:5").contains("write fifo:1 to fifo:99, or other"));
     assert!(refusal(dir.path(), "--policy fifo:5 --priority 5").contains("cannot be used with"));
+}
+
+#[test]
+fn the_line_on_a_terminal_says_how_much_time_is_left() {
+    let dir = tempfile::tempdir().expect("a folder");
+    for (event, end, part) in [
+        ("timer:1kHz", ["--rows", "40000"], "seconds left"),
+        ("timer:1kHz", ["--for", "40s"], "seconds left"),
+        ("sim.pulse", ["--for", "3min"], "minutes left"),
+    ] {
+        let words = [
+            "record",
+            "--engine",
+            "user",
+            "--read",
+            "sim.counter",
+            "--event",
+            event,
+        ];
+        let terminal = Terminal::new(dir.path(), &[&words[..], &end].concat());
+        terminal.sees(part);
+    }
 }

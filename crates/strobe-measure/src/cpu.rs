@@ -81,10 +81,8 @@ impl OwnedRun for StartedOn {
 
 /// A CPU that was asked for, and that cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another"
-)]
-pub struct NoCpu(usize);
+#[error("CPU {0}: there is none, or this group of processes may not use it; name another, or none")]
+pub struct NoCpu(pub usize);
 
 /// Whether this process may run there.
 ///

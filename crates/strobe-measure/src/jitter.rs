@@ -12,6 +12,7 @@ pub mod band;
 pub mod compare;
 pub mod contender;
 mod drift;
+pub mod judge;
 pub mod load;
 mod relative;
 pub mod round;
@@ -26,8 +27,21 @@ use timeline::Timeline;
 pub struct Target {
     /// ns; more than 0.
     pub period_ns: u64,
-    /// How far from it a period may be and still be in range, ns.
+    /// How much longer a period may be and still be in range, ns.
     pub band_ns: u64,
+    /// How much shorter, ns.
+    pub under_ns: u64,
+}
+
+/// Periods, as a counter counts them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// In the band.
+    pub in_range: u64,
+    /// Longer.
+    pub over: u64,
+    /// Shorter.
+    pub under: u64,
 }
 
 /// The rows of a run, or of several that had the same target.
@@ -113,10 +127,9 @@ impl Jitter {
             // Triggers that were skipped are periods, too.
             let periods = i128::from(skipped) + 1;
             let from_target = i128::from(period) - periods * i128::from(self.target.period_ns);
-            let band = i128::from(self.target.band_ns);
             let count = match from_target {
-                far if far > band => &mut self.over,
-                far if far < -band => &mut self.under,
+                far if far > i128::from(self.target.band_ns) => &mut self.over,
+                far if far < -i128::from(self.target.under_ns) => &mut self.under,
                 _ => &mut self.in_range,
             };
             *count += 1;
@@ -133,6 +146,15 @@ impl Jitter {
         self.over += other.over;
         self.under += other.under;
         self.drift.merge(&other.drift);
+    }
+
+    /// The counts so far.
+    pub fn counted(&self) -> Counted {
+        Counted {
+            in_range: self.in_range,
+            over: self.over,
+            under: self.under,
+        }
     }
 
     /// How the run went on; of merged ones, the first.
@@ -176,6 +198,7 @@ mod tests {
     const TARGET: Target = Target {
         period_ns: 1000,
         band_ns: 30,
+        under_ns: 30,
     };
 
     fn jitter(rows: &[[u64; 4]]) -> Jitter {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe jitter` of the kernel engine's ways, on a machine that nothing disturbs: the loop of 100 Hz.
-// lab: --module strobe_loop
+// lab: --module strobe_loop --device lab-counter
 
 use std::process::{Command, Output};
 use std::thread::sleep;
@@ -41,6 +41,26 @@ fn a_timer_and_an_absolute_loop_keep_each_period_within_one_percent() {
         }
         assert!(all["late_ns"]["max"].is_number(), "{way}: {all}");
     }
+}
+
+#[test]
+fn a_counter_in_hardware_judges_the_rows_as_strobe_does() {
+    assert!(command("strobe board install /boards/lab-counter.toml"));
+    for way in ["kernel:timer", "kernel:loop"] {
+        let words = format!("--wait {way} --band 1% --judge counter --read counter.count");
+        let output = jitter(&words);
+        assert!(output.status.success(), "{output:?}");
+        let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let (all, round) = (&said["ways"][0]["all"], &said["ways"][0]["rounds"][0]);
+        let judged = &round["judged"];
+        assert_eq!(judged["edges"], round["rows"], "{way}: {judged}");
+        for count in ["in_range", "over", "under"] {
+            assert_eq!(judged[count], all[count], "{way}: {judged}");
+        }
+        let longest = judged["longest_ns"].as_i64().expect("ns");
+        assert!((longest - 10_000_000).abs() <= 100_000, "{way}: {judged}");
+    }
+    assert!(command("strobe board remove counter"));
 }
 
 #[test]

@@ -270,3 +270,81 @@ fn a_slave_latches_at_the_same_instant_as_its_master() {
     assert!(both > 0, "none in common: {master:?}, {slave:?}");
     println!("{both} of {ENDS} seen by both runs");
 }
+
+/// Exit status, and what strobe says on standard output and standard error.
+fn strobe(words: &str) -> (Option<i32>, String, String) {
+    let output = std::process::Command::new("strobe")
+        .args(words.split(' '))
+        .output()
+        .expect("strobe");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn outputs_are_set_and_channels_read_once_by_the_kernel_engine() {
+    let _fitted = pci::kernel(&BOARD);
+    let set = strobe("set counter.period=123456 --engine kernel");
+    assert_eq!(set, (Some(0), String::new(), String::new()));
+    let (status, said, _) = strobe("get counter.period,sim.counter --engine kernel");
+    assert_eq!(status, Some(0));
+    let line = said.lines().next().unwrap_or_default();
+    assert_eq!(line, "counter.period  123456  ns");
+    let (status, said, why) = strobe("set counter.period=1,counter.nothing=1 --engine kernel");
+    assert_eq!((status, said.as_str()), (Some(1), ""));
+    assert!(
+        why.contains("output counter.nothing: no such output"),
+        "{why}"
+    );
+    let (_, said, _) = strobe("get counter.period --engine kernel");
+    assert!(said.contains("123456"), "nothing was written: {said}");
+}
+
+#[test]
+fn a_run_of_the_kernel_engine_has_its_cpu_clock_and_policy_or_says_why_not() {
+    let _fitted = pci::kernel(&BOARD);
+    let record = |more: &str| {
+        strobe(&format!(
+            "record --engine kernel --rows 20 --allow-loss -o - {more}"
+        ))
+    };
+    for cpu in ["0", "1"] {
+        let (status, rows, why) = record(&format!("--event timer:100Hz --read cpu.id --cpu {cpu}"));
+        assert_eq!(status, Some(0), "{why}");
+        let cpus: BTreeSet<&str> = rows
+            .lines()
+            .skip(1)
+            .filter_map(|row| row.rsplit(',').next())
+            .collect();
+        assert_eq!(cpus, BTreeSet::from([cpu]));
+    }
+    for (more, part) in [
+        (
+            "--event counter.eoc --read counter.index --cpu 0",
+            "--cpu: event counter.eoc: ",
+        ),
+        (
+            "--event timer:100Hz --read sim.slow --cpu 0",
+            "--cpu: channel sim.slow sleeps",
+        ),
+        (
+            "--event timer:100Hz --read cpu.id --policy other",
+            "--policy: policy other: ",
+        ),
+    ] {
+        let (status, rows, why) = record(more);
+        assert_eq!((status, rows.as_str()), (Some(1), ""), "{more}");
+        assert!(why.contains(part), "{more}: {why}");
+    }
+    let (status, rows, why) = record("--event timer:100Hz --read cpu.id --clock tai --shared");
+    assert_eq!(status, Some(0), "{why}");
+    let time = rows
+        .lines()
+        .nth(1)
+        .and_then(|row| row.split(',').nth(2)?.parse().ok());
+    assert!(time > Some(1_000_000_000_000_000_000_u64), "{rows}");
+}

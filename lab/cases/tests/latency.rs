@@ -253,7 +253,7 @@ fn what_cannot_be_traced_is_refused_with_the_remedy() {
     };
     refused("uio no_such", "no such device; there is uio_dummy (uio");
     refused("uio uio_dummy --rows 0", "'0'");
-    refused("uio uio_dummy --cpu 999", "--cpu 999: there is none");
+    refused("uio uio_dummy --cpu 999", "--cpu: CPU 999: there is none");
     refused("kernel timer:1kHz --read no.such", "no such channel");
     refused("gpio lab/weave", "no line weave");
     refused("gpio lab/wave --rows 5 --for 100ms", "no edge came");
@@ -273,13 +273,13 @@ fn what_cannot_be_traced_is_refused_with_the_remedy() {
     };
     let (status, said) = nobody("uio uio_dummy --rows 10", "only root may trace");
     assert!(
-        status == Some(1) && said.contains("use --no-trace"),
+        status == Some(1) && said.contains("(option: --no-trace)"),
         "{said}"
     );
     assert!(command("umount /sys/kernel/tracing"));
     let (status, said) = nobody("uio uio_dummy --rows 10", "mount -t tracefs");
     assert!(
-        status == Some(1) && said.contains("use --no-trace"),
+        status == Some(1) && said.contains("(option: --no-trace)"),
         "{said}"
     );
     tracefs();

@@ -7,6 +7,7 @@ use strobe::info::End;
 use strobe::quantity::show_ns;
 use strobe::stats::{Figures, Stats};
 use strobe_measure::jitter::compare::{Measured, Outcome};
+use strobe_measure::jitter::judge::Judged;
 use strobe_measure::jitter::round::Round;
 
 use crate::report;
@@ -25,12 +26,15 @@ fn write(to: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let target = outcome.target;
     write!(
         to,
-        "period {}, in range within {} of it; {}",
+        "period {}, in range {}; {}",
         show_ns(target.period_ns as f64),
-        show_ns(target.band_ns as f64),
+        band(target.band_ns, target.under_ns),
         outcome.machine
     )?;
     writeln!(to, "\n\n{}", counts(&outcome.ways))?;
+    if outcome.ways.iter().any(|way| judged(way).is_some()) {
+        writeln!(to, "{}", by_counter(&outcome.ways))?;
+    }
     let late = figures("late", outcome, |way| way.all.late_ns.as_ref());
     let period = figures("period", outcome, |way| way.all.period_ns.as_ref());
     writeln!(to, "{late}\n{period}")?;
@@ -45,6 +49,47 @@ fn write(to: &mut String, outcome: &Outcome) -> std::fmt::Result {
         }
     }
     Ok(())
+}
+
+/// The words for a band.
+pub fn band(over_ns: u64, under_ns: u64) -> String {
+    let [over, under] = [over_ns, under_ns].map(|ns| show_ns(ns as f64));
+    match over_ns == under_ns {
+        true => format!("within {over} of it"),
+        false => format!("up to {over} longer or {under} shorter"),
+    }
+}
+
+/// What the counter says of all rounds of a way.
+fn judged(way: &Measured) -> Option<Judged> {
+    let each = way.rounds.iter().filter_map(|round| round.judged);
+    each.reduce(|mut all, round| {
+        all.merge(round);
+        all
+    })
+}
+
+fn by_counter(ways: &[Measured]) -> String {
+    let head = [
+        "counter", "edges", "in range", "over", "under", "longest", "shortest",
+    ];
+    let lines = ways.iter().filter_map(|way| {
+        let it = judged(way)?;
+        let periods = (it.in_range + it.over + it.under).max(1) as f64;
+        Some([
+            way.way.clone(),
+            it.edges.to_string(),
+            format!("{:.2} %", 100.0 * it.in_range as f64 / periods),
+            it.over.to_string(),
+            it.under.to_string(),
+            show_ns(it.longest_ns as f64),
+            show_ns(it.shortest_ns as f64),
+        ])
+    });
+    let table: Vec<[String; 7]> = std::iter::once(head.map(str::to_owned))
+        .chain(lines)
+        .collect();
+    term::table("", &table)
 }
 
 fn counts(ways: &[Measured]) -> String {

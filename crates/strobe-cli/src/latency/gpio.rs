@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strobe::quantity::{period_ns, show_ns};
 use strobe::stop::Stop;
-use strobe_measure::latency::gpio::{Asked, Line, Observer, Outcome, measure};
+use strobe_measure::latency::gpio::{Asked, Error, Line, Observer, Outcome, measure};
 
 use super::{common, words};
 
@@ -56,9 +56,19 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let measure = |stop: &Stop| measure(&args.asked(), stop);
+    let measure = |stop: &Stop| {
+        measure(&args.asked(), stop).map_err(|error| format!("{}{error}", option(&error)))
+    };
     let status = |outcome: &Outcome| (outcome.interrupted, outcome.account.is_whole());
     common::run(args.common.json, measure, status, text)
+}
+
+/// The option of this program that an error is about.
+fn option(error: &Error) -> &'static str {
+    match error {
+        Error::Cpu(_) => "--cpu: ",
+        _ => "",
+    }
 }
 
 fn text(outcome: &Outcome) -> String {

@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> ExitCode {
     let outcomes = match measure(&args.asked(), &stop, &choose, &|now| line.show(now)) {
         Ok(outcomes) => outcomes,
         Err(Error::Select(error)) => return fail(choice::Error::from(error)),
-        Err(error) => return fail(error),
+        Err(error) => return fail(format_args!("{}{error}", option(&error))),
     };
     let status = outcomes.runs.iter();
     let status = status.map(|outcome| exit_status(&outcome.summary, args.allow_loss));
@@ -131,6 +131,18 @@ pub fn run(args: &Args) -> ExitCode {
         answer(&texts.join("\n"));
     }
     status.into()
+}
+
+/// The option of this program that an error is about.
+fn option(error: &Error) -> &'static str {
+    match error {
+        Error::Names("running counters", ..) => "--running: ",
+        Error::Names("latched counters", ..) => "--latched: ",
+        Error::Names(..) => "--index: ",
+        Error::Set(_) => "--set: ",
+        Error::Channels(_) => "--running, --latched: ",
+        _ => "",
+    }
 }
 
 fn text(outcome: &Outcome) -> String {

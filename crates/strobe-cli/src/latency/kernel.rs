@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strobe::event::EventSpec;
 use strobe::stop::Stop;
-use strobe_measure::latency::kernel::{Asked, Outcome, measure};
+use strobe_measure::latency::kernel::{Asked, Error, Outcome, measure};
 
 use super::{common, words};
 
@@ -55,9 +55,20 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let measure = |stop: &Stop| measure(&args.asked(), stop);
+    let measure = |stop: &Stop| {
+        measure(&args.asked(), stop).map_err(|error| format!("{}{error}", option(&error)))
+    };
     let status = |outcome: &Outcome| (outcome.interrupted, outcome.account.is_whole());
     common::run(args.common.json, measure, status, text)
+}
+
+/// The option of this program that an error is about.
+fn option(error: &Error) -> &'static str {
+    match error {
+        Error::Cpu(_) => "--cpu: ",
+        Error::Channels(_) => "--running, --latched: ",
+        _ => "",
+    }
 }
 
 fn text(outcome: &Outcome) -> String {

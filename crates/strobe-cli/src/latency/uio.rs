@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use strobe::event::EventSpec;
 use strobe::stop::Stop;
-use strobe_measure::latency::uio::{Asked, Outcome, Side, measure};
+use strobe_measure::latency::uio::{Asked, Error, Outcome, Side, measure};
 
 use super::{common, words};
 
@@ -55,13 +55,32 @@ impl Args {
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let measure = |stop: &Stop| measure(&args.asked(), stop);
+    let measure = |stop: &Stop| {
+        measure(&args.asked(), stop)
+            .map_err(|error| format!("{}{error}{}", option(&error), remedy(&error)))
+    };
     let status = |outcome: &Outcome| {
         let sides = [Some(&outcome.untraced), outcome.traced.as_ref()];
         let is_whole = sides.iter().flatten().all(|side| side.account.is_whole());
         (outcome.interrupted, is_whole)
     };
     common::run(args.common.json, measure, status, text)
+}
+
+/// The option of this program that an error is about.
+fn option(error: &Error) -> &'static str {
+    match error {
+        Error::Cpu(_) => "--cpu: ",
+        _ => "",
+    }
+}
+
+/// The option that helps.
+fn remedy(error: &Error) -> &'static str {
+    match error {
+        Error::Trace(_) | Error::NoThread => " (option: --no-trace)",
+        _ => "",
+    }
 }
 
 fn side(side: &Side, what: &str) -> String {

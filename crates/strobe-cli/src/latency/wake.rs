@@ -8,7 +8,7 @@ use strobe::quantity::{period_ns, show_ns};
 use strobe::rt::{self, Policy};
 use strobe::stats::Figures;
 use strobe::stop::Stop;
-use strobe_measure::latency::wake::{Asked, Measured, Outcome, Place, measure};
+use strobe_measure::latency::wake::{Asked, Error, Measured, Outcome, Place, measure};
 use strobe_measure::wake::Way;
 
 use super::common;
@@ -95,10 +95,19 @@ pub fn run(args: &Args) -> ExitCode {
         for why in outcome.iter().flat_map(|outcome| &outcome.without) {
             say(format_args!("strobe: without {why}"));
         }
-        outcome
+        outcome.map_err(|error| format!("{}{error}", option(&error)))
     };
     let status = |outcome: &Outcome| (outcome.interrupted, true);
     common::run(args.json, measure, status, text)
+}
+
+/// The option of this program that an error is about.
+fn option(error: &Error) -> &'static str {
+    match error {
+        Error::Cpu(_) => "--cpu: ",
+        Error::OneCpu | Error::Spin => "--place: ",
+        _ => "",
+    }
 }
 
 fn text(outcome: &Outcome) -> String {

@@ -13,8 +13,8 @@ use super::trace::{CHANNELS, COLUMNS, Curve, Trace};
 pub type Outcome<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
 const FONT: &str = "sans-serif";
-/// The width of the plot is that of `COLUMNS`; the rest is for labels.
-const LABELS: u32 = 130;
+/// Room for the labels of a vertical axis; the width of the plot is that of `COLUMNS`.
+pub const LABELS: u32 = 130;
 pub const RIGHT: u32 = 30;
 pub const TITLE: u32 = 92;
 const PANEL: u32 = 190;
@@ -27,13 +27,15 @@ pub const SOFT: RGBColor = RGBColor(0x66, 0x66, 0x66);
 pub const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 pub const MISSED: RGBColor = RGBColor(0xd6, 0x27, 0x28);
 const LOST: RGBColor = RGBColor(0xff, 0x9f, 0x1c);
-pub const CURVES: [RGBColor; 6] = [
+pub const CURVES: [RGBColor; 8] = [
     RGBColor(0x1f, 0x77, 0xb4),
     RGBColor(0x2c, 0x8a, 0x2c),
     RGBColor(0x94, 0x67, 0xbd),
     RGBColor(0x8c, 0x56, 0x4b),
     RGBColor(0x17, 0x8f, 0xa0),
     RGBColor(0x7f, 0x7f, 0x20),
+    RGBColor(0xc0, 0x5a, 0xa6),
+    RGBColor(0x50, 0x50, 0x50),
 ];
 
 /// Width and height of the picture.

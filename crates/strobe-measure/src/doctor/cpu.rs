@@ -114,7 +114,7 @@ pub fn rt_tasks(system: &System, intent: &Intent) -> Verdict {
     if priority > PRIORITY_MAX {
         return Ok(Finding::advice(
             format!("priority {priority} is among those of what watches over the machine"),
-            "--priority 60 (51 to 89)",
+            "priority 60 (51 to 89)",
         ));
     }
     let Some(first) = above.iter().max_by_key(|task| task.priority) else {
@@ -131,7 +131,7 @@ pub fn rt_tasks(system: &System, intent: &Intent) -> Verdict {
     Ok(Finding::advice(
         seen,
         match first.priority {
-            below if below < PRIORITY_MAX => format!("--priority {}", below + 1),
+            below if below < PRIORITY_MAX => format!("priority {}", below + 1),
             _ => {
                 let online = system.cpus(ONLINE)?;
                 match online.without(&cpus) {
@@ -165,7 +165,7 @@ pub fn spinning(system: &System, intent: &Intent) -> Verdict {
             intent.priority
         ),
         format!(
-            "--wait hybrid; or {}",
+            "wait hybrid; or {}",
             isolating(cpu, &online.without(&Cpus::one(cpu)), has_nohz)
         ),
     ))

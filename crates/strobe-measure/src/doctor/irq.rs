@@ -38,10 +38,10 @@ pub fn threads(system: &System, intent: &Intent) -> Verdict {
             ),
             match priority < 98 {
                 true => format!(
-                    "--wait hybrid; or, for the one of the run's own event: chrt -f -p {} NUMBER (as root)",
+                    "wait hybrid; or, for the one of the run's own event: chrt -f -p {} NUMBER (as root)",
                     priority + 1
                 ),
-                false => "--wait hybrid --priority 60".to_owned(),
+                false => "wait hybrid, with priority 60".to_owned(),
             },
         ));
     }
@@ -59,7 +59,7 @@ pub fn threads(system: &System, intent: &Intent) -> Verdict {
                 some_of(&above)
             ),
             match highest.priority {
-                most @ ..=88 => format!("--priority {}", most + 1),
+                most @ ..=88 => format!("priority {}", most + 1),
                 _ => format!("chrt -f -p 50 {} (as root)", highest.id),
             },
         ),
@@ -107,7 +107,7 @@ pub fn interrupts(system: &System, intent: &Intent) -> Verdict {
         .find(|cpu| came.iter().all(|(_, busy, ..)| busy != cpu));
     let remedy = match (intent.cpu, quiet) {
         (None, Some(cpu)) => {
-            format!("use CPU {cpu}: strobe jitter --cpu {cpu}, strobe doctor --cpu {cpu}")
+            format!("use CPU {cpu}")
         }
         (None, None) => {
             let cpu = cpus.iter().next_back().unwrap_or(0);

@@ -69,7 +69,7 @@ pub fn throttling(system: &System, intent: &Intent) -> Verdict {
     if runtime != -1 {
         return Ok(Finding::advice(
             format!("{seen}: who spins is stopped for the rest"),
-            "sysctl -w kernel.sched_rt_runtime_us=-1 (only if the CPU is isolated); or --wait hybrid",
+            "sysctl -w kernel.sched_rt_runtime_us=-1 (only if the CPU is isolated); or wait hybrid",
         ));
     }
     const FAIR: &str = "/sys/kernel/debug/sched/fair_server";
@@ -86,7 +86,7 @@ pub fn throttling(system: &System, intent: &Intent) -> Verdict {
                 format!(
                     "{seen}; {file} is {ns} ns: who spins is stopped for so long, if others wait"
                 ),
-                format!("echo 0 > {file} (as root; only if the CPU is isolated); or --wait hybrid"),
+                format!("echo 0 > {file} (as root; only if the CPU is isolated); or wait hybrid"),
             ));
         }
     }

@@ -24,6 +24,7 @@ use crate::turns::order;
 const TARGET: Target = Target {
     period_ns: 1_000_000,
     band_ns: 30_000,
+    under_ns: 30_000,
 };
 /// Of fewer rounds the ranges are apart by chance too often: of 4 and 4 once in 35 times.
 const ROUNDS_MIN: usize = 4;
@@ -183,6 +184,8 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
             cpu,
             wake_within: WakeWithin::default(),
             slack_ns: 0,
+            steps: Vec::new(),
+            board: None,
         },
         rounds: Vec::new(),
     };

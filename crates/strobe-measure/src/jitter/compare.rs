@@ -12,6 +12,7 @@ use strobe_files::record::{self as recording, Options};
 
 use super::band::Band;
 use super::contender::Contender;
+use super::judge::{self, Judge};
 use super::load::{self, Load, Stressor};
 use super::round::{Counts, Round, Show};
 use super::way::{self, Asked};
@@ -29,6 +30,8 @@ pub struct Comparison {
     pub asked: Asked,
     /// How far a period may be from the one asked for.
     pub band: Band,
+    /// A counter in hardware that judges the rows, too.
+    pub judge: Option<Judge>,
     /// What the machine is to do meanwhile.
     pub load: Vec<Load>,
     /// How long each way is measured in a round.
@@ -46,14 +49,16 @@ pub struct Comparison {
 pub enum Error {
     /// The band is as wide as the period, or wider.
     #[error(
-        "--band {0}: is not less than the period, so nothing could be under it; name a smaller one"
+        "a band of {0} is not less than the period, so nothing could be under it; name a smaller one"
     )]
     Band(String),
     /// A recording whose event has no period.
-    #[error("{0}: its event has no period; say which one is meant with --rate")]
+    #[error("{0}: its event has no period; say which one is meant")]
     NoPeriod(String),
     /// A policy, and nobody who has one.
-    #[error("--policy: none of these ways has a thread of the user engine; leave it out")]
+    #[error(
+        "none of these ways has a thread of the user engine, which could have a policy; leave the policy out"
+    )]
     Policy,
     /// A way is there twice.
     #[error("{0}: given twice; each way is measured once a round")]
@@ -61,6 +66,9 @@ pub enum Error {
     /// The CPU cannot be had.
     #[error(transparent)]
     Cpu(#[from] NoCpu),
+    /// The counter does not judge.
+    #[error("{0}: {1}")]
+    Judge(String, judge::Error),
     /// There is no load.
     #[error(transparent)]
     Load(#[from] load::Error),
@@ -125,11 +133,15 @@ pub struct Outcome {
 }
 
 fn target(band: Band, period_ns: u64) -> Result<Target, Error> {
-    let band_ns = band.of(period_ns);
-    if band_ns >= period_ns {
+    let (band_ns, under_ns) = (band.over(period_ns), band.under(period_ns));
+    if band_ns >= period_ns || under_ns >= period_ns {
         return Err(Error::Band(band.to_string()));
     }
-    Ok(Target { period_ns, band_ns })
+    Ok(Target {
+        period_ns,
+        band_ns,
+        under_ns,
+    })
 }
 
 /// How regular the rows of a recording are; the period is its own, unless one is given.
@@ -176,7 +188,12 @@ pub fn measure(
     command: fn(&str) -> Command,
     show: &Show<'_>,
 ) -> Result<Outcome, Error> {
-    let asked = &comparison.asked;
+    let mut asked = comparison.asked.clone();
+    if let Some(judge) = &comparison.judge {
+        // First of all: its edges are to be as near to the event as can be.
+        asked.steps.splice(0..0, judge.steps());
+    }
+    let asked = &asked;
     let target = target(comparison.band, asked.period_ns)?;
     let ways = &comparison.ways;
     for (nth, way) in ways.iter().enumerate() {
@@ -188,6 +205,13 @@ pub fn measure(
         return Err(Error::Policy);
     }
     check_cpu(asked.cpu)?;
+    let judged = |result: Result<_, judge::Error>| {
+        let device = comparison.judge.as_ref().map_or("", |judge| &judge.device);
+        result.map_err(|error| Error::Judge(device.to_owned(), error))
+    };
+    if let Some(judge) = &comparison.judge {
+        judged(judge.begin(target).map(|()| None))?;
+    }
     // Before anything is loaded: what cannot be had is said at once.
     for way in ways {
         way.run(asked)
@@ -217,8 +241,15 @@ pub fn measure(
             .map(|which| Late::of(run.as_ref(), which))
             .transpose();
         let late = late.map_err(|error| Error::Late(way.to_string(), error))?;
-        let (jitter, round, found) =
+        if let Some(judge) = &comparison.judge {
+            judged(judge.begin(target).map(|()| None))?;
+        }
+        let (jitter, mut round, found) =
             Round::measure(run.as_ref(), target, &options, stop, late, show)?;
+        drop(run);
+        if let Some(judge) = &comparison.judge {
+            round.judged = judged(judge.end().map(Some))?;
+        }
         if !stop.is_interrupted() {
             load.is_there()?;
         }

@@ -33,7 +33,7 @@ impl Contender {
                 true => self.policy.or(asked.policy),
                 false => self.policy,
             },
-            ..*asked
+            ..asked.clone()
         })
     }
 }

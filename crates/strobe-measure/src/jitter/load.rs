@@ -25,14 +25,14 @@ pub enum Load {
 pub enum Error {
     /// There is no such program.
     #[error(
-        "--load: stress-ng is not installed; install it (apt install stress-ng), or leave --load out"
+        "stress-ng is not installed; install it (apt install stress-ng), or measure without load"
     )]
     Missing,
     /// The system's reason.
-    #[error("--load: stress-ng cannot be started: {0}")]
+    #[error("stress-ng cannot be started: {0}")]
     Start(io::Error),
     /// It has ended too early.
-    #[error("--load: stress-ng has ended before the measurement, with {0}; what it said is above")]
+    #[error("stress-ng has ended before the measurement, with {0}; what it said is above")]
     Ended(ExitStatus),
 }
 

@@ -12,8 +12,9 @@ use strobe_files::summary::Summary;
 use strobe_hw::rt::{Step, Usage};
 use strobe_ring::Row;
 
+use super::judge::Judged;
 use super::timeline::Timeline;
-use super::{Jitter, Report, Target};
+use super::{Counted, Jitter, Report, Target};
 use crate::late::{Found, Late};
 use crate::machine::Machine;
 
@@ -45,6 +46,9 @@ pub struct Round {
     /// What was got of the real-time set-up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set_up: Vec<Step>,
+    /// What a counter in hardware says of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Judged>,
     /// How it went on.
     pub timeline: Timeline,
 }
@@ -77,8 +81,17 @@ impl Counts {
     }
 }
 
+/// Where a measurement is, and what it has counted so far, if it counts periods.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shown {
+    /// Where it is.
+    pub progress: Progress,
+    /// Its counts.
+    pub counted: Option<Counted>,
+}
+
 /// Shows where a measurement is; `None`: it is over.
-pub type Show<'a> = dyn Fn(Option<Progress>) + Sync + 'a;
+pub type Show<'a> = dyn Fn(Option<Shown>) + Sync + 'a;
 
 /// Looks at each row.
 struct View<'a> {
@@ -105,7 +118,10 @@ impl Observer for View<'_> {
     }
 
     fn progress(&mut self, now: Progress) {
-        (self.show)(Some(now));
+        (self.show)(Some(Shown {
+            progress: now,
+            counted: Some(self.jitter.counted()),
+        }));
         if let Some(late) = &mut self.late {
             late.look();
             if late.has_first() {
@@ -162,6 +178,7 @@ impl Round {
             busy: Some(machine.busy),
             stolen_percent: Some(machine.stolen_percent),
             set_up,
+            judged: None,
             timeline: view.jitter.timeline().clone(),
         };
         Ok((view.jitter, round, found))
@@ -188,6 +205,7 @@ impl Round {
             busy: None,
             stolen_percent: None,
             set_up: info.set_up.clone(),
+            judged: None,
             timeline: jitter.timeline().clone(),
         }
     }

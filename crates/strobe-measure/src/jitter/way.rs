@@ -11,6 +11,7 @@ use strobe::engine::user::{Lock, Settings, User, WaitMode};
 use strobe::event::EventSpec;
 use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
+use strobe_board::Board;
 use strobe::run::OwnedRun;
 use strobe_hw::rt;
 
@@ -54,7 +55,7 @@ pub enum Error {
     NoLoop(engine::Error),
     /// They do not go at this rate.
     #[error(
-        "the loops to compare with have periods of 10 us to 1 s; choose another --rate, or kernel:timer"
+        "the loops to compare with have periods of 10 us to 1 s; choose another, or kernel:timer"
     )]
     Period,
     /// The engine's reason.
@@ -72,6 +73,7 @@ pub enum Policy {
 }
 
 /// What all ways have in common.
+#[derive(Clone)]
 pub struct Asked {
     /// From row to row.
     pub period_ns: u64,
@@ -83,6 +85,10 @@ pub struct Asked {
     pub wake_within: WakeWithin,
     /// How much later than its point the thread of kernel:loop may wake.
     pub slack_ns: u64,
+    /// The work of the loop: what each row writes and reads.
+    pub steps: Vec<Step>,
+    /// A board of the user engine.
+    pub board: Option<Board>,
 }
 
 impl Way {
@@ -91,7 +97,7 @@ impl Way {
         matches!(self, Way::KernelLoop("loop.absolute" | "loop.relative", _))
     }
 
-    /// A run of it, of rows that are nothing but stamps.
+    /// A run of it, of rows that are their stamps, and what was asked for.
     ///
     /// # Errors
     /// It cannot be made.
@@ -100,16 +106,21 @@ impl Way {
         let plan = |event: EventSpec| Plan {
             // Also if whoever reads is held up for a while: what is measured is who makes the rows.
             ring: Some(rows_of_seconds(period)),
+            steps: asked.steps.clone(),
             wake_within: asked.wake_within,
             ..Plan::new(event)
         };
         let user = |wait| {
-            User::new(Settings {
+            let user = User::new(Settings {
                 wait,
                 lock: Lock::Process,
                 cpu: asked.cpu,
                 policy: asked.policy.map(|policy| policy.for_period(period)),
-            })
+            });
+            match &asked.board {
+                Some(board) => user.with_board(board.clone()),
+                None => user,
+            }
         };
         Ok(match self {
             Way::User(wait) => Arc::new(user(wait).create(&plan(EventSpec::timer(period)))?),
@@ -126,10 +137,9 @@ impl Way {
                 set_up(&control, asked)?;
                 // Only the event knows when it was due.
                 let late = Step::Read("clock.late".to_owned());
-                let run = control.create(&Plan {
-                    steps: is_due.then_some(late).into_iter().collect(),
-                    ..plan(EventSpec::device(event))
-                })?;
+                let mut plan = plan(EventSpec::device(event));
+                plan.steps.extend(is_due.then_some(late));
+                let run = control.create(&plan)?;
                 Arc::new(StartedOn::new(Arc::new(run), asked.cpu))
             }
         })

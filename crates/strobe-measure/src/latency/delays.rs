@@ -31,7 +31,7 @@ pub struct Places {
 pub enum Error {
     /// It counts no time.
     #[error(
-        "channel {0}: its unit is \"{1}\", not one of time (ns, us, ms or s); name another counter with --running and --latched"
+        "channel {0}: its unit is \"{1}\", not one of time (ns, us, ms or s); name another counter, running and latched"
     )]
     NoTime(String, String),
     /// It is no counter.
@@ -77,6 +77,16 @@ pub struct Report {
     pub clock_ns: Option<Figures>,
     /// What the board itself has counted.
     pub board: Option<Account>,
+    /// All of them, to be drawn.
+    pub histogram: Histograms,
+}
+
+/// The delays, one by one.
+#[derive(Debug, Serialize)]
+pub struct Histograms {
+    interrupt: Stats,
+    channel: Stats,
+    clock: Stats,
 }
 
 /// Events from the first row to the last, as two have counted them.
@@ -226,6 +236,11 @@ impl Delays {
             channel_ns: self.channel.figures(),
             clock_ns: self.clock.figures(),
             board: self.board,
+            histogram: Histograms {
+                interrupt: self.interrupt.clone(),
+                channel: self.channel.clone(),
+                clock: self.clock.clone(),
+            },
         }
     }
 }

@@ -20,7 +20,7 @@ use strobe_files::summary::Summary;
 use strobe_ring::Row;
 
 use super::delays::{self, Delays, Places, Report};
-use crate::jitter::round::Show;
+use crate::jitter::round::{Show, Shown};
 
 /// How often the running counter is in a row, and `clock.time`.
 const RUNNING: usize = 4;
@@ -59,7 +59,7 @@ pub enum Error {
     #[error("{0}: {1} names for {2} events; name one for each event, in their order, or none")]
     Names(&'static str, usize, usize),
     /// What was to be written cannot be.
-    #[error("--set: {0}")]
+    #[error("what is to be written before the runs: {0}")]
     Set(String),
     /// There is no engine for it.
     #[error(transparent)]
@@ -111,13 +111,13 @@ pub fn measure(
     choose: &Choose<'_>,
     show: &Show<'_>,
 ) -> Result<Outcomes, Error> {
-    for (option, names) in [
-        ("--running", &asked.running),
-        ("--latched", &asked.latched),
-        ("--index", &asked.index),
+    for (what, names) in [
+        ("running counters", &asked.running),
+        ("latched counters", &asked.latched),
+        ("counts of events", &asked.index),
     ] {
         if !names.is_empty() && names.len() != asked.events.len() {
-            return Err(Error::Names(option, names.len(), asked.events.len()));
+            return Err(Error::Names(what, names.len(), asked.events.len()));
         }
     }
     if !asked.set.is_empty() {
@@ -271,7 +271,10 @@ impl Observer for View<'_> {
 
     fn progress(&mut self, now: Progress) {
         if let Some(show) = self.show {
-            show(Some(now));
+            show(Some(Shown {
+                progress: now,
+                counted: None,
+            }));
         }
     }
 }

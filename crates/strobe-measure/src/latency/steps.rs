@@ -35,6 +35,8 @@ pub struct Step {
     pub to: &'static str,
     /// ns; null if no row has both ends.
     pub ns: Option<Figures>,
+    /// All of them, to be drawn.
+    pub histogram: Stats,
 }
 
 impl Steps {
@@ -72,6 +74,7 @@ impl Steps {
                 from,
                 to,
                 ns: stats.figures(),
+                histogram: stats.clone(),
             }),
             _ => None,
         };
@@ -79,7 +82,13 @@ impl Steps {
         let mut steps: Vec<Step> = each.filter_map(named).collect();
         if let [from, _, .., to] = *self.points.as_slice() {
             let ns = self.whole.figures();
-            steps.push(Step { from, to, ns });
+            let histogram = self.whole.clone();
+            steps.push(Step {
+                from,
+                to,
+                ns,
+                histogram,
+            });
         }
         let list = self.list.as_ref();
         Report {

@@ -68,11 +68,11 @@ pub enum Error {
     )]
     Silent(String),
     /// Tracing is not possible.
-    #[error("{0}; without tracing, use --no-trace")]
+    #[error("{0}; it can be measured without tracing")]
     Trace(#[from] trace::Error),
     /// The thread of the run cannot be found.
     #[error(
-        "the thread of the run cannot be found in /proc/self/task, so it cannot be traced; is /proc mounted? Without tracing, use --no-trace"
+        "the thread of the run cannot be found in /proc/self/task, so it cannot be traced; is /proc mounted? It can be measured without tracing"
     )]
     NoThread,
     /// The device cannot be used.

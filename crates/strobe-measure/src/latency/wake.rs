@@ -9,6 +9,7 @@ use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
 use strobe_hw::rt::{self, Policy};
 
+use crate::cpu::NoCpu;
 use crate::machine::Machine;
 use crate::turns::order;
 use crate::wake::{self, Plan, Way};
@@ -49,13 +50,11 @@ pub enum Place {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The CPU cannot be had.
-    #[error(
-        "--cpu {0}: there is none, or this group of processes may not use it; leave --cpu out, or name another"
-    )]
-    Cpu(usize),
+    #[error(transparent)]
+    Cpu(#[from] NoCpu),
     /// There is only one.
     #[error(
-        "--place other: this process may use one CPU only; leave it out, or start the program without taskset"
+        "this process may use one CPU only, so both threads have the same; start the program without taskset, or measure them on one CPU"
     )]
     OneCpu,
     /// There is none.
@@ -63,7 +62,7 @@ pub enum Error {
     NoCpu,
     /// Who never sleeps would wait for itself.
     #[error(
-        "spin: on the CPU of who wakes it, a thread that never sleeps keeps that from running; choose --place other, or another way"
+        "spin: on the CPU of who wakes it, a thread that never sleeps keeps that from running; choose another CPU for it, or another way"
     )]
     Spin,
     /// A case is there twice.
@@ -105,7 +104,7 @@ pub struct Measured {
     pub rounds: Vec<Option<Figures>>,
     /// What was got of the real-time set-up of the two threads.
     pub set_up: Vec<rt::Step>,
-    #[serde(skip)]
+    #[serde(rename = "histogram")]
     stats: Stats,
 }
 
@@ -155,7 +154,7 @@ fn cases(asked: &Asked, without: &mut Vec<String>) -> Result<Vec<Case>, Error> {
     let first = *cpus.first().ok_or(Error::NoCpu)?;
     let sleeper = asked.cpu.unwrap_or(first);
     if !cpus.contains(&sleeper) {
-        return Err(Error::Cpu(sleeper));
+        return Err(NoCpu(sleeper).into());
     }
     let other = cpus.iter().find(|cpu| **cpu != sleeper).copied();
     let places = match asked.place.as_slice() {

@@ -56,22 +56,22 @@ pub fn cases() -> Vec<Case> {
         with_irq("rt-tasks", Ok, "nobody goes before").says("none of 0 real-time threads of CPU 0-1"),
         with_irq("rt-tasks", Advice, "a sound server goes before")
             .task(90, "sound", 70, 2)
-            .says("sound (90, 70) --priority 71"),
+            .says("sound (90, 70) priority 71"),
         with_irq("rt-tasks", Advice, "a deadline goes before all")
             .task(90, "control", 0, 6)
             .on_cpu(1)
             .says("control (90, deadline) taskset -p -c 0 90"),
-        with_irq("rt-tasks", Advice, "a priority beyond reason").with_priority(99).says("--priority 60"),
+        with_irq("rt-tasks", Advice, "a priority beyond reason").with_priority(99).says("priority 60"),
         case("rt-tasks", Unknown, "a container").with_status().file("/proc/2/comm", "bash\n").says("as in a container"),
         with_irq("rt-tasks", Unknown, "a task that is not understood").file("/proc/77/task/77/stat", "77 (x"),
         case("irq-threads", Ok, "interrupts have no threads").with_tasks(),
         with_irq("irq-threads", Ok, "interrupt threads below who sleeps").says("1 interrupt threads on CPU 0-1, up to 50"),
         with_irq("irq-threads", Ok, "interrupt threads above who spins").spinning().with_priority(40),
-        with_irq("irq-threads", Advice, "interrupt threads above who sleeps").with_priority(40).says("--priority 51"),
+        with_irq("irq-threads", Advice, "interrupt threads above who sleeps").with_priority(40).says("priority 51"),
         with_irq("irq-threads", Advice, "interrupt threads below who spins: an event that never comes")
             .spinning()
             .on_cpu(1)
-            .says("it never comes --wait hybrid; or, for the one of the run's own event: chrt -f -p 61"),
+            .says("it never comes wait hybrid; or, for the one of the run's own event: chrt -f -p 61"),
         case("irq-threads", Unknown, "a container").with_status().file("/proc/1/comm", "init\n"),
         case("spinning", Ok, "an isolated CPU").spinning().on_cpu(1).file(&format!("{CPU}/isolated"), "1\n"),
         case("spinning", Advice, "a CPU that others need")
@@ -79,7 +79,7 @@ pub fn cases() -> Vec<Case> {
             .on_cpu(1)
             .file(&format!("{CPU}/isolated"), "\n")
             .file(&format!("{CPU}/online"), "0-1\n")
-            .says("--wait hybrid"),
+            .says("wait hybrid"),
         case("spinning", Unknown, "/sys is not to be seen").spinning().on_cpu(1),
         interrupted(Ok, "a CPU that none came to").on_cpu(0).says("none of 1 devices"),
         interrupted(Advice, "a CPU that a disk interrupts")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A pseudo-terminal, and what a person would see on it.
+#![allow(dead_code)]
 
 use std::fs::File;
 use std::io::{Read, Write};

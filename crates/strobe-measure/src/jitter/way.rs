@@ -11,8 +11,8 @@ use strobe::engine::user::{Lock, Settings, User, WaitMode};
 use strobe::event::EventSpec;
 use strobe::plan::WakeWithin;
 use strobe::plan::{Plan, Step};
-use strobe_board::Board;
 use strobe::run::OwnedRun;
+use strobe_board::Board;
 use strobe_hw::rt;
 
 use super::relative::Relative;

@@ -107,11 +107,16 @@ impl<'t> Table<'t> {
 
     /// `true` or `false`.
     pub fn boolean(&mut self, key: &'static str) -> Option<bool> {
+        self.boolean_at(key).map(|(value, _)| value)
+    }
+
+    /// `true` or `false`, and where it stands.
+    pub fn boolean_at(&mut self, key: &'static str) -> Option<At<bool>> {
         let (value, at) = self.value(key)?;
         if value.as_bool().is_none() {
             self.wrong(key, &at, value, "true or false");
         }
-        value.as_bool()
+        Some((value.as_bool()?, at))
     }
 
     /// A whole number of this range.

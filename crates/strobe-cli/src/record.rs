@@ -231,7 +231,7 @@ impl From<record::Error> for Error {
     fn from(error: record::Error) -> Error {
         match error {
             record::Error::Sink(error) => Error::Sink(error),
-            record::Error::NoJournal => Error::Option("--sync", error),
+            record::Error::NoJournal | record::Error::SyncAndLast => Error::Option("--sync", error),
             record::Error::Last { .. } => Error::Option("--last", error),
             error => Error::Record(error),
         }

@@ -10,6 +10,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 mod common;
+#[path = "common/terminal.rs"]
+mod terminal;
 
 use common::{Process, command, strobe};
 
@@ -401,4 +403,13 @@ fn a_band_may_be_wider_below_and_each_row_may_have_its_work() {
         said.starts_with("period 2 ms, in range up to 20 us longer or 200 us shorter; "),
         "{said}"
     );
+}
+
+#[test]
+fn what_has_been_counted_is_to_be_seen_while_it_runs() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let words = "jitter --rate 100Hz --band 50% --for 30s --policy other";
+    let words: Vec<&str> = words.split(' ').collect();
+    let terminal = terminal::Terminal::new(dir.path(), &words);
+    terminal.sees("in range ");
 }

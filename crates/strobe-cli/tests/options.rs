@@ -91,6 +91,11 @@ fn only_journals_can_be_made_safe_against_a_power_cut() {
         "{said}"
     );
     assert!(!dir.path().join("a.csv").exists());
+    let said = refusal(dir.path(), "--sync --last 5 -o a.arrows");
+    assert!(
+        said.contains("--sync: only the last rows are to be kept"),
+        "{said}"
+    );
     let output = record(dir.path(), "--sync --rows 5 -o a.csv -o a.arrows");
     assert_eq!(output.status.code(), Some(0));
 }

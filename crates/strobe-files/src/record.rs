@@ -111,6 +111,12 @@ pub enum Error {
         "no sink is a journal, and only journals can be made safe against a power cut; add FILE.arrows"
     )]
     NoJournal,
+    /// Rows are to be on the disk at once, and not before the end.
+    #[error(
+        "only the last rows are to be kept, which are known at the end; until then none can be safe against a power cut: \
+         ask for one of the two"
+    )]
+    SyncAndLast,
     /// Too many rows to keep until the end.
     #[error(
         "the last {rows} rows take {bytes} bytes of memory, more than half of what is available; keep fewer"
@@ -190,11 +196,20 @@ pub(crate) fn record_into(
     }))
 }
 
-/// That the sinks can be what they are asked to be.
-fn check(info: &RunInfo, options: &Options) -> Result<(), Error> {
+/// That there is something that can be made safe against a power cut, if that is asked for.
+pub(crate) fn check_sync(options: &Options) -> Result<(), Error> {
+    if options.sync && options.last.is_some() {
+        return Err(Error::SyncAndLast);
+    }
     if options.sync && !options.sinks.iter().any(|name| sink::is_journal(name)) {
         return Err(Error::NoJournal);
     }
+    Ok(())
+}
+
+/// That the sinks can be what they are asked to be.
+fn check(info: &RunInfo, options: &Options) -> Result<(), Error> {
+    check_sync(options)?;
     if let Some(rows) = options.last {
         let each = Last::bytes(info.shape(), rows);
         let bytes = each.saturating_mul(options.sinks.len() as u64);

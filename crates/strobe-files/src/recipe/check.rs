@@ -10,6 +10,7 @@ use strobe::select::{self, Chosen};
 
 use super::Recipe;
 use super::parse::Places;
+use crate::record::{self, Options};
 
 /// Notes all that stands in the way. Nothing is changed: runs are asked for, and not made.
 pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
@@ -18,6 +19,15 @@ pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
             &places.cpu,
             format!("there is no CPU {cpu}, or this program may not use it; name another"),
         );
+    }
+    let options = Options {
+        sinks: recipe.sinks.clone(),
+        last: recipe.last,
+        sync: recipe.sync,
+        ..Options::default()
+    };
+    if let Err(error) = record::check_sync(&options) {
+        places.fault(&places.sync, error.to_string());
     }
     let plan = recipe.plan();
     let selection = match recipe.selection() {

@@ -51,6 +51,7 @@ pub(super) struct Places<'p, 't> {
     pub(super) cpu: Range<usize>,
     pub(super) policy: Range<usize>,
     pub(super) ring: Range<usize>,
+    pub(super) sync: Range<usize>,
 }
 
 impl Places<'_, '_> {
@@ -129,14 +130,14 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Op
     let clock = root.choice("clock", &CLOCKS);
     let shared = root.boolean("shared");
     let last = root.integer("last", 1..=u64::MAX);
-    let sync = root.boolean("sync");
+    let sync = root.boolean_at("sync");
     if let Some(recipe) = &mut recipe {
         recipe.engine = engine.unwrap_or(recipe.engine);
         recipe.wake_within = value(wake_within).unwrap_or(recipe.wake_within);
         recipe.clock = clock.unwrap_or(recipe.clock);
         recipe.shared = shared.unwrap_or(recipe.shared);
         recipe.last = value(last);
-        recipe.sync = sync.unwrap_or(recipe.sync);
+        recipe.sync = sync.as_ref().is_some_and(|(sync, _)| *sync);
     }
     for (key, why) in NOT_HERE {
         root.forbid(key, why);
@@ -151,6 +152,7 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Op
             cpu: place(cpu.as_ref()),
             policy: place(policy.as_ref()),
             ring: place(ring.as_ref()),
+            sync: place(sync.as_ref()),
         };
         look(recipe, &places);
     }

@@ -18,7 +18,6 @@ fn whole() -> Recipe {
         duration_ns: Some(1_500_000_000),
         last: Some(100),
         sinks: vec!["scan-{n:05}.arrows".into(), "a \"b\".csv".into()],
-        sync: true,
         ..Recipe::new("timer:1kHz".parse().expect("an event"))
     }
 }
@@ -33,6 +32,7 @@ fn a_recipe_is_read_as_it_was_written() {
     let soft = Recipe {
         rows: Some(10),
         read: vec!["sim.ramp".into()],
+        sync: true,
         ..Recipe::new(EventSpec::soft())
     };
     for recipe in [whole(), soft] {
@@ -121,6 +121,7 @@ read = [
 ]
 set = [\"sim.nothing=1\"]
 cpu = 60000
+sync = true
 ";
     std::fs::write(&file, text).expect("a file");
     let said = Recipe::check(&file).expect_err("faults").to_string();
@@ -129,10 +130,11 @@ cpu = 60000
         "r.toml:6: channel no.such: no such channel",
         "r.toml:8: output sim.nothing: no such output",
         "r.toml:9: there is no CPU 60000",
+        "r.toml:10: no sink is a journal",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert_eq!(said.lines().count(), 4, "{said}");
+    assert_eq!(said.lines().count(), 5, "{said}");
 }
 
 #[test]

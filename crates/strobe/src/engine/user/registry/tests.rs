@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Barrier};
+use std::task::Poll;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use strobe_ring::layout::CLOCK_MONOTONIC;
 use strobe_ring::{End, Engine, Geometry, Header, RowShape, StartTimes, State, Writer};
 
 use super::*;
 use crate::channel::Type;
+use crate::engine::user::connection::Connection;
 use crate::engine::user::look;
 use crate::engine::user::memfd;
 use crate::engine::user::waker::Waker;
@@ -521,4 +526,40 @@ fn a_run_that_ends_while_it_is_asked_is_none() {
         drop(run);
         looks.join().expect("no panic");
     }
+}
+
+#[test]
+fn a_reader_that_is_polled_learns_that_the_owner_has_gone() {
+    let (_dir, path) = folder();
+    let mut owner = owner(&path);
+    let mut reader = attach(&path, owner.run).reader().expect("a reader");
+    reader.wake_at_each_row().expect("to be woken");
+    assert!(matches!(reader.poll_next(), Ok(Poll::Pending)));
+    // The run has not ended: nobody can say any more that it has.
+    drop(owner.post.take());
+    let begun = Instant::now();
+    let error = loop {
+        let long = Timespec::try_from(60 * PATIENCE).expect("a time");
+        let ready = poll(&mut [PollFd::new(&reader, PollFlags::IN)], Some(&long));
+        assert_eq!(ready, Ok(1), "it is never ready");
+        match reader.poll_next() {
+            Err(error) => break error.reason(),
+            Ok(block) => assert!(begun.elapsed() < 60 * PATIENCE, "{block:?}"),
+        }
+    };
+    assert!(error.contains("the owner of the run went away"), "{error}");
+}
+
+#[test]
+fn an_owner_that_does_not_wake_readers_is_not_waited_for_long() {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a connection");
+    let connection = Connection::new(ours.into());
+    let error = connection.waker().expect_err("no answer").to_string();
+    assert!(
+        error.contains("does not wake readers at each row"),
+        "{error}"
+    );
+    // One that answers without a descriptor does not either.
+    (&theirs).write_all(b"w").expect("to write");
+    assert!(connection.waker().is_err());
 }

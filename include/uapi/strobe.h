@@ -162,11 +162,11 @@
  *
  * Waiting. The rows of the kernel engine are waited for with poll on the ring
  * fd. Those of the user engine are looked for: its producer does not call
- * anybody while it makes rows, unless a reader asks for it. It changes the header's word "wake" after head
- * and state, with release, and wakes all who wait for that word (futex,
- * FUTEX_WAIT without FUTEX_PRIVATE_FLAG, so that the mapping must be MAP_SHARED),
- * at the end, at pause and resume, and after software triggers. A reader loads
- * wake, then an acquire fence, then does steps 1 to 6; if it got nothing it calls
+ * anybody while it makes rows, unless a reader asks for it. It changes the
+ * header's word "wake" after head and state, with release, and wakes all who wait
+ * for that word (futex, FUTEX_WAIT without FUTEX_PRIVATE_FLAG, so that the mapping
+ * must be MAP_SHARED), at the end, at pause and resume, and after software
+ * triggers. A reader loads wake, then an acquire fence, then does steps 1 to 6; if it got nothing it calls
  * FUTEX_WAIT with the value that it has loaded and a timeout, for as long as the
  * rows it wants will take.
  */

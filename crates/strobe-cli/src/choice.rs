@@ -60,6 +60,8 @@ impl From<EngineChoice> for Wanted {
 
 /// The options that choose an engine.
 #[derive(clap::Args)]
+// Its name would be that of the arguments it is a part of.
+#[group(skip)]
 pub struct Args {
     /// Who makes the rows; auto, unless given
     #[arg(long, value_name = "ENGINE")]

@@ -5,6 +5,8 @@ use strobe_files::sink::{Error, Existing};
 
 /// The option of these commands.
 #[derive(clap::Args)]
+// Its name would be that of the arguments it is a part of.
+#[group(skip)]
 pub struct Args {
     /// Replace files that exist
     #[arg(long)]

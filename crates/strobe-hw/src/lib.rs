@@ -11,6 +11,8 @@ pub mod bell;
 pub mod cycles;
 pub mod fd;
 pub mod hpet;
+#[cfg(feature = "internals")]
+pub mod interrupt;
 pub mod map;
 pub mod mmap;
 pub mod perf;

@@ -97,18 +97,21 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// What to use instead of the channel `name`, which is not there.
+    #[doc(hidden)]
     pub fn instead_of_channel(&self, name: &str) -> String {
         let names = self.channels.iter().map(|c| c.name.as_str());
         self.instead(name, names, "channel")
     }
 
     /// What to use instead of the output `name`, which is not there.
+    #[doc(hidden)]
     pub fn instead_of_output(&self, name: &str) -> String {
         let names = self.outputs.iter().map(|c| c.name.as_str());
         self.instead(name, names, "output")
     }
 
     /// What to use instead of an event that is not there.
+    #[doc(hidden)]
     pub fn instead_of_event(&self) -> String {
         let names: Vec<&str> = self.events.iter().map(|e| e.name.as_str()).collect();
         match names.as_slice() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What ends a reader's wait: a program that is told to end by a signal must not go on waiting.
 
-use std::os::unix::thread::JoinHandleExt;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,14 +10,10 @@ use strobe::engine::user::registry::Registry;
 use strobe::plan::Plan;
 use strobe::reader::RunReader;
 use strobe::run::{OwnedRun, Run};
-
-extern "C" fn nothing(_: libc::c_int) {}
+use strobe_hw::interrupt::interrupt;
 
 /// How long a wait for a row that never comes takes if signals come; the longest time there is counts as for ever.
 fn wait_and_signal(reader: RunReader) -> Option<Duration> {
-    let handler = nothing as extern "C" fn(libc::c_int);
-    // SAFETY: a handler that does nothing.
-    unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
     let (to_us, done) = channel();
     let waiting = thread::spawn(move || {
         let begun = Instant::now();
@@ -30,8 +25,7 @@ fn wait_and_signal(reader: RunReader) -> Option<Duration> {
         if let Ok(result) = done.recv_timeout(Duration::from_millis(50)) {
             return Some(result.expect("no error"));
         }
-        // SAFETY: the thread was not joined, so its number is valid.
-        unsafe { libc::pthread_kill(waiting.as_pthread_t(), libc::SIGUSR1) };
+        interrupt(&waiting);
     }
     None
 }

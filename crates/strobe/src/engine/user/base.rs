@@ -146,6 +146,7 @@ fn unclaimed() -> u32 {
 }
 
 /// Bytes of memory that may be had without swapping; `None` if the system does not say.
+#[doc(hidden)]
 pub fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text

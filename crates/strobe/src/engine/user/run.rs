@@ -124,6 +124,7 @@ impl UserRun {
     }
 
     /// The ring, for readers in other processes.
+    #[doc(hidden)]
     pub fn ring(&self) -> &Arc<RingFile> {
         &self.ring
     }

@@ -166,9 +166,9 @@
  * header's word "wake" after head and state, with release, and wakes all who wait
  * for that word (futex, FUTEX_WAIT without FUTEX_PRIVATE_FLAG, so that the mapping
  * must be MAP_SHARED), at the end, at pause and resume, and after software
- * triggers. A reader loads wake, then an acquire fence, then does steps 1 to 6; if it got nothing it calls
- * FUTEX_WAIT with the value that it has loaded and a timeout, for as long as the
- * rows it wants will take.
+ * triggers. A reader loads wake, then an acquire fence, then does steps 1 to 6;
+ * if it got nothing it calls FUTEX_WAIT with the value that it has loaded and a
+ * timeout, for as long as the rows it wants will take.
  */
 #define STROBE_RING_MAGIC	0x010045424F525453ULL	/* "STROBE", 0, 1 */
 

@@ -154,11 +154,15 @@
  * "f64"), "unit", "scale" and "offset" (decimal numbers). With the first byte
  * comes the descriptor of the ring (SCM_RIGHTS), which is as long as fstat says
  * and stays so. Send the byte 'r', at any time, to be counted as a reader, and
- * the byte 'w' to be woken at each row: 'w' comes back, and with it an eventfd,
- * which the producer writes at each row from then on, as long as the connection
- * lasts. It is waited for by its edges (EPOLLET), and not to be read. The
- * connection is cut when the process ends. Who finds it cut does steps 1 to 6
- * once more: a state that is not final will then never change.
+ * the byte 'w', after the line has come, to be woken at each row: 'w' comes back,
+ * and with it an eventfd, which the producer writes at each row from then on, and
+ * whenever it changes "wake" (see "Waiting"), as long as the connection lasts.
+ * Wait for it by its edges (EPOLLET), together with the connection; do not read
+ * it, write it, or change its flags. Once 'w' has come, do steps 1 to 6 before the
+ * first wait. To processes of another user but root 'w' comes without a descriptor,
+ * and an older producer does not answer. The connection is cut when the run is
+ * given up or the process ends. Who finds it cut does steps 1 to 6 once more: a
+ * state that is not final will then never change.
  *
  * Waiting. The rows of the kernel engine are waited for with poll on the ring
  * fd. Those of the user engine are looked for: its producer does not call

@@ -130,9 +130,9 @@ pub struct Args {
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     ring: Option<u64>,
 
-    /// Where rows go: FILE.arrows, FILE.csv, or - for CSV on standard output;
-    /// may be given several times. In a name {n} or {n:05} is the next free
-    /// number, {date} the day, {event} the event
+    /// Where rows go: a file .arrows, .h5, .parquet or .csv, or - for CSV on
+    /// standard output; may be given several times. In a name {n} or {n:05} is the
+    /// next free number, {date} the day, {event} the event
     #[arg(short = 'o', long = "sink", value_name = "SINK")]
     sinks: Vec<String>,
 

@@ -11,9 +11,15 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use strobe::engine::user::{Lock, ReplayOptions, Settings, Speed, User, UserRun};
+use strobe::info::End;
+use strobe::ring::State;
 use strobe::run::{OwnedRun, Run};
 
 use crate::term::{self, fail, say};
+
+/// Errors of a replay: its recording was cut off; it contradicts itself.
+const EPIPE: i32 = 32;
+const EBADMSG: i32 = 74;
 
 /// How often readers are counted.
 const LOOK: Duration = Duration::from_millis(50);
@@ -77,8 +83,8 @@ pub fn run(args: &Args) -> ExitCode {
 struct Replay {
     run: UserRun,
     interrupted: Arc<AtomicBool>,
-    /// The recording says how it ended.
-    is_complete: bool,
+    /// The run that was recorded had failed.
+    had_failed: bool,
 }
 
 impl Replay {
@@ -87,7 +93,7 @@ impl Replay {
         interrupted: Arc<AtomicBool>,
     ) -> Result<Replay, Box<dyn std::error::Error>> {
         let recording = strobe_files::open(&args.file)?;
-        let is_complete = recording.totals().is_some();
+        let end = recording.totals().map(|totals| totals.end);
         let user = User::new(Settings {
             // What it does is not real-time work.
             lock: Lock::None,
@@ -106,7 +112,7 @@ impl Replay {
         Ok(Replay {
             run,
             interrupted,
-            is_complete,
+            had_failed: matches!(end, Some(End::Failed(_))),
         })
     }
 
@@ -126,26 +132,32 @@ impl Replay {
         }
         self.run.start()?;
         let reader = self.run.reader()?;
-        if !self.wait(|| reader.snapshot().state.is_final()) {
+        let is_over = || reader.snapshot().state.is_final();
+        if !self.wait(|| is_over() || !has_readers()) {
             self.run.stop()?;
             return Ok(term::INTERRUPTED);
         }
+        // Or nobody is left to make rows for.
+        self.run.stop()?;
         // They have all of it in their ring, but are told that the owner has gone when this program ends.
         self.wait(|| now || self.run.readers_elsewhere() == 0);
         let last = reader.snapshot();
+        let has_failed = last.state == State::Failed && !self.had_failed;
         say(format_args!(
             "{name}: {} rows, {} missed, {} skipped{}",
             last.head,
             last.missed(),
             last.skipped,
-            match self.is_complete {
-                true => "",
-                false => "; the recording was cut off",
+            match (has_failed, -last.error) {
+                (false, _) => "",
+                (true, EPIPE) => "; the recording was cut off",
+                (true, EBADMSG) => "; the recording is damaged: its numbers contradict each other",
+                (true, _) => "; the recording cannot be read any further",
             }
         ));
-        Ok(match self.is_complete {
-            true => term::COMPLETE,
-            false => term::NOT_WHOLE,
+        Ok(match has_failed {
+            false => term::COMPLETE,
+            true => term::NOT_WHOLE,
         })
     }
 

@@ -204,20 +204,32 @@ fn so_it_is_of_a_live_run_that_has_lost_rows() {
 fn one_that_was_cut_off_says_so() {
     let dir = tempfile::tempdir().expect("a folder");
     let whole = recording(dir.path());
-    let cut = dir.path().join("cut.arrows");
     let bytes = read(&whole).expect("a file");
-    std::fs::write(&cut, &bytes[..bytes.len() - 100]).expect("a file");
+    // Within its last batch, behind which only the end mark is.
+    let cut = dir.path().join("cut.arrows");
+    std::fs::write(&cut, &bytes[..bytes.len() - 20]).expect("a file");
     let output = command(dir.path())
         .args(["replay", "--now", "--speed", "max"])
         .arg(&cut)
         .output()
         .expect("the program runs");
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        words.contains("4 rows") || words.contains("rows"),
-        "{words}"
+    assert!(words.contains("the recording was cut off"), "{words}");
+    assert_eq!(output.status.code(), Some(3), "{words}");
+}
+
+#[test]
+fn it_ends_when_its_last_reader_leaves() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let first = recording(dir.path());
+    // It would take 7 hours.
+    let mut replayed = replay(dir.path(), &first, &["--speed", "0.001"]);
+    let output = strobe(
+        dir.path(),
+        &["record", "--run", "1", "--for", "200ms", "--allow-loss"],
     );
-    assert!(matches!(output.status.code(), Some(0 | 3)), "{words}");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(replayed.wait(), Some(0));
 }
 
 #[test]

@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use strobe::engine;
+use strobe::info::End;
 use strobe::runs::{RunName, Runs};
 use strobe::stop::Stop;
 use strobe_files::record::{self, Options, record_rows};
 
 use super::{Args, Error, View, exit_status, handle_signals, show};
 use crate::progress::Line;
+use crate::term;
 
 /// Options that say what a run of one's own is like.
-pub(super) const OF_OWN_RUNS: [&str; 20] = [
+pub(super) const OF_OWN_RUNS: [&str; 21] = [
     "recipe",
     "event",
     "read",
@@ -31,6 +33,7 @@ pub(super) const OF_OWN_RUNS: [&str; 20] = [
     "ring",
     "save",
     "trace_late",
+    "trace_to",
     "dry_run",
     "force",
     "wait_for_device",
@@ -60,5 +63,11 @@ pub(super) fn run(args: &Args, name: &RunName) -> Result<ExitCode, Error> {
     view.line.clear();
     let summary = summary?;
     show(args, &args.sinks, &summary, None);
-    Ok(exit_status(&summary, args.allow_loss).into())
+    let is_whole = summary.is_whole() || args.allow_loss;
+    Ok(match summary.end {
+        // Its owner has stopped it: all of it is there.
+        End::Stopped if !stop.is_interrupted() && is_whole => term::COMPLETE.into(),
+        End::Stopped if !stop.is_interrupted() => term::NOT_WHOLE.into(),
+        _ => exit_status(&summary, args.allow_loss).into(),
+    })
 }

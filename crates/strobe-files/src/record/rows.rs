@@ -11,6 +11,7 @@ use strobe::source::RowSource;
 use strobe::stop::Stop;
 use strobe::timing::Timing;
 use strobe_ring::layout::MISSED_CAUSES;
+use strobe_ring::{Missed, StartTimes};
 
 use super::{Error, FLUSH_EVERY, Observer, Options, Progress, check};
 use crate::sink::{Last, Named, Sink, Targets};
@@ -40,8 +41,15 @@ pub(crate) fn record_rows_into(
     check(source.info(), options)?;
     let event = source.info().event.clone();
     let targets = Targets::find(&options.sinks, &event, options.existing)?;
-    // The start of a run is known with its first rows.
+    // The start of a run is known with its first rows, or when it has started.
     let mut next = source.next(FLUSH_EVERY)?;
+    while source.info().start == StartTimes::default() && !stop.is_interrupted() {
+        match &next {
+            Some(block) if block.is_empty() && block.lost() == 0 => {}
+            _ => break,
+        }
+        next = source.next(FLUSH_EVERY)?;
+    }
     let mut info = source.info().clone();
     if !options.notes.is_empty() {
         info.doctor.clone_from(&options.notes);
@@ -88,8 +96,11 @@ pub(crate) fn record_rows_into(
         if stop.is_over() || deadline.is_some_and(|d| Instant::now() >= d) {
             break Some(End::Complete);
         }
-        if let (false, true) = (rows.sinks.is_empty(), rows.are_all_closed()) {
-            break Some(End::Stopped);
+        if let (false, true) = (rows.sinks.is_empty(), rows.have_all_ended()) {
+            break Some(match rows.sinks.iter().any(Written::has_failed) {
+                true => End::Failed("no sink is left".to_owned()),
+                false => End::Stopped,
+            });
         }
         next = match source.next(FLUSH_EVERY) {
             Ok(next) => next,
@@ -138,6 +149,11 @@ impl Rows<'_> {
         }
         self.given += block.len() as u64;
         self.seen.lost += block.lost();
+        if block.is_empty() && block.first() > self.seen.rows {
+            // Rows after the last one that came; each had a trigger at least.
+            self.seen.triggers += block.first() - self.seen.rows;
+            self.seen.rows = block.first();
+        }
         for row in block.rows() {
             observer.row(&row);
             self.faults.add(&row);
@@ -155,7 +171,7 @@ impl Rows<'_> {
         }
     }
 
-    fn are_all_closed(&self) -> bool {
+    fn have_all_ended(&self) -> bool {
         self.sinks.iter().all(|written| written.ended.is_some())
     }
 
@@ -174,6 +190,11 @@ impl Rows<'_> {
     /// With the account as it is, and this end; without one, it was cut off.
     fn finish(mut self, end: Option<End>) -> Summary {
         let is_whole = end.is_some();
+        // Of a run that goes on, or a recording that was cut off, the causes are not known.
+        let named: u64 = self.seen.missed_by.iter().sum();
+        if let Some(rest) = self.seen.missed().checked_sub(named) {
+            self.seen.missed_by[Missed::Source as usize] += rest;
+        }
         self.seen.end = end.unwrap_or_else(|| End::Failed("the recording was cut off".to_owned()));
         let totals = self.seen.clone();
         self.each(|sink| sink.finish(is_whole.then_some(&totals)));
@@ -203,6 +224,12 @@ impl Written {
         if self.ended.is_none() {
             self.ended = work(self.sink.as_mut()).err();
         }
+    }
+
+    /// A pipe whose reader has gone has seen enough: that is no failure.
+    fn has_failed(&self) -> bool {
+        let failed = |error: &io::Error| error.kind() != io::ErrorKind::BrokenPipe;
+        self.ended.as_ref().is_some_and(failed)
     }
 
     /// A pipe whose reader has gone has seen enough: that is no error.

@@ -42,6 +42,10 @@ impl Sink for Last {
         self.shape = info.shape();
         let words = Last::bytes(self.shape, self.rows_kept) / 8;
         self.room = usize::try_from(words).unwrap_or(usize::MAX);
+        // At once: a queue that grows has twice as much at the end.
+        self.words
+            .try_reserve_exact(self.room)
+            .map_err(io::Error::other)?;
         self.sink.begin(info)
     }
 

@@ -59,6 +59,9 @@ impl Sink for Synced {
     }
 
     fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()> {
+        // The rows first: the file must not say that it is complete while some of them are in a cache.
+        self.sink.flush()?;
+        self.file.sync_data()?;
         self.sink.finish(totals)?;
         self.file.sync_all()
     }

@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use strobe_hw::bell::Bell;
 use strobe_hw::mmap;
 use strobe_hw::rt::{Policy, Step, Usage};
-use strobe_ring::layout::{MISSED_CAUSES, NO_LIMIT};
-use strobe_ring::{End, Engine, Geometry, Header, Missed, Row, State, Writer};
+use strobe_ring::layout::{MISSED_CAUSES, NO_LIMIT, STRIDE_UNIT};
+use strobe_ring::{End, Engine, Geometry, Header, Missed, Row, StartTimes, State, Writer};
 
 use super::User;
 use super::base::{self, Base};
@@ -41,10 +41,13 @@ const BYTES_MAX: u64 = 256 << 20;
 /// Rows of a recording that does not say how many it has.
 const ROWS: u64 = 1 << 16;
 
+/// For its first row, if rows before it are not there, a replay waits for so long at most.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
 /// How fast a recording is replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Speed {
-    /// So many times as fast as it was recorded.
+    /// So many times as fast as it was recorded; what is not positive counts as 1.
     Times(f64),
     /// As fast as it can be read.
     Max,
@@ -87,8 +90,14 @@ impl User {
         let totals = source.totals();
         let capacity = options.ring.unwrap_or_else(|| {
             let rows = totals.as_ref().map_or(ROWS, |totals| totals.rows);
+            let stride = info
+                .shape()
+                .bytes()
+                .next_multiple_of(u64::from(STRIDE_UNIT));
             // One is the guard.
-            rows.saturating_add(1).min(BYTES_MAX / info.shape().bytes())
+            let whole = rows.saturating_add(1).checked_next_power_of_two();
+            let most = (BYTES_MAX / stride).max(2).next_power_of_two() / 2;
+            whole.unwrap_or(u64::MAX).min(most)
         });
         let capacity = capacity.max(2).checked_next_power_of_two();
         let geometry = capacity.and_then(|capacity| {
@@ -128,6 +137,7 @@ impl User {
                 requests,
                 usage,
                 usage_before: Usage::default(),
+                woken: 0,
                 block: None,
                 made: 0,
             };
@@ -148,6 +158,8 @@ struct Replay {
     usage: Arc<Mutex<Usage>>,
     /// What the thread had cost before the start.
     usage_before: Usage,
+    /// Rows for which readers were woken.
+    woken: u64,
     /// The rows at hand, and how many of them were made.
     block: Option<Block>,
     made: usize,
@@ -179,9 +191,18 @@ impl Pace {
         match self.speed {
             Speed::Max => None,
             Speed::Times(factor) => {
+                let factor = if factor > 0.0 { factor } else { 1.0 };
                 let after = time.saturating_sub(self.from) as f64 / factor;
                 Some(self.at.saturating_add(after as u64))
             }
+        }
+    }
+
+    /// The first row of a recording that lacks rows before it. If it was made long after the start, it is due now.
+    fn join(&mut self, time: u64, start: &StartTimes) {
+        if time.saturating_sub(start.time) > PATIENCE_NS {
+            self.reached = time;
+            self.go_on();
         }
     }
 
@@ -278,13 +299,23 @@ impl Replay {
 
     /// What is between the rows before and this one, then the row. Nothing of it is done twice if the bell rings.
     fn row(&mut self, row: &Row<'_>) -> Result<(), Halt> {
-        if row.row < self.ring.head() {
+        let (row_number, trigger) = (row.row, row.trigger);
+        // Each row has a trigger of its own; none goes back.
+        if row_number < self.ring.head()
+            || trigger < row_number
+            || trigger < self.ring.triggers()
+            || (self.skips() && row.skipped < self.ring.skipped())
+        {
             return Err(Halt::Error(damaged()));
+        }
+        if self.ring.head() == 0 && row_number > 0 && self.pace.reached == self.pace.from {
+            // The recorder may have joined a run that was old.
+            self.pace.join(row.time, &self.source.info().start);
         }
         self.skip_to(row.row, row.time)?;
         self.wait_until(row.time)?;
         let skipped = row.skipped.saturating_sub(self.ring.skipped());
-        if skipped > 0 && self.ring.geometry().shape().skipped {
+        if skipped > 0 && self.skips() {
             self.ring.skip(skipped);
         }
         let missed = row.trigger.saturating_sub(self.ring.triggers());
@@ -308,6 +339,7 @@ impl Replay {
         self.pace.reached = row.time;
         if self.waker.is_wanted() {
             self.waker.wake();
+            self.woken += 1;
         }
         Ok(())
     }
@@ -318,6 +350,9 @@ impl Replay {
         let steps = row.saturating_sub(self.ring.head()).div_ceil(step);
         let (begun, mut done) = (self.pace.due(time).map(|due| (monotonic(), due)), 0_u64);
         while self.ring.head() < row {
+            if self.bell.rang() {
+                return Err(Halt::Bell);
+            }
             if let Some((now, due)) = begun {
                 done += 1;
                 let ahead = u128::from(due.saturating_sub(now)) * u128::from(done);
@@ -330,6 +365,17 @@ impl Replay {
             }
         }
         Ok(())
+    }
+
+    /// Whether the event skips triggers.
+    fn skips(&self) -> bool {
+        self.ring.geometry().shape().skipped
+    }
+
+    /// Wakes all readers, however they sleep.
+    fn wake(&mut self) {
+        mmap::wake(&mut self.ring);
+        self.waker.wake();
     }
 
     fn wait_until(&mut self, time: u64) -> Result<(), Halt> {
@@ -354,10 +400,13 @@ impl Replay {
             // The recording was cut off, as if its owner had gone.
             return Err(Halt::Error(Errno::PIPE.into()));
         };
+        if totals.rows < self.ring.head() || totals.triggers < totals.rows {
+            return Err(Halt::Error(damaged()));
+        }
         self.skip_to(totals.rows, totals.end_time_ns)?;
         self.wait_until(totals.end_time_ns)?;
         let skipped = totals.skipped.saturating_sub(self.ring.skipped());
-        if skipped > 0 && self.ring.geometry().shape().skipped {
+        if skipped > 0 && self.skips() {
             self.ring.skip(skipped);
         }
         let missed = totals.triggers.saturating_sub(self.ring.triggers());
@@ -407,7 +456,7 @@ impl Replay {
             (Order::Trigger(_), State::Running) => return Err(Errno::OPNOTSUPP),
             _ => return Err(Errno::BUSY),
         };
-        mmap::wake(&mut self.ring);
+        self.wake();
         done.map_err(|_| Errno::BUSY)
     }
 
@@ -418,9 +467,10 @@ impl Replay {
     fn finish_at(&mut self, end: End, time: u64) {
         if let Ok(mut usage) = self.usage.lock() {
             *usage = Usage::of_this_thread().since(self.usage_before);
+            usage.wakes = self.woken;
         }
         self.ring.finish(end, time);
-        mmap::wake(&mut self.ring);
+        self.wake();
     }
 }
 

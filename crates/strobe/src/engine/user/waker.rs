@@ -2,8 +2,9 @@
 //! How the thread of a run wakes readers that want each row at once: by one descriptor, with one call a row, however many
 //! they are. As long as nobody has asked for it, a row costs a look at a word of memory.
 //!
-//! The descriptor is given to readers in other processes, too. They could read and write it; at worst others are then
-//! woken for nothing, or find their row when they look the next time.
+//! The descriptor is given to readers in other processes, too, but only to those of the same user and of root: they could
+//! read and write it, so that others are woken for nothing or find their row when they look the next time; and who takes
+//! O_NONBLOCK from it, which all its holders have in common, and fills it makes the thread of the run sleep.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -191,8 +191,7 @@ impl Office {
 
     /// Whether who has connected may know.
     fn may(&self, line: &OwnedFd) -> bool {
-        let uid = socket_peercred(line).map(|peer| peer.uid);
-        self.claim.shared() || uid.is_ok_and(|uid| uid.is_root() || uid == geteuid())
+        self.claim.shared() || is_trusted(line)
     }
 
     /// Readers here and in other processes.
@@ -251,10 +250,17 @@ impl Visitor {
             }
         }
         if self.asks {
-            match send_with(&self.line, &[WAKES], gifts.waker.fd()) {
+            // Before the answer: who has it is woken at the next row.
+            let wanted = is_trusted(&self.line).then(|| gifts.waker.want());
+            let told = match wanted {
+                Some(_) => send_with(&self.line, &[WAKES], gifts.waker.fd()),
+                // Who has the descriptor could make the thread of the run sleep in a write to it.
+                None => send(&self.line, &[WAKES], SendFlags::NOSIGNAL),
+            };
+            match told {
                 Ok(_) => {
                     self.asks = false;
-                    self.woken = Some(gifts.waker.want());
+                    self.woken = wanted;
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return false,
@@ -262,6 +268,11 @@ impl Visitor {
         }
         true
     }
+}
+
+/// Whether at the other end is root, or the user of this process.
+fn is_trusted(line: &OwnedFd) -> bool {
+    socket_peercred(line).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid())
 }
 
 /// The descriptor goes with the first byte.

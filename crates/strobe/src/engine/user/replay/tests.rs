@@ -207,18 +207,82 @@ fn a_recording_that_was_cut_off_ends_as_one() {
 }
 
 #[test]
-fn rows_that_cannot_be_are_the_end_of_it() {
-    let mut damaged = recording();
-    damaged
-        .blocks
-        .push_back(vec![row(2, 20, 150, 0, [0, 0], 3)]);
-    let run = replay(damaged, at(Speed::Max)).expect("a run");
+fn numbers_that_contradict_each_other_are_the_end_of_it() {
+    let after = [
+        ("a row goes back", row(2, 20, 150, 0, [0, 0], 3)),
+        ("a trigger goes back", row(9, 13, 150, 0, [0, 0], 3)),
+        (
+            "a row without a trigger",
+            row(u64::MAX - 1, 99, 150, 0, [0, 0], 3),
+        ),
+        ("what was skipped goes back", row(9, 20, 150, 0, [0, 0], 1)),
+    ];
+    for (what, row) in after {
+        let mut damaged = recording();
+        damaged.blocks.push_back(vec![row]);
+        let run = replay(damaged, at(Speed::Max)).expect("a run");
+        let mut reader = run.reader().expect("a reader");
+        run.start().expect("to start");
+        assert_eq!(read(&mut reader).len(), 5, "{what}");
+        let last = reader.snapshot();
+        assert_eq!(
+            (last.state, last.error),
+            (State::Failed, -Errno::BADMSG.raw_os_error()),
+            "{what}"
+        );
+        assert_eq!(last.triggers, last.head + last.missed() + last.skipped);
+    }
+}
+
+#[test]
+fn an_account_that_contradicts_the_rows_is_the_end_of_it() {
+    for (rows, triggers) in [(3, 20), (10, 9), (u64::MAX, 20)] {
+        let mut damaged = recording();
+        let totals = damaged.totals.as_mut().expect("an account");
+        (totals.rows, totals.triggers) = (rows, triggers);
+        let options = ReplayOptions {
+            ring: Some(16),
+            ..at(Speed::Max)
+        };
+        let run = replay(damaged, options).expect("a run");
+        let mut reader = run.reader().expect("a reader");
+        run.start().expect("to start");
+        assert_eq!(read(&mut reader).len(), 5);
+        assert_eq!(reader.snapshot().error, -Errno::BADMSG.raw_os_error());
+    }
+}
+
+#[test]
+fn a_stop_ends_a_gap_that_would_take_for_ever() {
+    let mut endless = recording();
+    let totals = endless.totals.as_mut().expect("an account");
+    (totals.rows, totals.triggers) = (u64::MAX / 2, u64::MAX / 2 + 20);
+    let options = ReplayOptions {
+        ring: Some(2),
+        ..at(Speed::Max)
+    };
+    let run = replay(endless, options).expect("a run");
+    let reader = run.reader().expect("a reader");
+    run.start().expect("to start");
+    while reader.snapshot().head < 10 {
+        std::thread::yield_now();
+    }
+    run.stop().expect("to stop");
+    assert_eq!(reader.snapshot().state, State::Stopped);
+}
+
+#[test]
+fn a_recording_that_joined_an_old_run_begins_with_its_first_row() {
+    let day = 86_400_000_000_000;
+    let mut late = recording();
+    late.info.start.time = 0;
+    for row in late.blocks.iter_mut().flatten() {
+        row[2] += day;
+    }
+    let totals = late.totals.as_mut().expect("an account");
+    totals.end_time_ns += day;
+    let run = replay(late, at(Speed::Times(10.0))).expect("a run");
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
     assert_eq!(read(&mut reader).len(), 5);
-    let last = reader.snapshot();
-    assert_eq!(
-        (last.state, last.error),
-        (State::Failed, -Errno::BADMSG.raw_os_error())
-    );
 }

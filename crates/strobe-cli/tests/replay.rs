@@ -222,7 +222,7 @@ fn one_that_was_cut_off_says_so() {
 fn it_ends_when_its_last_reader_leaves() {
     let dir = tempfile::tempdir().expect("a folder");
     let first = recording(dir.path());
-    // It would take 7 hours.
+    // It would take 26 s.
     let mut replayed = replay(dir.path(), &first, &["--speed", "0.001"]);
     let output = strobe(
         dir.path(),

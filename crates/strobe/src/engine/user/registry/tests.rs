@@ -556,7 +556,7 @@ fn an_owner_that_does_not_wake_readers_is_not_waited_for_long() {
     let connection = Connection::new(ours.into());
     let error = connection.waker().expect_err("no answer").to_string();
     assert!(
-        error.contains("does not wake readers at each row"),
+        error.contains("does not wake this reader at each row"),
         "{error}"
     );
     // One that answers without a descriptor does not either.

@@ -12,6 +12,7 @@
  *   left                  edges still to be made; writing a number starts the wave, 0 stops it
  *   edges                 edges made
  *   raised, dropped       edges that raised an interrupt, or came while it was masked
+ *   serving               1 from an interrupt of line 0 until its thread is done
  *   answered, unanswered  edges by whether there was an answer before the next edge
  *   wrong                 times that line 1 was driven to the level of line 0: late answers
  *   best_ns, typical_ns, worst_ns, mean_ns
@@ -78,6 +79,7 @@ struct lab_gpio {
 	/* Of lines with interrupts: edges that are wanted, and whether they must wait. */
 	unsigned int types[LINES];
 	bool masked[LINES];
+	bool serving;
 	bool waiting;
 	u64 left;
 	u64 edge_time;
@@ -119,6 +121,7 @@ static enum hrtimer_restart make_edge(struct hrtimer *timer)
 		if (lab->types[WAVE] & edge) {
 			raise = !lab->masked[WAVE];
 			account->raised += raise;
+			lab->serving |= raise;
 			account->dropped += !raise;
 		}
 		more = --lab->left;
@@ -250,8 +253,11 @@ static void set_masked(struct irq_data *data, bool masked)
 {
 	struct lab_gpio *lab = gpiochip_get_data(irq_data_get_irq_chip_data(data));
 
-	scoped_guard(raw_spinlock_irqsave, &lab->lock)
+	scoped_guard(raw_spinlock_irqsave, &lab->lock) {
 		lab->masked[irqd_to_hwirq(data)] = masked;
+		if (!masked && irqd_to_hwirq(data) == WAVE)
+			lab->serving = false;
+	}
 }
 
 static void lab_irq_mask(struct irq_data *data)
@@ -283,8 +289,11 @@ static void lab_irq_shutdown(struct irq_data *data)
 	struct lab_gpio *lab = gpiochip_get_data(irq_data_get_irq_chip_data(data));
 
 	lab_irq_mask(data);
-	scoped_guard(raw_spinlock_irqsave, &lab->lock)
+	scoped_guard(raw_spinlock_irqsave, &lab->lock) {
 		lab->types[irqd_to_hwirq(data)] = IRQ_TYPE_NONE;
+		if (irqd_to_hwirq(data) == WAVE)
+			lab->serving = false;
+	}
 }
 
 static const struct irq_chip lab_irq_chip = {
@@ -358,7 +367,7 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr, \
 			   char *text) \
 { \
 	struct lab_gpio *lab = dev_get_drvdata(dev); \
-	struct account *account = &lab->account; \
+	struct account *account __maybe_unused = &lab->account; \
 	u64 figure; \
 \
 	scoped_guard(raw_spinlock_irq, &lab->lock) \
@@ -370,6 +379,7 @@ static DEVICE_ATTR_RO(name)
 FIGURE(edges, account->edges);
 FIGURE(raised, account->raised);
 FIGURE(dropped, account->dropped);
+FIGURE(serving, lab->serving);
 FIGURE(answered, account->answered);
 FIGURE(unanswered, account->edges - account->answered);
 FIGURE(wrong, account->wrong);
@@ -381,6 +391,7 @@ FIGURE(mean_ns, account->answered ? div64_u64(account->sum, account->answered) :
 static struct attribute *lab_gpio_attrs[] = {
 	&dev_attr_left.attr, &dev_attr_reset.attr,
 	&dev_attr_edges.attr, &dev_attr_raised.attr, &dev_attr_dropped.attr,
+	&dev_attr_serving.attr,
 	&dev_attr_answered.attr, &dev_attr_unanswered.attr, &dev_attr_wrong.attr,
 	&dev_attr_best_ns.attr, &dev_attr_typical_ns.attr, &dev_attr_worst_ns.attr,
 	&dev_attr_mean_ns.attr,

@@ -10,7 +10,7 @@ FIGURES = {"min": 1000, "mean": 1500.5, "max": 2000, "sd": 10.25, "p50": 1500, "
 
 def run(**other: object) -> dict:
     delays = {"interrupt_ns": FIGURES, "channel_ns": None, "clock_ns": FIGURES, "board": {"events": 9, "triggers": 9}}
-    return {"event": "counter.eoc", "rows": 10, "missed": 0, "missed_by": {"overrun": 0, "source": 0}, "lost": 0, "errors": 0,
+    return {"event": "counter.eoc", "engine": "kernel", "rows": 10, "missed": 0, "missed_by": {"overrun": 0, "source": 0}, "lost": 0, "errors": 0,
             "end": "complete", "late_ns": None, "delays": delays} | other
 
 
@@ -34,6 +34,15 @@ class Hook(unittest.TestCase):
     def test_in_real_time_what_is_counted_with_its_cause_is_no_fault(self) -> None:
         self.assertEqual(self.faults("real", missed=3, missed_by={"overrun": 2, "source": 1}), [])
         self.assertTrue(self.faults("real", missed=3, missed_by={"overrun": 2}))
+
+    def test_only_the_event_at_which_the_user_engine_was_told_to_end_may_be_missed(self) -> None:
+        once = {"engine": "user", "missed": 1, "missed_by": {"overrun": 0, "source": 1}}
+        self.assertEqual(self.faults(**once), [])
+        between = run()["delays"] | {"board": {"events": 10, "triggers": 10}}
+        for other in ({"engine": "kernel"}, {"missed": 2, "missed_by": {"source": 2}}, {"delays": between},
+                      {"missed_by": {"overrun": 1, "source": 0}}):
+            with self.subTest(**other):
+                self.assertTrue(self.faults(**once | other))
 
     def test_a_timer_has_no_board_that_counts(self) -> None:
         self.assertEqual(self.faults(event="timer:5kHz", delays=run()["delays"] | {"board": None}), [])

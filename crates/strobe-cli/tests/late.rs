@@ -107,8 +107,9 @@ fn late_rows_of_a_recording_are_in_its_account() {
         return;
     }
     let dir = tempfile::tempdir().expect("a directory");
+    // Long enough that there are rows between two looks at the trace, however long a look takes.
     let record =
-        "record --engine user --event timer:1kHz --read sim.counter --rows 300 --allow-loss";
+        "record --engine user --event timer:100Hz --read sim.counter --rows 300 --allow-loss";
     let said = json(&late(
         dir.path(),
         &format!("{record} --trace-late 1ns --json"),
@@ -151,7 +152,10 @@ fn tracing_goes_with_the_program_however_it_ends() {
 fn who_may_not_trace_is_told_so_with_the_remedy_before_anything_is_measured() {
     let dir = tempfile::tempdir().expect("a directory");
     let program = dir.path().join("strobe");
-    fs::copy(env!("CARGO_BIN_EXE_strobe"), &program).expect("a copy");
+    // By another process: of what this one writes, a child of another test may have a descriptor, and it does not run then.
+    let mut copy = Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_strobe")).arg(&program);
+    assert!(copy.status().expect("cp").success());
     for path in [dir.path(), program.as_path()] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("to let others in");
     }

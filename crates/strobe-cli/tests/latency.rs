@@ -2,14 +2,13 @@
 //! `strobe latency`, without a board: what needs one is in lab/cases.
 
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 mod common;
 
-use common::Process;
+use common::{Process, until};
 
 fn latency(words: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_strobe"))
@@ -134,7 +133,9 @@ fn ctrl_c_ends_the_waking_with_what_there_is() {
     let words = "latency wake poll --place same --count 1000000 --json";
     let child = program.args(words.split(' ')).stdout(Stdio::piped());
     let mut child = Process(child.spawn().expect("the program runs"));
-    std::thread::sleep(Duration::from_millis(500));
+    child.until_it_hears(Signal::INT);
+    let threads = format!("/proc/{}/task", child.0.id());
+    until(|| (std::fs::read_dir(&threads).ok()?.count() >= 3).then_some(()));
     child.signal(Signal::INT);
     let mut stdout = child.0.stdout.take().expect("its output");
     let said: Value = serde_json::from_reader(&mut stdout).expect("JSON");

@@ -15,11 +15,14 @@ use strobe_hw::interrupt::interrupt;
 /// How long a wait for a row that never comes takes if signals come; the longest time there is counts as for ever.
 fn wait_and_signal(reader: RunReader) -> Option<Duration> {
     let (to_us, done) = channel();
+    let (begins, has_begun) = channel();
     let waiting = thread::spawn(move || {
         let begun = Instant::now();
+        let _ = begins.send(());
         let result = reader.wait(1, Duration::MAX);
         let _ = to_us.send(result.map(|()| begun.elapsed()));
     });
+    has_begun.recv().expect("a thread that waits");
     // One may come before it sleeps.
     for _ in 0..200 {
         if let Ok(result) = done.recv_timeout(Duration::from_millis(50)) {

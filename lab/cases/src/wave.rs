@@ -41,13 +41,14 @@ impl Wave {
         self.write("left", edges);
     }
 
-    /// Makes so many edges, and comes back when they are made.
+    /// Makes so many edges, and comes back when they are made and the kernel has taken down each that was raised.
     pub fn made(&self, edges: u64) {
         self.make(edges);
         until("the last edge", || self.figure("left") == 0);
+        until("its handler", || self.figure("serving") == 0);
     }
 
-    /// What the chip says: `edges`, `raised`, `dropped`, `answered`, ...
+    /// What the chip says: `edges`, `raised`, `dropped`, `serving`, `answered`, ...
     pub fn figure(&self, name: &str) -> u64 {
         let path = Path::new(DEVICE).join(name);
         let text = fs::read_to_string(&path).unwrap_or_else(|why| panic!("{path:?}: {why}"));

@@ -6,8 +6,8 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use gpiocdev_uapi::v2::{self, LineFlags};
 use rustix::io::Errno;
@@ -36,15 +36,22 @@ fn edges(gpio: &Gpio, edge: Edge, wait: WaitMode) -> Edges {
         .expect("the wave's line")
 }
 
-/// Triggers and misses until the bell rings.
-fn count(source: &mut Edges, clock: &RunClock, bell: &mut Bell) -> (u64, u64) {
+/// Triggers and misses until the bell rings, which is when they are as many as the chip has raised, or never will be.
+fn count(source: &mut Edges, clock: &RunClock, bell: &mut Bell, so_far: &AtomicU64) -> (u64, u64) {
     let (mut triggers, mut missed) = (0, 0);
     while let Woken::Trigger(trigger) = source.wait(clock, bell).expect("to wait") {
         triggers += 1;
         missed += trigger.missed;
         assert_eq!(trigger.count, triggers + missed, "the kernel's own number");
+        so_far.store(triggers + missed, Ordering::Relaxed);
     }
     (triggers, missed)
+}
+
+fn until_all(wave: &Wave, so_far: &AtomicU64) {
+    until("every edge that was raised", || {
+        so_far.load(Ordering::Relaxed) >= wave.figure("raised")
+    });
 }
 
 #[test]
@@ -56,10 +63,11 @@ fn every_edge_is_a_trigger_or_missed_as_the_chip_counts_them() {
             let (rope, mut bell) = bell().expect("a bell");
             let mut source = edges(&Gpio::default(), edge, wait);
             source.begin(&clock, clock.now()).expect("to begin");
+            let so_far = AtomicU64::new(0);
             let (triggers, missed) = thread::scope(|scope| {
-                let counting = scope.spawn(|| count(&mut source, &clock, &mut bell));
+                let counting = scope.spawn(|| count(&mut source, &clock, &mut bell, &so_far));
                 wave.made(2000);
-                thread::sleep(Duration::from_millis(200));
+                until_all(&wave, &so_far);
                 rope.ring();
                 counting.join().expect("it counts")
             });
@@ -81,10 +89,10 @@ fn edges_that_overflow_the_queue_are_missed() {
     let mut source = edges(&Gpio::default(), Edge::Both, WaitMode::Spin);
     source.begin(&clock, clock.now()).expect("to begin");
     wave.made(u64::from(QUEUE) + 500);
-    thread::sleep(Duration::from_millis(200));
+    let so_far = AtomicU64::new(0);
     thread::scope(|scope| {
-        let counting = scope.spawn(|| count(&mut source, &clock, &mut bell));
-        thread::sleep(Duration::from_millis(500));
+        let counting = scope.spawn(|| count(&mut source, &clock, &mut bell, &so_far));
+        until_all(&wave, &so_far);
         rope.ring();
         let (triggers, missed) = counting.join().expect("it counts");
         assert_eq!(triggers, u64::from(QUEUE), "what the queue holds");
@@ -124,7 +132,6 @@ fn what_was_queued_before_the_beginning_is_forgotten() {
     let mut source = edges(&Gpio::default(), Edge::Both, WaitMode::Spin);
     for edges in [10, 2 * u64::from(QUEUE)] {
         wave.made(edges);
-        thread::sleep(Duration::from_millis(100));
         source.begin(&clock, clock.now()).expect("to begin");
         wave.made(1);
         match source.wait(&clock, &mut bell).expect("to wait") {
@@ -154,7 +161,6 @@ fn ten_thousand_edges_make_rows_or_are_missed() {
         let (mut reader, mut account) = begin(&run);
         run.start().expect("to start");
         wave.made(10_000);
-        thread::sleep(Duration::from_millis(200));
         run.stop().expect("to stop");
         read_now(&mut reader, &mut account);
         let end = reader.snapshot();
@@ -192,7 +198,6 @@ fn edges_in_a_pause_do_not_count() {
     run.pause().expect("to pause");
     let paused = reader.snapshot();
     wave.made(100);
-    thread::sleep(Duration::from_millis(100));
     run.resume().expect("to go on");
     let before = wave.figure("dropped");
     wave.made(20);

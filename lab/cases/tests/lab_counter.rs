@@ -332,6 +332,10 @@ fn a_run_of_the_kernel_engine_has_its_cpu_clock_and_policy_or_says_why_not() {
             "--cpu: channel sim.slow sleeps",
         ),
         (
+            "--event timer:100Hz --read sim.slow --cpu 0 --dry-run",
+            "--cpu: channel sim.slow sleeps",
+        ),
+        (
             "--event timer:100Hz --read cpu.id --policy other",
             "--policy: policy other: ",
         ),

@@ -62,11 +62,29 @@ fn list(report: &Value) -> Vec<Vec<Option<i64>>> {
 }
 
 fn until(what: &str, happened: impl Fn() -> bool) {
-    let end = Instant::now() + patience(60);
+    let end = Instant::now() + patience(120);
     while !happened() {
         assert!(Instant::now() < end, "{what}: it does not happen");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// What goes on until this is dropped, also by a panic.
+struct Until<'a>(&'a AtomicBool);
+
+impl Drop for Until<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether a process has a child, of whichever of its threads.
+fn has_child(process: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).expect("its threads");
+    let children = threads
+        .flatten()
+        .filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    children.into_iter().any(|list| !list.trim().is_empty())
 }
 
 fn tracefs() {
@@ -91,8 +109,9 @@ fn dummy(period_ns: u64) -> Dummy {
 #[test]
 fn each_row_of_a_uio_device_has_all_steps_in_order_and_they_add_up_to_its_own_stamps() {
     tracefs();
-    let _dummy = dummy(2_000_000);
-    let said = json("uio uio_dummy --rows 300 --list --json");
+    // So far apart that a thread sleeps again before the next one, also if it was held up.
+    let _dummy = dummy(20_000_000);
+    let said = json("uio uio_dummy --rows 100 --list --json");
     let traced = &said["traced"]["traced"];
     assert_eq!(
         traced["missing"].as_array().map(Vec::len),
@@ -100,7 +119,7 @@ fn each_row_of_a_uio_device_has_all_steps_in_order_and_they_add_up_to_its_own_st
         "{traced}"
     );
     let rows = number(&said["traced"]["rows"]);
-    assert_eq!(rows, 300);
+    assert_eq!(rows, 100);
     // One that was late finds the next event there without having slept for it.
     let whole = number(&traced["rows"]);
     assert!(whole >= rows * 9 / 10, "{whole} of {rows} rows");
@@ -182,19 +201,18 @@ fn a_card_with_an_interrupt_is_followed_from_its_hard_interrupt_on() {
         scope.spawn(|| {
             // The run answers each by itself, as the board says.
             while !stop.load(Ordering::Relaxed) {
-                thread::sleep(Duration::from_millis(2 * slowness()));
+                thread::sleep(Duration::from_millis(20 * slowness()));
                 if register(&card.bar, IRQ_STATUS).read() == 0 {
                     card.raise(1);
                 }
             }
         });
+        let _until = Until(&stop);
         let words = format!(
             "uio {} --board {board} --event edu.irq --rows 100 --json",
             card.node()
         );
-        let said = json(&words);
-        stop.store(true, Ordering::Relaxed);
-        said
+        json(&words)
     });
     card.ack(u64::from(u32::MAX));
     let traced = &said["traced"]["traced"];
@@ -213,19 +231,21 @@ fn a_card_with_an_interrupt_is_followed_from_its_hard_interrupt_on() {
 #[test]
 fn tracing_is_as_it_was_after_ctrl_c_and_after_the_program_was_killed() {
     tracefs();
-    let _dummy = dummy(1_000_000);
+    let dummy = Dummy::silent(1_000_000);
     let before = fs::read_to_string("/sys/kernel/tracing/set_event").expect("events");
     for signal in ["-INT", "-TERM", "-KILL"] {
-        // The untraced run comes first, and may be as short as this.
         let mut program = Command::new("strobe");
-        program.args("latency uio uio_dummy --rows 100000 --for 500ms".split(' '));
+        program.args("latency uio uio_dummy --rows 5 --for 10min".split(' '));
         let child = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let mut child = child.expect("strobe runs");
         // The first one is made to see whether it can be had, the second one is used.
         let used = format!("strobe-{}-1", child.id());
-        until("tracing", || instances().contains(&used));
-        // What looks after it is not there at the same moment.
-        thread::sleep(Duration::from_millis(300 * slowness()));
+        // The untraced run comes first. When it has its rows no more events come, and the traced one goes on.
+        until("tracing", || {
+            dummy.allow(1);
+            instances().contains(&used)
+        });
+        until("who looks after it", || has_child(child.id()));
         assert!(command(&format!("kill {signal} {}", child.id())));
         let status = child.wait().expect("an end");
         let expected = (signal != "-KILL").then_some(130);
@@ -237,6 +257,7 @@ fn tracing_is_as_it_was_after_ctrl_c_and_after_the_program_was_killed() {
     // What was left behind all the same, by a process that is no more, the next one removes.
     let left = Path::new(INSTANCES).join("strobe-4194305-0");
     fs::create_dir(&left).expect("an instance");
+    dummy.allow_all();
     latency("uio uio_dummy --rows 5");
     assert_eq!(instances(), [""; 0]);
 }
@@ -314,8 +335,9 @@ fn a_timer_of_the_kernel_engine_is_followed_from_due_to_the_reader() {
     }
 }
 
-/// What the program says, which waits for the edges of a wave. They begin when it has the line.
-fn while_edges_come(words: &str) -> Value {
+/// What the program says, which waits for the edges of a wave. They begin when it has the line. If it is to answer them,
+/// each one but the first waits for the answer to the one before.
+fn while_edges_come(words: &str, are_answered: bool) -> Value {
     let wave = Wave::new(5_000_000 * slowness());
     let is_taken = || {
         let lines = fs::read_to_string("/sys/kernel/debug/gpio").expect("debugfs");
@@ -323,21 +345,30 @@ fn while_edges_come(words: &str) -> Value {
         lines.any(|line| line.contains("wave") && line.contains("strobe"))
     };
     assert!(!is_taken());
+    let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             until("the program", is_taken);
-            // It is about to begin to wait.
-            thread::sleep(Duration::from_millis(200 * slowness()));
-            // More than it wants, so that none that it does not see keeps it waiting.
-            wave.make(150);
+            // Until it has what it wants, so that none that it does not see keeps it waiting.
+            while !stop.load(Ordering::Relaxed) {
+                let before = wave.figure("answered");
+                wave.made(1);
+                // Who does not wait yet answers none.
+                let end = Instant::now() + patience(2);
+                let is_open = || wave.figure("answered") == before && Instant::now() < end;
+                while are_answered && is_open() && !stop.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
         });
+        let _until = Until(&stop);
         json(words)
     })
 }
 
 #[test]
 fn an_inverter_answers_each_edge_and_the_chip_has_observed_it() {
-    let said = while_edges_come("gpio lab/wave --answer lab/answer --rows 100 --json");
+    let said = while_edges_come("gpio lab/wave --answer lab/answer --rows 100 --json", true);
     assert_eq!(number(&said["rows"]), 100, "{said}");
     let (whole, observed) = (&said["steps"][2], &said["observer"]);
     assert_eq!(
@@ -352,7 +383,7 @@ fn an_inverter_answers_each_edge_and_the_chip_has_observed_it() {
 
 #[test]
 fn edges_from_outside_are_followed_from_the_kernels_stamp_on() {
-    let said = while_edges_come("gpio lab/wave --rows 50 --json");
+    let said = while_edges_come("gpio lab/wave --rows 50 --json", false);
     assert_eq!(number(&said["rows"]), 50);
     let step = &said["steps"][0];
     assert_eq!(

@@ -10,12 +10,13 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libc::{
     EBADF, EMFILE, ENOENT, EPIPE, EWOULDBLOCK, F_GETFD, FD_CLOEXEC, MAP_SHARED, POLLHUP, POLLIN,
     PROT_READ,
 };
+use strobe_cases::machine::patience;
 use strobe_cases::raw::*;
 
 const IN_HUP: i16 = POLLIN | POLLHUP;
@@ -294,31 +295,38 @@ fn without_room_for_an_fd_nothing_is_left_behind() {
 fn an_owner_may_be_closed_by_another_thread_in_the_midst_of_a_call() {
     let control = control();
     let before = census(&control);
-    let shown = AtomicUsize::new(0);
+    let (shown, too_late) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         let caller = scope.spawn(|| {
-            let (mut calls, mut late) = (0, 0);
+            let mut calls = 0;
             loop {
                 let fd = shown.load(Ordering::Acquire);
                 if fd == usize::MAX {
-                    break (calls, late);
+                    break calls;
                 }
                 for (op, count) in [(TRIGGER, 2000), (PAUSE, 0), (RESUME, 0), (STATUS, 0)] {
                     match order(&(fd as i32), op, count) {
                         Ok(now) => assert!(now.state < DONE, "state {}", now.state),
-                        Err(errno) => late += i32::from(errno == EBADF),
+                        Err(errno) => {
+                            too_late.fetch_add(usize::from(errno == EBADF), Ordering::Relaxed);
+                        }
                     }
                     calls += 1;
                 }
             }
         });
-        for _ in 0..200 {
+        // As often as it takes until one was too late.
+        let give_up = Instant::now() + patience(60);
+        let mut rounds = 0;
+        while rounds < 200 || too_late.load(Ordering::Relaxed) == 0 && Instant::now() < give_up {
+            rounds += 1;
             let (owner, _) = running(&control);
             shown.store(owner.as_raw_fd() as usize, Ordering::Release);
-            thread::sleep(std::time::Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
         shown.store(usize::MAX, Ordering::Release);
-        let (calls, late) = caller.join().expect("no surprise");
+        let calls = caller.join().expect("no surprise");
+        let late = too_late.load(Ordering::Relaxed);
         assert!(late > 0, "the race was run: {calls} calls, {late} too late");
     });
     let after = census(&control);

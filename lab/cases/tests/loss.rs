@@ -84,34 +84,50 @@ fn bursts_of_a_source_are_rows_or_counted() {
 #[test]
 fn what_a_source_lost_is_missed_by_those_who_listened_then() {
     let sim = Sim::well();
-    sim.set("sim_pulse_ns", 200_000_000);
-    sim.set("sim_every", 5).set("sim_late_ns", 1_000_000_000);
-    let runs = [0; 3].map(|_| create("sim.pulse", 64, None, &["clock.late"]));
+    sim.set("sim_pulse_ns", 5_000_000);
+    // Each pulse says of three, and more if it was late, that they were lost before it.
+    sim.set("sim_every", 1).set("sim_drop", 3);
+    let runs = [0; 3].map(|_| create("sim.pulse", 1024, None, &["clock.late"]));
     let [listens, pauses, comes] = runs.each_ref();
-    let end = |run: &KernelRun| run.reader().expect("a reader").snapshot();
+    let mut readers = runs.each_ref().map(|run| run.reader().expect("a reader"));
     listens.start().expect("to start");
     pauses.start().expect("to start");
-    until_rows(&listens.reader().expect("a reader"), 4);
+    until_rows(&readers[1], 3);
     pauses.pause().expect("to pause");
-    // The fifth pulse came five pulses too late, and the next one says so.
-    until_rows(&listens.reader().expect("a reader"), 5);
+    until_rows(&readers[0], readers[0].snapshot().head + 2);
     comes.start().expect("to start");
     pauses.resume().expect("to go on");
-    for (run, rows) in [(listens, 6), (pauses, 5), (comes, 1)] {
-        until_rows(&run.reader().expect("a reader"), rows);
+    until_rows(&readers[2], 3);
+    until_rows(&readers[1], 6);
+    for run in [pauses, comes, listens] {
+        run.stop().expect("to stop");
     }
-    let lost = [listens, pauses, comes].map(|run| cause(&end(run), Missed::Source));
-    assert_eq!(lost, [5, 0, 0]);
-    // From then on they are all alike.
-    sim.set("sim_late_ns", 0)
-        .set("sim_every", 1)
-        .set("sim_drop", 3);
-    for (run, rows) in [(listens, 8), (pauses, 7), (comes, 3)] {
-        until_rows(&run.reader().expect("a reader"), rows);
+    let accounts = readers
+        .each_mut()
+        .map(|reader| read_to_end(reader, Pace::FAST));
+    let all = &accounts[0].rows;
+    // Who has listened all the time knows what was lost before each pulse. Runs have the same stamp of the same pulse.
+    let lost_before = |nth: usize| match nth.checked_sub(1) {
+        Some(before) => all[nth].trigger - all[before].trigger - 1,
+        None => all[nth].trigger,
+    };
+    assert!((0..all.len()).all(|nth| lost_before(nth) >= 3), "{all:?}");
+    for (run, (account, reader)) in accounts.iter().zip(&readers).enumerate() {
+        let mut expected = 0;
+        for (nth, row) in account.rows.iter().enumerate() {
+            let pulse = all.iter().position(|pulse| pulse.time == row.time);
+            let pulse = pulse.expect("a pulse that was heard by the first one, too");
+            // What was lost before it came, or came back, is not its loss.
+            let joins = run > 0 && nth == 0 || row.status.resumed();
+            expected += if joins { 0 } else { lost_before(pulse) };
+            assert_eq!(row.trigger, nth as u64 + expected, "{row:?}");
+        }
+        let end = reader.snapshot();
+        assert_eq!(cause(&end, Missed::Source), end.missed(), "{end:?}");
+        assert_eq!(end.missed(), expected, "{end:?}");
     }
-    let lost = [listens, pauses, comes].map(|run| cause(&end(run), Missed::Source) % 3);
-    assert_eq!(lost, [5 % 3, 0, 0]);
-    assert!(cause(&end(comes), Missed::Source) >= 3);
+    let resumed = accounts[1].rows.iter().filter(|row| row.status.resumed());
+    assert_eq!(resumed.count(), 1);
 }
 
 #[test]

@@ -234,11 +234,11 @@ fn ping_counts_what_comes_back_in_messages_of_any_size() {
 fn ping_tells_what_the_transport_has_lost() {
     for processor in contexts() {
         processor.set("drop", 4);
-        let (said, status) = json("ping --count 20 --timeout 50ms");
+        let (said, status) = json("ping --count 8 --timeout 3s");
         assert_eq!(status, Some(3));
         assert_eq!(
             (&said["sent"], &said["back"]),
-            (&20.into(), &15.into()),
+            (&8.into(), &6.into()),
             "{said}"
         );
         assert!(said["error"].is_null(), "it went on: {said}");
@@ -289,7 +289,7 @@ fn ping_waits_no_longer_for_room_than_it_was_told_and_ctrl_c_ends_it() {
 #[test]
 fn lines_are_messages_and_messages_lines() {
     for _processor in contexts() {
-        let mut open = Open::start("--linger 300ms");
+        let mut open = Open::start("--linger 3s");
         open.write(b"hello\n\n\\x00\\\\\nlatin \xe4\nno end");
         let (status, printed, errors) = open.end();
         assert_eq!(printed, "hello\n\n\\x00\\\\\nlatin \\xe4\nno end\n");
@@ -304,7 +304,7 @@ fn lines_are_messages_and_messages_lines() {
 #[test]
 fn a_line_that_is_no_message_is_told_and_the_others_are_sent() {
     let _processor = Processor::new(false);
-    let mut open = Open::start("--linger 300ms");
+    let mut open = Open::start("--linger 3s");
     let long = "x".repeat(497);
     open.write(format!("a\n{long}\n\\n\nb\n").as_bytes());
     let (status, printed, errors) = open.end();
@@ -356,7 +356,7 @@ fn open_ends_when_the_remote_goes_after_what_had_come() {
 fn messages_that_open_could_not_print_in_time_are_counted() {
     for _processor in contexts() {
         let remote = Program::start();
-        let open = Open::start("--from 77 --linger 300ms");
+        let open = Open::start("--from 77 --linger 3s");
         // Nobody reads what it prints: after a pipe's 64 KiB it stops, and then its queue is full.
         let message = [b'x'; 496];
         for _ in 0..500 {
@@ -449,8 +449,8 @@ fn bench_ends_early_when_the_remote_goes_or_with_ctrl_c_and_keeps_what_it_has() 
         let words = "bench --count 2000 --rounds 1000 --json";
         let bench = rpmsg(words).spawn().expect("the program runs");
         until("an endpoint", || sent(&bench).is_some());
-        // Some rounds.
-        thread::sleep(patience(1));
+        // Some rounds, of a machine that is slow as well.
+        thread::sleep(patience(3));
         if by_hand {
             interrupt(&bench);
         } else {

@@ -2,6 +2,7 @@
 //! The simulator of the kernel engine, and its faults one by one. What a fault
 //! costs exactly is in icount_determinism.rs; here the machine may be late.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use strobe::engine::kernel::KernelRun;
 use strobe::plan::Plan;
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
-use strobe_cases::machine::{Sim, slowness};
+use strobe_cases::machine::Sim;
 use strobe_cases::ringfd::RingFd;
 use strobe_cases::{Account, Engine, Kept, Kernel, Pace, plan};
 use strobe_ring::{Missed, Snapshot, State};
@@ -328,51 +329,59 @@ fn unplugging_fails_every_run_that_uses_the_device_and_no_other() {
 #[test]
 fn it_can_be_unplugged_and_plugged_in_while_runs_come_and_go() {
     let sim = Sim::well();
+    let (whole, without) = (AtomicU64::new(0), AtomicU64::new(0));
+    // It is plugged and unplugged when a run has noticed, however long that takes.
+    let grows = |what: &str, count: &AtomicU64| {
+        let before = count.load(Ordering::Relaxed);
+        until(what, || count.load(Ordering::Relaxed) > before);
+    };
     thread::scope(|scope| {
         let plugging = scope.spawn(|| {
-            for _ in 0..30 {
+            for round in 0..30 {
+                grows("a run that is complete", &whole);
+                // At another moment of a run each time.
+                thread::sleep(Duration::from_micros(300 * round));
                 sim.plug(false);
-                thread::sleep(Duration::from_millis(3));
+                grows("a run without its device", &without);
                 sim.plug(true);
-                // Some runs of five pulses end by themselves.
-                thread::sleep(Duration::from_millis(10 * slowness()));
             }
         });
-        let (mut whole, mut failed, mut refused) = (0, 0, 0);
         while !plugging.is_finished() {
-            let asked = Plan {
-                limit: Some(5),
-                ..plan("sim.pulse", &["sim.counter"])
+            match run_of_five_pulses() {
+                true => whole.fetch_add(1, Ordering::Relaxed),
+                false => without.fetch_add(1, Ordering::Relaxed),
             };
-            let Ok(run) = Kernel::open().create(&asked) else {
-                refused += 1;
-                thread::sleep(Duration::from_millis(1));
-                continue;
-            };
-            let mut reader = run.reader().expect("a reader");
-            if run.start().is_err() {
-                failed += 1;
-                assert_eq!(reader.snapshot().error, -ENODEV);
-                continue;
-            }
-            read_to_end(&mut reader, Pace::FAST);
-            match reader.snapshot() {
-                Snapshot {
-                    state: State::Done,
-                    head: 5,
-                    ..
-                } => whole += 1,
-                Snapshot {
-                    state: State::Failed,
-                    error,
-                    ..
-                } if error == -ENODEV => failed += 1,
-                other => panic!("{other:?}"),
-            }
         }
-        let all = format!("{whole} whole, {failed} failed, {refused} refused");
-        assert!(whole > 0 && failed + refused > 0, "{all}");
     });
+}
+
+/// Whether it could be made, and came to its end; else it failed for want of its device.
+fn run_of_five_pulses() -> bool {
+    let asked = Plan {
+        limit: Some(5),
+        ..plan("sim.pulse", &["sim.counter"])
+    };
+    let run = match Kernel::open().create(&asked) {
+        Ok(run) => run,
+        Err(refused) => {
+            assert!(matches!(refused, Error::NotHere { .. }), "{refused}");
+            thread::sleep(Duration::from_millis(1));
+            return false;
+        }
+    };
+    let mut reader = run.reader().expect("a reader");
+    if run.start().is_err() {
+        // The event of a device that goes is refused at once. The run fails when its turn comes, a moment later.
+        until("the end", || reader.snapshot().state.is_final());
+    } else {
+        read_to_end(&mut reader, Pace::FAST);
+    }
+    let end = reader.snapshot();
+    match (end.state, end.error, end.head) {
+        (State::Done, 0, 5) => true,
+        (State::Failed, error, _) if error == -ENODEV => false,
+        _ => panic!("{end:?}"),
+    }
 }
 
 #[test]

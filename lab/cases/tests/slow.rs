@@ -12,7 +12,7 @@ use strobe::engine::kernel::KernelRun;
 use strobe::plan::{Plan, Step};
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
-use strobe_cases::machine::{Sim, patience, slowness};
+use strobe_cases::machine::{Sim, patience, pin, slowness};
 use strobe_cases::raw::limit;
 use strobe_cases::{Engine, Kernel, Pace, plan};
 use strobe_ring::{Missed, Snapshot, State};
@@ -33,6 +33,11 @@ fn create(event: &str, limit: Option<u64>, channels: &[&str]) -> KernelRun {
 
 fn busy(end: &Snapshot) -> u64 {
     end.missed_by[Missed::Busy as usize]
+}
+
+/// Timers of a millisecond have triggered on this CPU: those of another run, and so those of all.
+fn triggers_have_come() {
+    record(&create("timer:1ms", Some(20), &["clock.time"]));
 }
 
 /// The values count up from 0, one a row.
@@ -95,17 +100,26 @@ fn each_software_trigger_waits_for_the_thread() {
 #[test]
 fn a_row_is_there_when_its_last_value_has_arrived_and_not_before() {
     let sim = Sim::well();
-    sim.set("sim_async_ns", 300_000_000 * slowness());
+    let arrives = Duration::from_millis(300 * slowness());
+    sim.set("sim_async_ns", arrives.as_nanos() as u64);
     let run = create("soft", None, &["sim.counter", "sim.async", "sim.latch"]);
     let (mut reader, mut account) = begin(&run);
     run.start().expect("to start");
-    for row in 0..3 {
+    let (mut rows, mut looked) = (0, 0);
+    until("three looks before the value", || {
+        let begun = Instant::now();
         run.trigger(1).expect("to trigger");
         let now = reader.snapshot();
-        assert_eq!((now.head, now.triggers, now.missed()), (row, row, 0));
-        until_rows(&reader, row + 1);
+        // Who was held up so long that the value has come by itself has seen nothing.
+        if begun.elapsed() < arrives {
+            assert_eq!((now.head, now.triggers, now.missed()), (rows, rows, 0));
+            looked += 1;
+        }
+        rows += 1;
+        until_rows(&reader, rows);
         read_now(&mut reader, &mut account);
-    }
+        looked == 3
+    });
     counts_up(account.column(0));
     counts_up(account.column(1));
     run.stop().expect("to stop");
@@ -188,13 +202,14 @@ fn of_several_values_that_fail_all_are_named_whichever_came_first() {
 
 #[test]
 fn a_value_that_never_comes_leaves_the_run_to_be_stopped_and_all_is_counted() {
+    let _pinned = pin(0);
     let sim = Sim::well();
     sim.set("sim_every", 10).set("sim_async_fault", NEVER);
     let run = create("timer:1ms", None, &["sim.async"]);
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
     until_rows(&reader, 10);
-    thread::sleep(Duration::from_millis(50));
+    triggers_have_come();
     run.stop().expect("to stop");
     let account = read_to_end(&mut reader, Pace::FAST);
     let end = reader.snapshot();
@@ -204,12 +219,13 @@ fn a_value_that_never_comes_leaves_the_run_to_be_stopped_and_all_is_counted() {
 
 #[test]
 fn a_value_on_its_way_does_not_hold_up_the_stop() {
+    let _pinned = pin(0);
     let sim = Sim::well();
     sim.set("sim_async_ns", 3_600_000_000_000);
     let run = create("timer:1ms", None, &["sim.async"]);
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
-    thread::sleep(Duration::from_millis(20));
+    triggers_have_come();
     run.stop().expect("to stop");
     let account = read_to_end(&mut reader, Pace::FAST);
     assert_eq!(account.rows.len(), 0);
@@ -351,7 +367,7 @@ fn the_owner_may_go_while_its_thread_sleeps() {
         thread::sleep(Duration::from_millis(3));
         let begun = Instant::now();
         drop(run);
-        assert!(begun.elapsed() < patience(5), "a short sleep");
+        assert!(begun.elapsed() < patience(60), "a short sleep");
         read_to_end(&mut reader, Pace::FAST);
     }
     until("threads to be gone", || threads().is_empty());
@@ -414,7 +430,7 @@ fn nothing_is_missed_after_the_last_row() {
 fn a_value_that_comes_after_its_row_was_given_up_is_refused() {
     let sim = Sim::well();
     // So long that the pause comes first on a slow machine, too.
-    sim.set("sim_async_ns", 300_000_000 * slowness());
+    sim.set("sim_async_ns", 5_000_000_000);
     let run = create("soft", None, &["sim.counter", "sim.async"]);
     let (mut reader, mut account) = begin(&run);
     run.start().expect("to start");
@@ -461,7 +477,8 @@ fn the_thread_has_the_priority_that_is_asked_for_or_45() {
         let mut plan = plan("soft", &["sim.slow"]);
         plan.priority = asked;
         let run = Kernel::open().run(&plan);
-        assert_eq!(threads(), [(FIFO, got)]);
+        // That of the run before may still be on its way out.
+        until("no thread but its own", || threads() == [(FIFO, got)]);
         drop(run);
     }
 }

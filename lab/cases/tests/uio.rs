@@ -114,7 +114,7 @@ fn a_device_that_is_about_to_go_is_not_taken_for_one_without_an_interrupt() {
     let dummy = Dummy::silent(1_000_000);
     let device = open(DUMMY);
     thread::scope(|scope| {
-        dummy.set("going_ms", 500);
+        dummy.set("going_ms", 5000);
         let plugged = format!("/sys/module/{DUMMY}/parameters/plugged");
         let going = scope.spawn(|| std::fs::write(plugged, "0").expect("to unplug it"));
         let end = Instant::now() + long();

@@ -164,6 +164,7 @@ fn an_instance_records_what_was_asked_for_until_it_is_dropped() {
     instance.mark("within").expect("to write");
     let before = strobe::clock::monotonic();
     std::thread::sleep(Duration::from_millis(5));
+    let after = strobe::clock::monotonic();
     instance.turn_off().expect("to end");
     let text = instance.text().expect("a text");
     let trace = text.trace();
@@ -186,7 +187,7 @@ fn an_instance_records_what_was_asked_for_until_it_is_dropped() {
         .find(|event| event.number("prev_pid") == Some(me));
     let slept = slept.expect("it went to sleep");
     assert!(
-        slept.time + 1000 > before && slept.time < before + 5_000_000,
+        slept.time + 1000 > before && slept.time < after,
         "{slept:?}"
     );
     assert!(
@@ -285,7 +286,7 @@ fn an_instance_of_a_process_that_was_killed_is_removed_by_its_guard() {
     assert!(dir.exists());
     child.kill().expect("to kill it");
     child.wait().expect("its end");
-    let gone = (0..500).any(|_| {
+    let gone = (0..6000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         !dir.exists()
     });

@@ -113,16 +113,24 @@ impl State<'_> {
                 self.last = (self.timers.get(&event.cpu).copied(), time);
             }
             "sched_waking" if mine("pid") => match std::mem::take(&mut self.last) {
+                // By the device: the way of the row begins here, whatever the thread has done before.
                 (interrupt, Some(handler)) => {
-                    (self.way.interrupt, self.way.handler) = (interrupt, Some(handler));
-                    self.way.woken = time;
+                    self.way = Way {
+                        interrupt,
+                        handler: Some(handler),
+                        woken: time,
+                        ..Way::default()
+                    };
                 }
                 // It has met a lock on its way out, and is woken for that: a kernel with PREEMPT_RT does so.
                 _ if self.way.woken.is_some() => {}
                 // By the run's owner.
                 _ => self.way.woken = time,
             },
-            "sched_switch" if mine("next_pid") => self.way.running = time,
+            // After the wait it is a thread that was preempted, and goes on.
+            "sched_switch" if mine("next_pid") && self.way.returned.is_none() => {
+                self.way.running = time;
+            }
             "sys_poll" | "sys_ppoll" if i64::from(event.pid) == self.thread => {
                 self.way.returned = time;
             }
@@ -194,6 +202,46 @@ mod tests {
         let ways = ways(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
         assert!(ways[0].is_whole());
         assert_eq!(ways[0].woken, us(10_000_014));
+    }
+
+    #[test]
+    fn a_thread_that_is_preempted_after_its_wait_was_switched_to_before() {
+        let again = "           other-99      [001] d..2.    10.000021: sched_switch: prev_comm=other prev_pid=99 prev_prio=9 prev_state=S ==> next_comm=strobe-run next_pid=77 next_prio=39\n";
+        let lines: Vec<&str> = DUMMY.split_inclusive('\n').collect();
+        let text = [&lines[..5], &[again], &lines[5..]].concat().concat();
+        let trace = Trace::parse(&text);
+        let ways = ways(&trace, "uio_dummy", 77, 0, &[10_000_023_000]);
+        assert!(ways[0].is_whole());
+        assert_eq!(ways[0].running, us(10_000_016));
+        assert_eq!(ways[0].returned, us(10_000_019));
+    }
+
+    #[test]
+    fn a_row_begins_when_the_device_wakes_its_thread_whatever_the_thread_did_before() {
+        // It was preempted behind its stamp, before it slept; and what it was given meanwhile it took without a sleep.
+        let before = "\
+           other-99      [001] d..2.    10.000002: sched_switch: prev_comm=other prev_pid=99 prev_prio=9 prev_state=S ==> next_comm=strobe-run next_pid=77 next_prio=39
+      strobe-run-77      [001] .....    10.000004: sys_ppoll -> 0x1
+";
+        let text = [before, DUMMY].concat();
+        let trace = Trace::parse(&text);
+        let ways = ways(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
+        let expected = Way {
+            interrupt: us(10_000_010),
+            handler: us(10_000_012),
+            woken: us(10_000_014),
+            running: us(10_000_016),
+            returned: us(10_000_019),
+        };
+        assert_eq!(ways[0], expected);
+        // Nothing of the way before is left, if the row is stamped before the thread has run.
+        let text: String = text.split_inclusive('\n').take(5).collect();
+        let trace = Trace::parse(&text);
+        let ways = super::ways(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
+        assert_eq!(
+            (ways[0].woken, ways[0].running, ways[0].returned),
+            (us(10_000_014), None, None)
+        );
     }
 
     #[test]

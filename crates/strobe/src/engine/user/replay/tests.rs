@@ -160,8 +160,8 @@ fn a_reader_of_another_program_takes_it_like_a_live_run() {
 
 #[test]
 fn rows_come_when_they_came_and_a_pause_holds_them() {
-    // 200 ms of recording.
-    let run = replay(recording(), at(Speed::Times(2.0))).expect("a run");
+    // 2 s: the pause comes before the end on a slow machine, too.
+    let run = replay(recording(), at(Speed::Times(0.1))).expect("a run");
     let mut reader = run.reader().expect("a reader");
     let begun = Instant::now();
     run.start().expect("to start");
@@ -174,7 +174,7 @@ fn rows_come_when_they_came_and_a_pause_holds_them() {
     let rows = read(&mut reader);
     assert_eq!(rows.len(), 5);
     // Never early; how late, the machine decides.
-    assert!(begun.elapsed() >= Duration::from_millis(150));
+    assert!(begun.elapsed() >= Duration::from_millis(2050));
 }
 
 #[test]

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is here: devices, channels, outputs, events and runs.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use strobe_ring::State;
 
 use crate::channel::Channel;
 
 /// A unit of hardware, or the simulator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
     /// Its name.
     pub name: String,
@@ -18,7 +18,7 @@ pub struct Device {
 }
 
 /// A source of triggers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Its name.
     pub name: String,
@@ -79,7 +79,7 @@ fn state_name<S: Serializer>(state: &State, to: S) -> Result<S::Ok, S::Error> {
 }
 
 /// All that one engine has.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Catalogue {
     /// Changes whenever something comes or goes.
     pub generation: u64,
@@ -91,7 +91,8 @@ pub struct Catalogue {
     pub outputs: Vec<Channel>,
     /// What can make rows.
     pub events: Vec<Event>,
-    /// What is under way.
+    /// What is under way. A server says it elsewhere, by numbers of its own.
+    #[serde(skip_deserializing)]
     pub runs: Vec<RunStatus>,
 }
 

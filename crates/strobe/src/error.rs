@@ -194,6 +194,8 @@ pub enum Error {
     },
     /// A place of rows that is no run, such as a file, has no more.
     Rows(Words),
+    /// A server, or the way to it, does not do what it was asked for.
+    Server(Words),
     /// The ring is not one that this program reads.
     Ring {
         /// The run.
@@ -391,7 +393,7 @@ impl Error {
                 format!("{rows} rows were overwritten before they were read"),
             )
             .mend("read more often, or make its ring longer"),
-            Error::Rows(words) => words.clone(),
+            Error::Rows(words) | Error::Server(words) => words.clone(),
             Error::Ring { run, source } => Words::new(run, source.to_string()),
         }
     }

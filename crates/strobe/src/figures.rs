@@ -4,22 +4,20 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use strobe_ring::{Row, Snapshot, State};
+use strobe_ring::{Snapshot, State};
 
+use crate::block::Block;
 use crate::channel::{Channel, column_names};
-use crate::clock::RunClock;
 use crate::info::RunInfo;
 use crate::info::failure;
 use crate::quantity::show_ns;
-use crate::reader::RunReader;
+use crate::source::Live;
 use crate::timing::Timing;
 
 /// Values that are kept of each channel, one a picture.
 pub const TRACE: usize = 600;
 /// Time over which the rate is taken.
 const RATE_OVER: Duration = Duration::from_secs(2);
-/// Memory for rows between ring and figures.
-const BUFFER_WORDS: usize = 32 * 1024;
 /// A picture is not kept waiting for longer than this, however many rows there are.
 const READ_FOR: Duration = Duration::from_millis(100);
 
@@ -61,7 +59,6 @@ pub struct Figures {
     /// Of each channel, its last values.
     pub traces: Vec<VecDeque<f64>>,
     heads: VecDeque<(Instant, u64)>,
-    buffer: Vec<u64>,
 }
 
 impl Figures {
@@ -81,36 +78,27 @@ impl Figures {
             timing: None,
             last: None,
             heads: VecDeque::new(),
-            buffer: Vec::new(),
         }
     }
 
     /// Reads what is there.
-    pub fn update(&mut self, reader: &mut RunReader) {
+    pub fn update(&mut self, run: &mut dyn Live) {
         let was_live = self.is_live();
-        let before = reader.snapshot();
-        self.waiting = before.head.saturating_sub(reader.ring().next_row());
+        let before = run.snapshot();
         if before.state != State::Ready && self.timing.is_none() {
             self.info.start = before.start;
             self.timing = Some(Timing::joining(&self.info));
         }
-        self.read(reader);
-        self.lost = reader.ring().lost();
+        self.read(run, before.head);
         if self.gone.is_none() {
-            // Not to sleep, but to be told if the owner has gone.
-            self.gone = reader
-                .wait(1, Duration::ZERO)
-                .err()
-                .map(|error| error.to_string());
+            self.gone = run.gone();
         }
-        let now = reader.snapshot();
+        let now = run.snapshot();
         if self.is_live() {
             self.elapsed_ns = match now.state {
                 State::Ready => 0,
                 state if state.is_final() => now.end_time.saturating_sub(now.start.time),
-                _ => RunClock::new(self.info.clock)
-                    .now()
-                    .saturating_sub(now.start.time),
+                _ => run.now().saturating_sub(now.start.time),
             };
         }
         self.now = Some(now);
@@ -125,30 +113,38 @@ impl Figures {
         }
     }
 
-    fn read(&mut self, reader: &mut RunReader) {
-        let row_words = reader.ring().row_words();
-        let room = (BUFFER_WORDS / row_words).max(1);
-        self.buffer.resize(room * row_words, 0);
+    /// The rows that are there; the run had made so many when it came to read.
+    fn read(&mut self, run: &mut dyn Live, made: u64) {
         let begun = Instant::now();
-        loop {
-            let batch = reader.read(&mut self.buffer);
-            let mut last: Option<Row<'_>> = None;
-            for row in batch.rows() {
-                if let Some(timing) = &mut self.timing {
-                    timing.add(row);
-                }
-                last = Some(row);
-            }
-            if let Some(row) = last {
-                self.last = Some(LastRow {
-                    row: row.row,
-                    words: row.values.to_vec(),
-                    failed: row.faults.iter().collect(),
-                });
-            }
-            if !batch.more || begun.elapsed() > READ_FOR {
+        self.waiting = 0;
+        let mut is_first = true;
+        while let Ok(Some(block)) = run.next(Duration::ZERO) {
+            if block.is_empty() && block.lost() == 0 {
                 return;
             }
+            if std::mem::take(&mut is_first) {
+                self.waiting = made.saturating_sub(block.first());
+            }
+            self.lost += block.lost();
+            self.take(&block);
+            if begun.elapsed() > READ_FOR {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, block: &Block) {
+        if let Some(timing) = &mut self.timing {
+            for row in block.rows() {
+                timing.add(row);
+            }
+        }
+        if let Some(row) = block.rows().last() {
+            self.last = Some(LastRow {
+                row: row.row,
+                words: row.values.to_vec(),
+                failed: row.faults.iter().collect(),
+            });
         }
     }
 
@@ -179,8 +175,10 @@ impl Figures {
     /// The state in words; if it has failed, why.
     pub fn state(&self) -> String {
         match (&self.now, &self.gone) {
-            (Some(now), _) if now.state == State::Failed => format!("failed: {}", failure(now)),
-            (Some(now), _) if now.state.is_final() => now.state.name().to_owned(),
+            (Some(now), _) if now.error != 0 => format!("failed: {}", failure(now)),
+            (Some(now), _) if now.state.is_final() && now.state != State::Failed => {
+                now.state.name().to_owned()
+            }
             (_, Some(why)) => format!("failed: {why}"),
             (Some(now), None) => now.state.name().to_owned(),
             (None, None) => String::new(),

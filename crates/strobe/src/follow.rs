@@ -111,13 +111,14 @@ fn read(
     each: &mut impl FnMut(&Row<'_>, u64),
 ) -> Result<Account, Error> {
     let reader = run.reader()?;
+    let buffer = buffer(&reader);
     run.start()?;
     let until = Until {
         stop,
         deadline: Instant::now().checked_add(reading.duration),
     };
     let sleep = (!reading.spin).then_some(1);
-    let followed = to_end(run, reader, sleep, until, &mut Each(each));
+    let followed = to_end(run, reader, buffer, sleep, until, &mut Each(each));
     let last = followed.reader.snapshot();
     Ok(Account {
         rows: last.head,
@@ -170,16 +171,23 @@ pub struct Followed {
     pub is_abandoned: bool,
 }
 
+/// Room for the rows that are read at once. To be had before the run starts: a stock kernel that has to find so much memory
+/// at once may do so with interrupts off, for longer than many a period.
+pub fn buffer(reader: &RunReader) -> Vec<u64> {
+    // Zeros would be a promise of memory. This is memory.
+    vec![u64::MAX; block::room(reader.ring().row_words())]
+}
+
 /// Reads a run that was started to its end, and ends it when it is time. Sleeps until `sleep` rows are there; without a
-/// number it never sleeps.
+/// number it never sleeps. `buffer` is what [`buffer`] has made before the start.
 pub fn to_end(
     run: &dyn OwnedRun,
     mut reader: RunReader,
+    mut buffer: Vec<u64>,
     sleep: Option<u64>,
     until: Until<'_>,
     follower: &mut dyn Follower,
 ) -> Followed {
-    let mut buffer = vec![0; block::room(reader.ring().row_words())];
     let mut asked = None;
     let mut is_abandoned = false;
     loop {

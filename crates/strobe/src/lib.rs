@@ -45,6 +45,8 @@ pub mod follow;
 pub mod info;
 #[cfg(feature = "internals")]
 pub mod internals;
+#[doc(hidden)]
+pub mod machine;
 pub mod note;
 pub mod once;
 pub mod plan;

@@ -11,9 +11,10 @@ use std::time::Duration;
 use strobe_ring::{AttachError, Batch, Memory, Reader, Snapshot, StartTimes};
 
 use crate::block::{self, Block, Place};
+use crate::clock::RunClock;
 use crate::error::Error;
 use crate::info::{End, RunInfo, Totals};
-use crate::source::RowSource;
+use crate::source::{Live, RowSource};
 
 pub use strobe_ring::{AfterLoss, Begin};
 
@@ -290,5 +291,22 @@ impl RowSource for RunReader {
                 ..Totals::of(&last, self.ring.lost())
             }
         })
+    }
+}
+
+impl Live for RunReader {
+    fn snapshot(&self) -> Snapshot {
+        RunReader::snapshot(self)
+    }
+
+    fn now(&self) -> u64 {
+        RunClock::new(self.info.clock).now()
+    }
+
+    /// Its owner has gone, for instance.
+    fn gone(&self) -> Option<String> {
+        // Not to sleep, but to be told.
+        let told = self.wait(1, Duration::ZERO);
+        told.err().map(|error| error.to_string())
     }
 }

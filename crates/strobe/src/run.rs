@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run, whoever makes its rows: one's own, or another's.
 
+use std::os::fd::BorrowedFd;
+
 use strobe_hw::rt::Usage;
 use strobe_ring::{Begin, Snapshot, State};
 
@@ -78,6 +80,12 @@ pub trait OwnedRun: Run {
     /// The engine's reason.
     fn state(&self) -> Result<State, Error> {
         Ok(self.snapshot()?.state)
+    }
+
+    /// What keeps the run alive for as long as anybody has it open, if it is a file: a run of the kernel engine.
+    #[doc(hidden)]
+    fn owner(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     /// The thread that makes the rows, as the kernel numbers it, if it is one of this process.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows from anywhere: from the ring of a run, or from a recording.
+//! Rows from anywhere: from the ring of a run, from a recording, or from a server.
 
 use std::time::Duration;
+
+use strobe_ring::Snapshot;
 
 use crate::block::Block;
 use crate::error::Error;
@@ -26,4 +28,17 @@ pub trait RowSource: Send {
     fn is_torn(&self) -> bool {
         false
     }
+}
+
+/// The rows of a run, and where the run is meanwhile: for who watches it.
+#[doc(hidden)]
+pub trait Live: RowSource {
+    /// State and counters of the run, now.
+    fn snapshot(&self) -> Snapshot;
+
+    /// Now, on the clock of the run.
+    fn now(&self) -> u64;
+
+    /// Why nothing more will be seen of the run, if its snapshot does not say it.
+    fn gone(&self) -> Option<String>;
 }

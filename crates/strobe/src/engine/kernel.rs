@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use strobe_hw::awake::Awake;
 use strobe_hw::uapi::{self, create_flag, kind, op, why};
 use strobe_ring::layout::CLOCK_TAI;
-use strobe_ring::{Engine, StartTimes};
+use strobe_ring::{Engine, Reader, StartTimes};
 
 use super::DryRun;
 use crate::catalogue::Catalogue;
 use crate::error::Error;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
-use crate::plan::{Plan, Step};
+use crate::plan::{Plan, Step, WakeWithin};
 use crate::quantity::show_ns;
 use crate::reader::ReaderOptions;
 
@@ -156,12 +156,43 @@ impl Control {
     pub fn attach(self, run: u32) -> Result<AttachedRun, Error> {
         let (ring, _) =
             ring_fd::attach(self.fd.as_fd(), Whose::Run(run), ReaderOptions::default())?;
+        let info = self.info(run, &ring)?;
+        Ok(AttachedRun {
+            control: self.fd,
+            info,
+        })
+    }
+
+    /// A run that another process has made, which has left its owner fd: it is this process's from now on.
+    ///
+    /// # Errors
+    /// It is not the owner fd of that run.
+    #[doc(hidden)]
+    pub fn adopt(&self, owner: OwnedFd, run: u32, wake: WakeWithin) -> Result<KernelRun, Error> {
+        let whose = Whose::Run(run);
+        let attached = ring_fd::attach_own(owner.as_fd(), whose, ReaderOptions::default());
+        let (ring, _) = attached?;
+        let mut info = self.info(run, &ring)?;
+        if info.shape() != ring.header().geometry.shape() {
+            return Err(Error::NoRun(run));
+        }
+        let awake = Awake::hold(wake.0);
+        info.set_up.push(awake.step.clone());
+        Ok(KernelRun {
+            owner,
+            info,
+            _awake: awake,
+        })
+    }
+
+    /// What the module and the ring know of a run.
+    fn info(&self, run: u32, ring: &Reader) -> Result<RunInfo, Error> {
         let (entries, _) = self.entries(run)?;
         let status = entries.iter().find(|e| e.kind == kind::RUN);
         let name = status.map_or(String::new(), |entry| text(&entry.name));
         let header = ring.header();
         let period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
-        let info = RunInfo {
+        Ok(RunInfo {
             engine: Engine::Kernel,
             kernel: release(),
             event: match period_ns {
@@ -179,10 +210,6 @@ impl Control {
             skips: header.geometry.shape().skipped,
             set_up: Vec::new(),
             doctor: Vec::new(),
-        };
-        Ok(AttachedRun {
-            control: self.fd,
-            info,
         })
     }
 

@@ -64,11 +64,29 @@ pub(super) fn attach(
     whose: Whose<'_>,
     options: ReaderOptions,
 ) -> Result<(Reader, OwnedFd), Error> {
-    let failed = |doing| move |errno| whose.no_reader(doing, errno);
     let number = match whose {
         Whose::Event(_) => 0,
         Whose::Run(number) => number,
     };
+    attach_to(fd, number, whose, options)
+}
+
+/// The same of an owner fd, for a run that is known by its number.
+pub(super) fn attach_own(
+    owner: BorrowedFd<'_>,
+    whose: Whose<'_>,
+    options: ReaderOptions,
+) -> Result<(Reader, OwnedFd), Error> {
+    attach_to(owner, 0, whose, options)
+}
+
+fn attach_to(
+    fd: BorrowedFd<'_>,
+    number: u32,
+    whose: Whose<'_>,
+    options: ReaderOptions,
+) -> Result<(Reader, OwnedFd), Error> {
+    let failed = |doing| move |errno| whose.no_reader(doing, errno);
     let (fd, bytes) = uapi::reader(fd, number).map_err(failed("making a reader"))?;
     let memory = mmap::map(fd.as_fd(), bytes).map_err(failed("mapping its ring"))?;
     let ring = options.attach(memory).map_err(|source| Error::Ring {

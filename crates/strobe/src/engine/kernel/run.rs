@@ -2,7 +2,7 @@
 //! A run of the kernel engine: one's own, or somebody else's.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use strobe_hw::awake::Awake;
@@ -113,6 +113,10 @@ impl OwnedRun for KernelRun {
 
     fn trigger(&self, count: u32) -> Result<(), Error> {
         self.control("the trigger", control_op::TRIGGER, count)
+    }
+
+    fn owner(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.owner.as_fd())
     }
 
     fn state(&self) -> Result<State, Error> {

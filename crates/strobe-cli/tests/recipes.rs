@@ -185,3 +185,35 @@ fn a_board_is_found_by_its_name() {
         said(&none)
     );
 }
+
+#[test]
+fn a_recipe_that_cannot_be_written_leaves_the_one_that_is_there() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let saves = "record --engine user --event soft --dry-run --save scan.toml --read";
+    let first = strobe(dir, &format!("{saves} sim.counter"));
+    assert_eq!(first.status.code(), Some(0), "{}", said(&first));
+    let before = std::fs::read_to_string(dir.join("scan.toml")).expect("a recipe");
+    // As on a disk that is full.
+    let script = format!("trap '' XFSZ; ulimit -f 0; \"$STROBE\" {saves} sim.ramp --overwrite");
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .env("STROBE", env!("CARGO_BIN_EXE_strobe"))
+        .env("STROBE_RUNTIME_DIR", dir)
+        .current_dir(dir)
+        .output()
+        .expect("a shell");
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let why = "recipe scan.toml: cannot be written: File too large";
+    assert!(said(&output).contains(why), "{}", said(&output));
+    let after = std::fs::read_to_string(dir.join("scan.toml")).expect("a recipe");
+    assert_eq!(after, before);
+    let names = std::fs::read_dir(dir).expect("the folder").flatten();
+    let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+    assert!(
+        names
+            .iter()
+            .all(|name| !name.to_string_lossy().starts_with(".scan")),
+        "{names:?}"
+    );
+}

@@ -2,7 +2,7 @@
 //! Dates, as people and other programs read them.
 
 /// A time in UTC: `2026-01-01T00:00:00.000000000Z`.
-pub(crate) fn iso8601(realtime_ns: u64) -> String {
+pub fn iso8601(realtime_ns: u64) -> String {
     let (seconds, ns) = (realtime_ns / 1_000_000_000, realtime_ns % 1_000_000_000);
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Years that begin with March have their leap day at the end; an era of

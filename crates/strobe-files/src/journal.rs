@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `.arrows` files, read again: the run, its rows, and its account.
+//! `.arrows` files, read again: the run, its rows, and its account. A connection over which the same bytes come is read
+//! in the same way.
 //!
 //! A file whose end is torn, because its writer was killed or its disk was
 //! full, is read up to its last whole batch.
@@ -7,7 +8,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,9 +31,11 @@ mod blocks;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod rows;
+mod segment;
 
 use blocks::Blocks;
 use rows::interleave;
+pub use segment::Segment;
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -109,10 +112,10 @@ fn remark(format: &str) -> &'static str {
 /// The number of the format that has none.
 const FIRST_FORMAT: &str = "1";
 
-/// An `.arrows` file that is read from its start.
+/// An `.arrows` file, or such a stream, that is read from its start.
 pub struct Journal {
     path: String,
-    stream: StreamReader<BufReader<File>>,
+    stream: StreamReader<BufReader<Box<dyn Read + Send>>>,
     info: RunInfo,
     totals: Option<Totals>,
     is_torn: bool,
@@ -143,25 +146,31 @@ impl Journal {
             path: name.clone(),
             source,
         })?;
+        Self::of(name, Box::new(file), 0)
+    }
+
+    /// Reads such a stream from anywhere. `name` is for what is said about it. Rows are wanted from the number `from` on:
+    /// what is missing between it and the first row was lost.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no recording.
+    pub fn of(name: String, stream: Box<dyn Read + Send>, from: u64) -> Result<Self, Error> {
         let foreign = |why| Error::Foreign {
             path: name.clone(),
             why,
         };
-        let stream = StreamReader::try_new_buffered(file, None);
-        let stream = stream.map_err(|error| foreign(error.to_string()))?;
+        let stream = StreamReader::try_new_buffered(stream, None).map_err(|error| match error {
+            ArrowError::IoError(_, source) if source.kind() != io::ErrorKind::UnexpectedEof => {
+                let path = name.clone();
+                Error::File { path, source }
+            }
+            error => foreign(error.to_string()),
+        })?;
         let schema = stream.schema();
-        let about = schema.metadata();
-        let format = text(about, "strobe.format").unwrap_or(FIRST_FORMAT);
-        if about.contains_key("strobe.engine") && format != FORMAT {
-            return Err(Error::Format {
-                path: name.clone(),
-                format: format.to_owned(),
-                version: text(about, "strobe.version").unwrap_or("?").to_owned(),
-            });
-        }
+        check_format(&name, schema.metadata())?;
         let info = run(&schema).map_err(foreign)?;
         Ok(Journal {
-            blocks: Blocks::new(&info),
+            blocks: Blocks::new(&info, from),
             info,
             totals: totals(schema.metadata()).map_err(foreign)?,
             stream,
@@ -257,6 +266,19 @@ impl From<Error> for engine::Error {
 
 type Metadata = HashMap<String, String>;
 
+/// Whether this version knows what the columns mean.
+fn check_format(path: &str, about: &Metadata) -> Result<(), Error> {
+    let format = text(about, "strobe.format").unwrap_or(FIRST_FORMAT);
+    if !about.contains_key("strobe.engine") || format == FORMAT {
+        return Ok(());
+    }
+    Err(Error::Format {
+        path: path.to_owned(),
+        format: format.to_owned(),
+        version: text(about, "strobe.version").unwrap_or("?").to_owned(),
+    })
+}
+
 /// The value of a key, if it has one.
 fn text<'a>(metadata: &'a Metadata, key: &str) -> Option<&'a str> {
     let value = metadata.get(key)?.trim();
@@ -342,107 +364,4 @@ fn totals(about: &Metadata) -> Result<Option<Totals>, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sink::{Sink, arrow::ArrowFile};
-    use strobe::samples::channel;
-    use strobe::samples::{info, noted, totals};
-    use strobe_ring::RowShape;
-
-    const ROWS: [u64; 12] = [
-        0,
-        0,
-        100,
-        0,
-        u64::MAX,
-        -5_i64 as u64, //
-        4,
-        9,
-        1000,
-        1,
-        4,
-        -7_i64 as u64,
-    ];
-
-    fn run() -> RunInfo {
-        let mut scaled = channel("adc.u", Type::S64);
-        scaled.scale = 0.25;
-        scaled.cost_ns = 0;
-        scaled.in_use = false;
-        let mut counter = channel("sim.counter", Type::U64);
-        counter.cost_ns = 0;
-        counter.in_use = false;
-        let mut info = info(vec![counter, scaled]);
-        info.doctor.push(noted());
-        info
-    }
-
-    /// A file of two batches, with an account or without.
-    fn write(totals: Option<&Totals>) -> tempfile::NamedTempFile {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let mut sink = ArrowFile::new(file.reopen().expect("a file"));
-        sink.begin(&run()).expect("begin");
-        for row in ROWS.chunks(6) {
-            sink.write(Rows::new(row, RowShape::of_channels(2)))
-                .expect("write");
-            sink.flush().expect("flush");
-        }
-        if totals.is_some() {
-            sink.finish(totals).expect("finish");
-        }
-        file
-    }
-
-    fn words(journal: &mut Journal) -> Vec<u64> {
-        let mut words = Vec::new();
-        while let Some(rows) = journal.read().expect("rows") {
-            words.extend_from_slice(rows.words());
-        }
-        words
-    }
-
-    #[test]
-    fn run_rows_and_account_come_back() {
-        let account = totals(7);
-        let file = write(Some(&account));
-        let mut journal = Journal::open(file.path()).expect("a recording");
-        assert_eq!(journal.info(), &run());
-        assert_eq!(journal.totals(), Some(&account));
-        assert_eq!(words(&mut journal), ROWS);
-        assert!(!journal.is_torn());
-    }
-
-    #[test]
-    fn a_torn_file_is_read_up_to_its_last_whole_batch() {
-        let file = write(None);
-        let length = file.as_file().metadata().expect("its size").len();
-        let read = || {
-            let mut journal = Journal::open(file.path()).expect("a recording");
-            assert_eq!(journal.totals(), None);
-            (words(&mut journal), journal.is_torn())
-        };
-        assert_eq!(read(), (ROWS.to_vec(), false));
-        file.as_file().set_len(length - 3).expect("a shorter file");
-        assert_eq!(read(), (ROWS[..6].to_vec(), true));
-    }
-
-    #[test]
-    fn other_files_are_refused_by_name() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), "row,trigger\n0,0\n").expect("text");
-        let name = file.path().display().to_string();
-        let message = |path: &Path| Journal::open(path).err().map(|e| e.to_string());
-        let text = message(file.path()).unwrap_or_default();
-        assert!(
-            text.starts_with(&format!("{name}: not a recording of strobe")),
-            "{text}"
-        );
-        std::fs::write(file.path(), "").expect("nothing");
-        assert!(message(file.path()).is_some());
-        let text = message("/nonexistent/a.arrows".as_ref()).unwrap_or_default();
-        assert!(
-            text.starts_with("/nonexistent/a.arrows: No such file"),
-            "{text}"
-        );
-    }
-}
+mod tests;

@@ -20,7 +20,8 @@
 #![forbid(unsafe_code)]
 
 pub mod convert;
-mod date;
+#[doc(hidden)]
+pub mod date;
 mod fields;
 pub mod journal;
 pub mod recipe;

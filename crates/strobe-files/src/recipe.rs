@@ -138,12 +138,17 @@ impl Recipe {
             std::io::ErrorKind::AlreadyExists => WriteError::Exists(path.to_owned()),
             _ => WriteError::Write(path.to_owned(), error),
         };
-        let mut file = match existing {
-            Existing::Refuse => File::create_new(path),
-            Existing::Overwrite => File::create(path),
-        }
-        .map_err(failed)?;
-        file.write_all(self.to_toml().as_bytes()).map_err(failed)
+        let text = self.to_toml();
+        let done = match existing {
+            Existing::Overwrite if path.is_file() => replace(path, text.as_bytes()),
+            Existing::Overwrite => {
+                File::create(path).and_then(|mut file| file.write_all(text.as_bytes()))
+            }
+            Existing::Refuse => {
+                File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()))
+            }
+        };
+        done.map_err(failed)
     }
 
     /// Whether a recipe may be written there, as far as that can be known before.
@@ -244,6 +249,26 @@ pub fn setting(text: &str) -> Result<Step, String> {
         output: output.to_owned(),
         value: number
             .ok_or_else(|| format!("`{value}` is not a whole number; write 12, -1 or 0x1F"))?,
+    })
+}
+
+/// A file that is there gets this content, or keeps the one it has: written beside it, it takes its place when it is whole.
+fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    // Where a link leads to.
+    let path = path.canonicalize()?;
+    let old = File::options().write(true).open(&path)?.metadata()?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let in_use = |error| std::io::Error::other(format!("{}: {error}", beside.display()));
+    let mut file = File::create_new(&beside).map_err(in_use)?;
+    let written = file
+        .write_all(content)
+        .and_then(|()| file.set_permissions(old.permissions()))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| std::fs::rename(&beside, &path));
+    written.inspect_err(|_| {
+        // What is complained about is the writing.
+        let _ = std::fs::remove_file(&beside);
     })
 }
 

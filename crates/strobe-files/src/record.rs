@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use strobe::engine;
 use strobe::engine::user::available_memory;
 use strobe::faults::FaultCount;
-use strobe::follow::{Followed, Follower, Until, to_end};
+use strobe::follow::{self, Followed, Follower, Until, to_end};
 use strobe::info::{End, RunInfo, Totals};
 use strobe::note::Noted;
 use strobe::reader::RunReader;
@@ -36,8 +36,6 @@ pub(crate) use rows::record_rows_into;
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 /// If rows come fast enough, they are fetched after this time already.
 const FETCH_NS: u64 = 50_000_000;
-/// Memory for rows between ring and sinks.
-const BUFFER_WORDS: usize = 32 * 1024;
 
 /// What to record.
 #[derive(Debug, Clone, Default)]
@@ -155,10 +153,15 @@ pub(crate) fn record_into(
     let reader = source.reader()?;
     let event = &source.info().event;
     let targets = Targets::find(&options.sinks, event, options.existing)?;
-    // Before the first row.
+    // Before the first row, also the memory for it.
+    let buffer = follow::buffer(&reader);
     let count = options.sinks.len() + more.len();
-    let readers = (0..count).map(|_| source.reader());
-    let readers: Vec<_> = readers.collect::<Result<_, _>>()?;
+    let readers = (0..count).map(|_| {
+        let reader = source.reader()?;
+        let buffer = follow::buffer(&reader);
+        Ok((reader, buffer))
+    });
+    let readers: Vec<_> = readers.collect::<Result<_, engine::Error>>()?;
     let mut info = source.info().clone();
     info.doctor.clone_from(&options.notes);
     source.start()?;
@@ -167,9 +170,9 @@ pub(crate) fn record_into(
         let _ = source.stop();
     })?;
     let sinks = sinks.into_iter().chain(more).zip(readers);
-    let drains: Vec<_> = (sinks
-        .map(|((name, sink), reader)| Drain::new(name, sink, reader, options.last)))
-    .collect();
+    let drains: Vec<_> = sinks
+        .map(|(named, room)| Drain::new(named, room, options.last))
+        .collect();
     info.start = reader.snapshot().start;
     observer.begun(&info);
     let deadline = options.duration.and_then(|d| deadline(d, &info));
@@ -188,7 +191,7 @@ pub(crate) fn record_into(
     Ok(std::thread::scope(|scope| {
         let threads = Threads::start(scope, drains, &info, &views, &abandoned);
         let until = Until { stop, deadline };
-        let followed = to_end(source, reader, sleep, until, &mut recording);
+        let followed = to_end(source, reader, buffer, sleep, until, &mut recording);
         abandoned.store(followed.is_abandoned, Ordering::Relaxed);
         let mut summary = recording.finish(followed, threads);
         summary.usage = source.usage();

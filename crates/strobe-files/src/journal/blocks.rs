@@ -21,14 +21,15 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Of this run, from its first row on.
-    pub(super) fn new(info: &RunInfo) -> Self {
+    /// Of this run, from this row on.
+    pub(super) fn new(info: &RunInfo, from: u64) -> Self {
         Blocks {
             info: Arc::new(info.clone()),
             words: Arc::default(),
             left: 0..0,
-            last: Some(Place::START),
-            next: 0,
+            // What was missed before a row in the middle of the run is not known.
+            last: (from == 0).then_some(Place::START),
+            next: from,
         }
     }
 
@@ -46,10 +47,12 @@ impl Blocks {
             .get(self.left.start * width..self.left.end * width)?;
         let mut numbers = Rows::new(words, self.info.shape()).map(|row| row.row);
         let first = numbers.next()?;
-        let mut end = first;
+        let mut last = first;
         let following = numbers.take_while(|row| {
-            end += 1;
-            *row == end
+            // A file may say anything: no row follows the greatest number.
+            let follows = last.checked_add(1) == Some(*row);
+            last = *row;
+            follows
         });
         let rows = self.left.start..self.left.start + 1 + following.count();
         // Numbers that step back are no loss, whatever they are.

@@ -128,7 +128,7 @@ impl Hdf5Recording {
         Ok(Hdf5Recording {
             path: path.to_owned(),
             totals: totals(&run).map_err(|error| error.to_string())?,
-            blocks: Blocks::new(&info),
+            blocks: Blocks::new(&info, 0),
             info,
             columns,
             failed: dataset(&data, "failed").ok(),

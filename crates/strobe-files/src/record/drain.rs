@@ -10,8 +10,8 @@ use std::time::Instant;
 use strobe::info::{End, RunInfo, Totals};
 use strobe::reader::RunReader;
 
-use super::{BUFFER_WORDS, FLUSH_EVERY, rows_at_once};
-use crate::sink::{Last, Sink};
+use super::{FLUSH_EVERY, rows_at_once};
+use crate::sink::{Last, Named, Sink};
 use crate::summary::SinkSummary;
 
 /// A sink and its reader, before they get a thread.
@@ -19,6 +19,8 @@ pub(super) struct Drain {
     name: String,
     sink: Box<dyn Sink>,
     reader: RunReader,
+    /// For the rows that are read at once.
+    buffer: Vec<u64>,
     /// Only so many rows are kept.
     last: Option<u64>,
 }
@@ -60,9 +62,8 @@ impl View {
 
 impl Drain {
     pub(super) fn new(
-        name: String,
-        sink: Box<dyn Sink>,
-        reader: RunReader,
+        (name, sink): Named,
+        (reader, buffer): (RunReader, Vec<u64>),
         last: Option<u64>,
     ) -> Self {
         let sink = match last {
@@ -73,6 +74,7 @@ impl Drain {
             name,
             sink,
             reader,
+            buffer,
             last,
         }
     }
@@ -118,15 +120,17 @@ impl Drain {
     }
 
     fn copy(&mut self, info: &RunInfo, view: &View, abandoned: &AtomicBool) -> io::Result<()> {
-        let Drain { sink, reader, .. } = self;
+        let Drain {
+            sink,
+            reader,
+            buffer,
+            ..
+        } = self;
         sink.begin(info)?;
-        let row_words = reader.ring().row_words();
-        let room = (BUFFER_WORDS / row_words).max(1);
-        let mut buffer = vec![0; room * row_words];
         let fetch = rows_at_once(info);
         let mut flushed = Instant::now();
         loop {
-            let batch = reader.read(&mut buffer);
+            let batch = reader.read(buffer);
             let is_drained = !batch.more;
             if !batch.is_empty() {
                 sink.write(batch.rows())?;

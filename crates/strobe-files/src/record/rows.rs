@@ -158,7 +158,8 @@ impl Rows<'_> {
             observer.row(&row);
             self.faults.add(&row);
             self.seen.errors += u64::from(!row.faults.is_empty());
-            (self.seen.rows, self.seen.triggers) = (row.row + 1, row.trigger + 1);
+            self.seen.rows = row.row.saturating_add(1);
+            self.seen.triggers = row.trigger.saturating_add(1);
             (self.seen.skipped, self.seen.end_time_ns) = (row.skipped, row.time);
             self.timing.add(row);
         }

@@ -23,6 +23,10 @@ use arrow_schema::{ArrowError, Schema};
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
+mod stream;
+
+pub use stream::{ArrowStream, StreamError, account};
+
 use super::table::{Columns, schema};
 use super::{Appender, Sink, Written};
 

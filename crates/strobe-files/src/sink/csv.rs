@@ -8,10 +8,12 @@
 //! failed, its field is empty. A step of more than one in `row` is rows lost;
 //! where `trigger` steps more than `row` and `skipped`, triggers were missed.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 
-use strobe::channel::{Channel, Type};
+use strobe::block::NoColumn;
+use strobe::channel::{Channel, Type, column_names};
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::layout::ROW_FAULTS;
 use strobe_ring::{Row, RowShape, Rows};
@@ -25,9 +27,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// A CSV file, or a pipe.
 pub struct Csv {
     file: Appender,
-    channels: Vec<Channel>,
-    shape: RowShape,
-    lines: Vec<u8>,
+    lines: Option<CsvLines>,
     rows_in_lines: u64,
 }
 
@@ -45,9 +45,7 @@ impl Csv {
     fn with(file: Appender) -> Self {
         Csv {
             file,
-            channels: Vec::new(),
-            shape: RowShape::of_channels(0),
-            lines: Vec::new(),
+            lines: None,
             rows_in_lines: 0,
         }
     }
@@ -55,35 +53,32 @@ impl Csv {
 
 impl Sink for Csv {
     fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
-        self.channels.clone_from(&info.channels);
-        self.shape = info.shape();
-        self.lines.extend_from_slice(b"row,trigger,time,status");
-        if self.shape.skipped {
-            write!(self.lines, ",{SKIPPED}")?;
-        }
-        for name in info.fault_names() {
-            write!(self.lines, ",{name}")?;
-        }
-        self.lines.push(b'\n');
+        self.lines = Some(CsvLines::all(info));
         self.flush()
     }
 
     fn write(&mut self, rows: Rows<'_>) -> io::Result<()> {
-        check_shape(rows, self.shape)?;
+        let Some(lines) = &mut self.lines else {
+            return Ok(());
+        };
+        check_shape(rows, lines.shape)?;
         for row in rows {
-            self.write_row(row)?;
+            lines.add_row(row);
             self.rows_in_lines += 1;
-            if self.lines.len() >= BUFFER_BYTES {
-                self.flush()?;
+            if lines.bytes.len() >= BUFFER_BYTES {
+                self.file.append(&lines.bytes, self.rows_in_lines)?;
+                lines.bytes.clear();
+                self.rows_in_lines = 0;
             }
         }
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if !self.lines.is_empty() {
-            self.file.append(&self.lines, self.rows_in_lines)?;
-            self.lines.clear();
+        let lines = self.lines.as_mut();
+        if let Some(lines) = lines.filter(|lines| !lines.bytes.is_empty()) {
+            self.file.append(&lines.bytes, self.rows_in_lines)?;
+            lines.bytes.clear();
             self.rows_in_lines = 0;
         }
         Ok(())
@@ -98,39 +93,121 @@ impl Sink for Csv {
     }
 }
 
-impl Csv {
-    fn write_row(&mut self, row: Row<'_>) -> io::Result<()> {
-        let lines = &mut self.lines;
+/// Makes the bytes of lines, for a file or for a connection.
+pub struct CsvLines {
+    /// The channels of a line, and their places in the row.
+    channels: Vec<(usize, Channel)>,
+    /// Whether lines have the outputs of a row as well.
+    has_outputs: bool,
+    shape: RowShape,
+    bytes: Vec<u8>,
+}
+
+impl CsvLines {
+    /// Of the rows of this run; with `channels`, the row's own columns and only these. The names of the columns are the
+    /// first line.
+    ///
+    /// # Errors
+    /// The run does not have a channel.
+    pub fn new(info: &RunInfo, channels: Option<&[String]>) -> Result<Self, NoColumn> {
+        let Some(names) = channels else {
+            return Ok(CsvLines::all(info));
+        };
+        let all = column_names(&info.channels);
+        let mut wanted = Vec::new();
+        for name in names {
+            let place = all.iter().position(|column| column == name);
+            let Some(channel) = place.and_then(|place| info.channels.get(place).zip(place.into()))
+            else {
+                return Err(NoColumn {
+                    name: name.clone(),
+                    names: all,
+                });
+            };
+            wanted.push((channel.1, channel.0.clone()));
+        }
+        Ok(CsvLines::with(info, wanted, names))
+    }
+
+    fn all(info: &RunInfo) -> Self {
+        let channels = info.channels.iter().cloned().enumerate().collect();
+        let mut lines = CsvLines::with(info, channels, &info.fault_names());
+        lines.has_outputs = true;
+        lines
+    }
+
+    fn with(info: &RunInfo, channels: Vec<(usize, Channel)>, names: &[String]) -> Self {
+        let shape = info.shape();
+        let mut first = "row,trigger,time,status".to_owned();
+        let skipped = shape.skipped.then_some(SKIPPED);
+        for name in skipped.into_iter().chain(names.iter().map(String::as_str)) {
+            first.push(',');
+            first.push_str(name);
+        }
+        first.push('\n');
+        CsvLines {
+            channels,
+            has_outputs: false,
+            shape,
+            bytes: first.into_bytes(),
+        }
+    }
+
+    /// A line for each row.
+    ///
+    /// # Errors
+    /// They are not those of the run.
+    pub fn add(&mut self, rows: Rows<'_>) -> io::Result<()> {
+        check_shape(rows, self.shape)?;
+        rows.for_each(|row| self.add_row(row));
+        Ok(())
+    }
+
+    /// The lines that there are.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    fn add_row(&mut self, row: Row<'_>) {
+        let lines = &mut self.bytes;
         let flags = row.status.0 & !ROW_FAULTS;
-        write!(lines, "{},{},{},{flags}", row.row, row.trigger, row.time)?;
+        put(
+            lines,
+            format_args!("{},{},{},{flags}", row.row, row.trigger, row.time),
+        );
         if self.shape.skipped {
-            write!(lines, ",{}", row.skipped)?;
+            put(lines, format_args!(",{}", row.skipped));
         }
         let is_faulty = !row.faults.is_empty();
         let failed = |index| is_faulty && row.faults.failed(index);
-        for (index, (channel, word)) in self.channels.iter().zip(row.values).enumerate() {
-            match failed(index) {
-                true => lines.push(b','),
-                false => write_value(lines, channel, *word)?,
+        for (place, channel) in &self.channels {
+            match row.values.get(*place) {
+                Some(word) if !failed(*place) => put_value(lines, channel, *word),
+                _ => lines.push(b','),
             }
         }
-        for output in 0..self.shape.outputs as usize {
-            let is_written = !failed(self.channels.len() + output);
+        let outputs = 0..self.shape.outputs as usize * usize::from(self.has_outputs);
+        for output in outputs {
+            let is_written = !failed(self.shape.channels as usize + output);
             lines.extend_from_slice(if is_written { b",1" } else { b"," });
         }
         lines.push(b'\n');
-        Ok(())
     }
 }
 
-fn write_value(lines: &mut Vec<u8>, channel: &Channel, word: u64) -> io::Result<()> {
+/// Writing into memory never fails.
+fn put(lines: &mut Vec<u8>, text: fmt::Arguments<'_>) {
+    let _ = lines.write_fmt(text);
+}
+
+fn put_value(lines: &mut Vec<u8>, channel: &Channel, word: u64) {
     if channel.is_scaled() {
-        return write!(lines, ",{}", channel.value(word));
+        return put(lines, format_args!(",{}", channel.value(word)));
     }
     match channel.kind {
-        Type::U64 => write!(lines, ",{word}"),
-        Type::S64 => write!(lines, ",{}", word as i64),
-        Type::F64 => write!(lines, ",{}", f64::from_bits(word)),
+        Type::U64 => put(lines, format_args!(",{word}")),
+        Type::S64 => put(lines, format_args!(",{}", word as i64)),
+        Type::F64 => put(lines, format_args!(",{}", f64::from_bits(word))),
     }
 }
 
@@ -187,5 +264,20 @@ mod tests {
         );
         let bytes = text.len() as u64;
         assert_eq!(csv.written(), Written { rows: 2, bytes });
+    }
+
+    #[test]
+    fn lines_have_the_channels_that_are_asked_for() {
+        let info = info(vec![channel("a.x", Type::U64), channel("a.y", Type::S64)]);
+        let mut lines = CsvLines::new(&info, Some(&["a.y".to_owned()])).expect("lines");
+        let rows = [0, 0, 100, 0, 7, 8, 1, 1, 200, 0b10 << 32, 9, 10];
+        lines.add(Rows::new(&rows, info.shape())).expect("rows");
+        let text = String::from_utf8(lines.take()).expect("text");
+        assert_eq!(
+            text,
+            "row,trigger,time,status,a.y\n0,0,100,0,8\n1,1,200,0,\n"
+        );
+        let error = CsvLines::new(&info, Some(&["a.z".to_owned()])).err();
+        assert!(error.is_some_and(|error| error.to_string().contains("a.x, a.y")));
     }
 }

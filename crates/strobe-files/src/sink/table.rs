@@ -74,6 +74,11 @@ impl Columns {
         &self.schema
     }
 
+    /// How many columns each row has of its own, before its channels.
+    pub(super) fn header(&self) -> usize {
+        self.header.len()
+    }
+
     pub(super) fn rows(&self) -> usize {
         self.header.first().map_or(0, |column| column.words.len())
     }

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Requests to one server, and the words for what goes wrong on the way.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use strobe::error::{Error, Words};
+use ureq::http::{Response, Uri};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Body, RequestBuilder};
+
+use crate::access::Access;
+
+/// For a connection to come about.
+const CONNECT: Duration = Duration::from_secs(10);
+/// An answer that is no rows is not longer than this.
+const ANSWER: u64 = 64 << 20;
+
+/// Where systems have the certificates of the authorities that they trust.
+const TRUSTED: [&str; 2] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+];
+
+/// A server, and how to speak to it.
+pub(crate) struct Link {
+    url: String,
+    token: Option<String>,
+    agent: Agent,
+}
+
+/// What a server says of a request that it refuses.
+#[derive(Deserialize)]
+struct Refusal {
+    object: String,
+    reason: String,
+    remedy: Option<String>,
+}
+
+impl Link {
+    /// To the server at this URL. Nothing is sent yet.
+    pub(crate) fn new(url: &str, access: &Access) -> Result<Self, Error> {
+        let wrong = |why: &str| {
+            let words = Words::new(url, why);
+            Error::Server(words.mend("write http://HOST:PORT or https://HOST:PORT"))
+        };
+        let uri: Uri = url.parse().map_err(|_| wrong("not a URL"))?;
+        let host = uri.host().ok_or_else(|| wrong("it names no host"))?;
+        let is_secret = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(wrong("not the URL of a server")),
+        };
+        if uri.query().is_some() {
+            return Err(wrong("a query is no part of it"));
+        }
+        if access.token.is_some() && !is_secret && !is_loopback(host) {
+            let words = Words::new(url, "anybody on the network could read the token");
+            return Err(Error::Server(
+                words.mend("use https, or leave the token out (also STROBE_TOKEN)"),
+            ));
+        }
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            // What measures is on the same network.
+            .proxy(None)
+            .timeout_resolve(Some(CONNECT))
+            .timeout_connect(Some(CONNECT))
+            .timeout_per_read(Some(access.patience))
+            .timeout_per_write(Some(access.patience))
+            .user_agent(concat!("strobe/", env!("CARGO_PKG_VERSION")));
+        if is_secret {
+            let tls = TlsConfig::builder().root_certs(roots(access.ca.as_deref())?);
+            config = config.tls_config(tls.build());
+        }
+        Ok(Link {
+            url: url.trim_end_matches('/').to_owned(),
+            token: access.token.clone(),
+            agent: config.build().into(),
+        })
+    }
+
+    /// The server's URL.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The answer to a question, in JSON.
+    pub(crate) fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<T, Error> {
+        self.json(self.open(path, query)?)
+    }
+
+    /// The answer to a request, in JSON.
+    pub(crate) fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, Error> {
+        let body = serde_json::to_vec(body).map_err(|error| self.foreign(&error.to_string()))?;
+        let request = self.agent.post(format!("{}{path}", self.url));
+        let request = self.admitted(request.header("content-type", "application/json"));
+        let answer = request.send(&body).map_err(|error| self.failed(&error))?;
+        self.json(self.granted(answer)?)
+    }
+
+    /// Something is not to be there any more.
+    pub(crate) fn delete(&self, path: &str) -> Result<(), Error> {
+        let request = self.admitted(self.agent.delete(format!("{}{path}", self.url)));
+        let answer = request.call().map_err(|error| self.failed(&error))?;
+        self.granted(answer).map(|_| ())
+    }
+
+    /// An answer whose body is read by and by.
+    pub(crate) fn open(&self, path: &str, query: &[(&str, &str)]) -> Result<Response<Body>, Error> {
+        let request = self.agent.get(format!("{}{path}", self.url));
+        let request = self.admitted(request.query_pairs(query.iter().copied()));
+        let answer = request.call().map_err(|error| self.failed(&error))?;
+        self.granted(answer)
+    }
+
+    /// The request, with the token if there is one.
+    fn admitted<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        match &self.token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
+        }
+    }
+
+    /// An error of what is not strobe's server, or not of this version.
+    pub(crate) fn foreign(&self, why: &str) -> Error {
+        let words = Words::new(&self.url, format!("its answer is not understood: {why}"));
+        Error::Server(words.mend(
+            "if strobe serve listens there, and not another program, install both of one release",
+        ))
+    }
+
+    /// The answer, if it is none of an error.
+    fn granted(&self, answer: Response<Body>) -> Result<Response<Body>, Error> {
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(answer);
+        }
+        let body = answer.into_body().into_with_config().limit(ANSWER);
+        let body = body.read_to_vec().unwrap_or_default();
+        let Ok(refusal) = serde_json::from_slice::<Refusal>(&body) else {
+            return Err(match status.as_u16() {
+                401 => self.no_token("it wants a token"),
+                _ => self.foreign(&format!("HTTP status {status}")),
+            });
+        };
+        let object = format!("{}: {}", self.url, refusal.object);
+        let words = Words::new(object, refusal.reason);
+        Err(match (status.as_u16(), refusal.remedy) {
+            (401, None) => self.no_token(&words.reason),
+            (_, Some(remedy)) => Error::Server(words.mend(remedy)),
+            (_, None) => Error::Server(words),
+        })
+    }
+
+    fn no_token(&self, why: &str) -> Error {
+        let words = Words::new(&self.url, why);
+        Error::Server(words.mend("give one that it knows (strobe: --token FILE, or STROBE_TOKEN)"))
+    }
+
+    fn json<T: DeserializeOwned>(&self, answer: Response<Body>) -> Result<T, Error> {
+        let body = answer.into_body().into_with_config().limit(ANSWER);
+        let body = body.read_to_vec().map_err(|error| self.failed(&error))?;
+        serde_json::from_slice(&body).map_err(|error| self.foreign(&error.to_string()))
+    }
+
+    fn failed(&self, error: &ureq::Error) -> Error {
+        let (reason, remedy) = why(error);
+        let words = Words::new(&self.url, reason);
+        Error::Server(match remedy {
+            Some(remedy) => words.mend(remedy),
+            None => words,
+        })
+    }
+}
+
+/// The reason and the remedy of an error on the way.
+fn why(error: &ureq::Error) -> (String, Option<&'static str>) {
+    use ureq::Error::{HostNotFound, Io, Protocol, Timeout};
+    let (reason, remedy) = match error {
+        HostNotFound => no_host(),
+        Timeout(_) => (
+            format!("not reachable, or it is silent ({error})"),
+            "look whether it runs, and whether a firewall is in between",
+        ),
+        Io(error) => return why_io(error),
+        Protocol(error) => (
+            format!("it does not speak HTTP ({error})"),
+            "correct the port; if it speaks TLS, write https://",
+        ),
+        error => return (error.to_string(), None),
+    };
+    (reason, Some(remedy))
+}
+
+fn why_io(error: &io::Error) -> (String, Option<&'static str>) {
+    let text = error.to_string();
+    let (reason, remedy) = match error.kind() {
+        io::ErrorKind::ConnectionRefused => (
+            "refused: nothing listens there".to_owned(),
+            "start strobe serve there, or correct the port",
+        ),
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => (
+            format!("not reachable ({text})"),
+            "look whether it runs, and at the network",
+        ),
+        io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe => (
+            "it has closed the connection".to_owned(),
+            "look whether it runs; if it speaks TLS, write https://",
+        ),
+        // The library of the system has no kind for it.
+        _ if text.contains("lookup") => no_host(),
+        _ if text.contains("certificate") => (
+            format!("its certificate is not trusted ({text})"),
+            "give the certificate of its authority, or its own (strobe: --ca FILE)",
+        ),
+        io::ErrorKind::InvalidData => (
+            format!("it does not speak TLS ({text})"),
+            "correct the port, or write http://",
+        ),
+        _ => return (text, None),
+    };
+    (reason, Some(remedy))
+}
+
+fn no_host() -> (String, &'static str) {
+    let reason = "there is no host of this name, as far as can be found out";
+    (reason.to_owned(), "correct the name, or write its address")
+}
+
+/// Why the body of an answer came to no end.
+pub(crate) fn cut(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    match inner {
+        Some(ureq::Error::Timeout(_)) => "the server is silent".to_owned(),
+        Some(error) => why(error).0,
+        None => why_io(error).0,
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    let address: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Whom to trust: these authorities, or those that the system trusts.
+fn roots(ca: Option<&Path>) -> Result<RootCerts, Error> {
+    let Some(path) = ca else {
+        let system = TRUSTED.iter().find_map(|path| std::fs::read(path).ok());
+        let certificates = system.map_or_else(Vec::new, |pem| certificates(&pem));
+        return Ok(match certificates.is_empty() {
+            true => RootCerts::WebPki,
+            false => RootCerts::new_with_certs(&certificates),
+        });
+    };
+    let failed = |why: String| {
+        let words = Words::new(path.display().to_string(), why);
+        Error::Server(words.mend("give a file with certificates as PEM"))
+    };
+    let pem = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let certificates = certificates(&pem);
+    match certificates.is_empty() {
+        true => Err(failed("there is no certificate in it".to_owned())),
+        false => Ok(RootCerts::new_with_certs(&certificates)),
+    }
+}
+
+fn certificates(pem: &[u8]) -> Vec<Certificate<'static>> {
+    let items = parse_pem(pem).filter_map(Result::ok);
+    let certificates = items.filter_map(|item| match item {
+        PemItem::Certificate(certificate) => Some(certificate),
+        _ => None,
+    });
+    certificates.collect()
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The daemon's configuration: a TOML file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de};
+use strobe::error::Words;
+
+use crate::spool::Bounds;
+
+pub mod http;
+pub mod panda;
+pub mod publish;
+
+/// What a file can say; what it does not say has a default.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Folder of the spools; `None`: rows stay in memory only.
+    pub data: Option<PathBuf>,
+    /// Folder of the recipes that clients may name.
+    pub recipes: Option<PathBuf>,
+    /// The simulator is offered, for who has no hardware.
+    #[serde(skip)]
+    pub demo: bool,
+    /// How much of each run is kept.
+    pub spool: Spool,
+    /// Programs and browsers.
+    pub http: http::Config,
+    /// Who may do what.
+    pub tokens: http::TokensConfig,
+    /// What clients can have.
+    pub limits: http::Limits,
+    /// The PandA ports.
+    pub panda: panda::Config,
+    /// Runs that are made when the daemon starts.
+    pub run: Vec<Made>,
+    /// Runs of others that are served from the start.
+    pub export: Vec<Exported>,
+    /// Where rows are published to.
+    pub publish: publish::Publish,
+}
+
+/// `[spool]`: how much of each run is kept.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Spool {
+    /// Bytes on the disk.
+    pub bytes: Option<u64>,
+    /// How old rows may get.
+    #[serde(deserialize_with = "time")]
+    pub age: Option<Duration>,
+    /// Bytes in memory.
+    pub recent: Option<usize>,
+}
+
+/// `[[run]]`: a run that is made when the daemon starts, unless it has outlived the one before.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Made {
+    /// Its recipe's file, from the folder of the recipes.
+    pub recipe: PathBuf,
+    /// Whether it is started, too.
+    #[serde(default)]
+    pub start: bool,
+}
+
+/// `[[export]]`: a run of somebody else.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exported {
+    /// Its name, as `strobe status` shows it.
+    pub run: String,
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or says what nobody knows.
+    pub fn read(path: &Path) -> Result<Self, Words> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Words::new(&name, error.to_string())
+                .mend("give the name of a configuration that can be read")
+        })?;
+        let read: Result<Config, _> = toml::from_str(&text);
+        let mut config = read.map_err(|error| {
+            let line = error.span().map_or(1, |span| {
+                let before = text.get(..span.start).unwrap_or_default();
+                1 + before.matches('\n').count()
+            });
+            Words::new(format!("{name}:{line}"), error.message())
+                .mend("docs/reference/serve.md has all that can be said")
+        })?;
+        // Folders are those of the file, wherever the daemon is started.
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let tls = config.http.tls.iter_mut();
+        let tls = tls.flat_map(|tls| [&mut tls.certificate, &mut tls.key]);
+        let others = [
+            &mut config.data,
+            &mut config.recipes,
+            &mut config.http.unix,
+            &mut config.tokens.file,
+        ];
+        for path in others.into_iter().flatten().chain(tls) {
+            *path = folder.join(&path);
+        }
+        Ok(config)
+    }
+}
+
+impl Spool {
+    /// With what it does not say.
+    pub fn bounds(&self) -> Bounds {
+        let usual = Bounds::default();
+        Bounds {
+            recent: self.recent.unwrap_or(usual.recent).max(1 << 20),
+            bytes: self.bytes.unwrap_or(usual.bytes).max(4 << 20),
+            age: self.age.or(usual.age),
+        }
+    }
+}
+
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    let text = String::deserialize(from)?;
+    let time = strobe::quantity::duration_ns(&text);
+    let time = time.map_err(|_| de::Error::custom("write a time: \"24h\", \"30min\", \"90s\""))?;
+    Ok(Some(Duration::from_nanos(time)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("serve.toml");
+        std::fs::write(&path, text).expect("a file");
+        let place = format!("{}/", folder.path().display());
+        Config::read(&path).map_err(|words| words.to_string().replace(&place, ""))
+    }
+
+    #[test]
+    fn a_file_says_what_is_kept_and_which_runs_there_are() {
+        let config = read(
+            "data = \"/var/lib/strobe\"\n[spool]\nbytes = 100_000_000\nage = \"24h\"\n\
+             [[run]]\nrecipe = \"a.toml\"\nstart = true\n[[export]]\nrun = \"kernel:3\"\n",
+        );
+        let config = config.expect("a configuration");
+        let bounds = config.spool.bounds();
+        assert_eq!(bounds.bytes, 100_000_000);
+        assert_eq!(bounds.age, Some(Duration::from_secs(86_400)));
+        assert_eq!(config.data.as_deref(), Some("/var/lib/strobe".as_ref()));
+        assert_eq!(config.run.len() + config.export.len(), 2);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let wrong = |text| read(text).expect_err("wrong");
+        let text = wrong("\n[spool]\nbites = 3\n");
+        assert!(
+            text.starts_with("serve.toml:3: unknown field `bites`"),
+            "{text}"
+        );
+        let text = wrong("[spool]\nage = \"soon\"\n");
+        assert!(text.contains("write a time"), "{text}");
+        let text = Config::read("/nonexistent/serve.toml".as_ref());
+        let text = text.expect_err("no file").to_string();
+        assert!(text.contains("give the name"), "{text}");
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be said of the PandA ports: `[panda]`.
+
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use strobe::error::Words;
+use strobe::select::Wanted;
+
+/// What a configuration says; what it does not say has a default.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Address to listen on; without it, the ports are closed.
+    pub listen: Option<IpAddr>,
+    /// The word that is needed to listen elsewhere than on this machine: the protocol knows no users, so that whoever
+    /// reaches the ports can arm and disarm.
+    pub anyone: bool,
+    /// Port of commands.
+    pub control: u16,
+    /// Port of rows.
+    pub data: u16,
+    /// Channels that are captured to begin with.
+    pub capture: Vec<String>,
+    /// Who makes the rows.
+    pub engine: Engine,
+    /// Connections of commands at most.
+    pub clients: usize,
+    /// Connections of rows at most.
+    pub readers: usize,
+    /// Runs of this port whose rows are kept, the one that is under way included.
+    pub keep: usize,
+}
+
+/// Who makes the rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// The kernel module where it has what is chosen, else the user engine.
+    #[default]
+    Auto,
+    /// The kernel module.
+    Kernel,
+    /// A real-time thread of the daemon.
+    User,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            listen: None,
+            anyone: false,
+            control: 8888,
+            data: 8889,
+            capture: Vec::new(),
+            engine: Engine::Auto,
+            clients: 32,
+            readers: 64,
+            keep: 8,
+        }
+    }
+}
+
+impl Config {
+    /// Whether these ports may be opened.
+    ///
+    /// # Errors
+    /// Others could reach them, and nobody has said that they may.
+    pub fn check(&self) -> Result<(), Words> {
+        match self.listen {
+            Some(address) if !address.is_loopback() && !self.anyone => Err(Words::new(
+                format!("[panda] listen = \"{address}\""),
+                "whoever reaches these ports can arm and disarm, for the protocol knows no users",
+            )
+            .mend("listen on 127.0.0.1, or say anyone = true as well")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Engine {
+    /// The same for a recipe.
+    pub fn wanted(self) -> Wanted {
+        match self {
+            Engine::Auto => Wanted::Auto,
+            Engine::Kernel => Wanted::Kernel,
+            Engine::User => Wanted::User,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ports_are_open_to_others_only_where_that_is_said() {
+        let read = |text: &str| toml::from_str::<Config>(text).expect("a configuration");
+        assert!(read("listen = \"127.0.0.1\"").check().is_ok());
+        assert!(read("listen = \"::1\"").check().is_ok());
+        assert!(read("").check().is_ok());
+        let refused = read("listen = \"0.0.0.0\"").check().expect_err("a refusal");
+        assert!(refused.to_string().contains("anyone = true"));
+        assert!(read("listen = \"0.0.0.0\"\nanyone = true").check().is_ok());
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A client's place in the rows of a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use strobe::block::{Block, Place};
+use strobe::info::RunInfo;
+use tokio::sync::watch;
+
+use crate::spool::{Found, OnDisk, Piece, Progress, Reading, Spool};
+
+/// How often a file that cannot be read is tried again, before its rows count as lost, and how long that takes.
+const TRIES: u32 = 5;
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Where a client begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum From {
+    /// With this row.
+    Row(u64),
+    /// With the oldest row that is there.
+    Oldest,
+    /// With the next row that is made.
+    Now,
+}
+
+/// Reads rows on, in their order. What it could not have is counted: rows + lost is all rows from where it began.
+pub struct Cursor {
+    spool: Arc<Spool>,
+    watch: watch::Receiver<Progress>,
+    /// Rows before this one were given, or are lost.
+    next: u64,
+    /// Rows before this one are not wanted, or cannot be read.
+    skip: u64,
+    /// Rows from the disk that were not given yet.
+    held: Option<Piece>,
+    /// The file that they are from.
+    reading: Option<Reading>,
+    tries: u32,
+    /// The last row that was given.
+    last: Option<Place>,
+    rows: u64,
+    lost: u64,
+}
+
+impl Cursor {
+    /// A new one.
+    pub fn new(spool: Arc<Spool>, from: From) -> Self {
+        let watch = spool.watch();
+        let next = match from {
+            From::Row(row) => row,
+            From::Oldest => watch.borrow().oldest,
+            From::Now => watch.borrow().next,
+        };
+        Cursor {
+            spool,
+            watch,
+            next,
+            skip: next,
+            held: None,
+            reading: None,
+            tries: 0,
+            last: (next == 0).then_some(Place::START),
+            rows: 0,
+            lost: 0,
+        }
+    }
+
+    /// What is known of the run, once it was started, or will not be any more.
+    pub async fn info(&mut self) -> Arc<RunInfo> {
+        // Fails when the spool has gone, which this keeps.
+        let _ = self.watch.wait_for(Progress::has_started).await;
+        self.spool.info()
+    }
+
+    /// The next rows, at most so many; waits for them. `None` after the last ones. A block without rows says that the
+    /// last rows of the run were lost. May be dropped at any moment: nothing is skipped then.
+    pub async fn next(&mut self, at_most: usize) -> Option<Block> {
+        loop {
+            // Before the look: what comes after it is not overlooked.
+            let progress = self.watch.borrow_and_update().clone();
+            match self.find(at_most) {
+                Found::Rows(piece) => return Some(self.give(piece)),
+                Found::OnDisk(place) => self.read(place).await,
+                Found::Nothing if progress.is_over() => return self.rest(&progress),
+                Found::Nothing => {
+                    let _ = self.watch.changed().await;
+                }
+            }
+        }
+    }
+
+    /// The next rows, at most so many, if they are in memory: for who puts together what is there already.
+    pub fn ready(&mut self, at_most: usize) -> Option<Block> {
+        match self.find(at_most) {
+            Found::Rows(piece) => Some(self.give(piece)),
+            Found::OnDisk(_) | Found::Nothing => None,
+        }
+    }
+
+    /// Rows before this one are not wanted any more: they count as lost, with the next block.
+    pub fn skip_to(&mut self, row: u64) {
+        self.skip = self.skip.max(row);
+    }
+
+    /// Only rows that come from now on are wanted: for who is too slow for all of them.
+    pub fn skip_to_newest(&mut self) {
+        let newest = self.progress().next;
+        self.skip_to(newest);
+    }
+
+    /// Where the next rows are.
+    fn find(&mut self, at_most: usize) -> Found {
+        let row = self.next.max(self.skip);
+        match &self.held {
+            Some(held) if held.end() > row => Found::Rows(held.from(row, at_most)),
+            _ => {
+                self.held = None;
+                self.spool.find(row, at_most)
+            }
+        }
+    }
+
+    /// Reads a file, which takes its time.
+    async fn read(&mut self, place: OnDisk) {
+        let row = self.next.max(self.skip);
+        let (before, end) = (self.reading.take(), place.end());
+        let read = tokio::task::spawn_blocking(move || place.read(before, row));
+        match read.await {
+            Ok(Ok(Some((piece, reading)))) => {
+                (self.held, self.reading) = (Some(piece), Some(reading));
+                self.tries = 0;
+            }
+            // A gap, up to the next file.
+            Ok(Ok(None)) => self.skip_to(end),
+            // It may have been given up in this moment, or there are too many open files.
+            Ok(Err(_)) | Err(_) if self.tries < TRIES => {
+                self.tries += 1;
+                tokio::time::sleep(AGAIN).await;
+            }
+            Ok(Err(_)) | Err(_) => {
+                self.tries = 0;
+                self.skip_to(end);
+            }
+        }
+    }
+
+    fn give(&mut self, piece: Piece) -> Block {
+        let lost = piece.first - self.next;
+        self.next = piece.end();
+        self.rows += piece.rows.len() as u64;
+        self.lost += lost;
+        let numbers = (piece.first, lost);
+        Block::new(piece.info, piece.words, piece.rows, numbers, &mut self.last)
+    }
+
+    /// Rows of the run that come no more.
+    fn rest(&mut self, progress: &Progress) -> Option<Block> {
+        let rows = progress.totals.as_ref().map_or(progress.next, |t| t.rows);
+        let lost = rows.checked_sub(self.next).filter(|lost| *lost > 0)?;
+        self.next = rows;
+        self.lost += lost;
+        Some(Block::new(
+            self.spool.info(),
+            Arc::default(),
+            0..0,
+            (rows, lost),
+            &mut self.last,
+        ))
+    }
+
+    /// The row that comes next.
+    pub fn next_row(&self) -> u64 {
+        self.next
+    }
+
+    /// Rows that were given.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Rows that could not be given.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Where the run is.
+    pub fn progress(&self) -> Progress {
+        self.watch.borrow().clone()
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a client says in the body of a request.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream};
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use serde_json::Number;
+use strobe::error::Words;
+use tokio::time::timeout;
+
+use super::failure::Failure;
+
+/// Bytes of a body, at most.
+pub const BODY_MAX: usize = 1 << 20;
+/// Bytes of a body that nobody wants, at most. After them the connection is closed while the client still sends.
+const DISCARDED_MAX: usize = 16 << 20;
+/// A body that has not arrived by then does not.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A JSON object.
+pub struct Said<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Said<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+        let object = format!("body of {}", request.uri().path());
+        let mime = request.headers().get(CONTENT_TYPE);
+        let mime = mime
+            .and_then(|mime| mime.to_str().ok())
+            .unwrap_or("")
+            .to_owned();
+        // No form of another web site has this type.
+        if mime.split(';').next().map(str::trim) != Some("application/json") {
+            discard(request.into_body()).await;
+            let words = Words::new(object, format!("it is of type `{mime}`"));
+            return Err(Failure::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                words.mend("send JSON, with the header content-type: application/json"),
+            ));
+        }
+        let bytes = whole(request).await?;
+        let said = serde_json::from_slice(&bytes);
+        said.map(Said).map_err(|error| {
+            let words = Words::new(object, error.to_string());
+            Failure::bad(words.mend("docs/reference/serve.md says what can be asked"))
+        })
+    }
+}
+
+/// A whole number of 64 bits, as its word; 5.0 is one, too, in JSON. A negative one is meant as its two's complement.
+pub fn word(value: &Number) -> Option<u64> {
+    let signed = |number: i64| number as u64;
+    let real = || {
+        let real = value.as_f64().filter(|real| real.fract() == 0.0)?;
+        // Up to where reals are exact.
+        (real.abs() <= (1_u64 << 53) as f64).then_some(real as i64 as u64)
+    };
+    value
+        .as_u64()
+        .or_else(|| value.as_i64().map(signed))
+        .or_else(real)
+}
+
+/// All bytes of a body.
+async fn whole(request: Request) -> Result<Vec<u8>, Failure> {
+    let object = format!("body of {}", request.uri().path());
+    let mut parts = request.into_body().into_data_stream();
+    let why = match timeout(PATIENCE, collect(&mut parts)).await {
+        Ok(Ok(bytes)) => return Ok(bytes),
+        Ok(Err(why)) => why,
+        Err(_) => {
+            return Err(Failure::new(
+                StatusCode::REQUEST_TIMEOUT,
+                Words::new(object, "it has not arrived in 30 s"),
+            ));
+        }
+    };
+    skip(&mut parts).await;
+    Err(Failure::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        Words::new(object, why).mend(format!("send at most {BODY_MAX} bytes")),
+    ))
+}
+
+async fn collect(parts: &mut BodyDataStream) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|error| error.to_string())?;
+        if bytes.len() + part.len() > BODY_MAX {
+            return Err("it is too long".to_owned());
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}
+
+/// Takes a body that is not wanted: a client that has not sent all of it yet would not come to read the answer.
+pub async fn discard(body: Body) {
+    skip(&mut body.into_data_stream()).await;
+}
+
+async fn skip(parts: &mut BodyDataStream) {
+    let all = async {
+        let mut left = DISCARDED_MAX;
+        while let Some(Ok(part)) = parts.next().await {
+            match left.checked_sub(part.len()) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+        }
+    };
+    let _ = timeout(PATIENCE, all).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_number_is_one_however_it_is_written() {
+        let read = |text: &str| word(&serde_json::from_str(text).expect("a number"));
+        assert_eq!(
+            (read("5"), read("5.0"), read("5e0")),
+            (Some(5), Some(5), Some(5))
+        );
+        assert_eq!((read("-1"), read("-1.0")), (Some(u64::MAX), Some(u64::MAX)));
+        assert_eq!(read("18446744073709551615"), Some(u64::MAX));
+        for none in [
+            "0.5",
+            "1e300",
+            "18446744073709551616",
+            "-9223372036854775809",
+        ] {
+            assert_eq!(read(none), None, "{none}");
+        }
+    }
+}

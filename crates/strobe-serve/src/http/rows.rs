@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The rows of a run as one answer: an Arrow IPC stream, or lines of text.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use futures_util::{Stream, stream};
+use strobe::block::Block;
+use strobe::error::Words;
+use strobe::info::RunInfo;
+use strobe_files::sink::arrow::{ArrowStream, StreamError};
+use strobe_files::sink::csv::CsvLines;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::Http;
+use super::failure::Failure;
+use super::query::{Format, OnLoss, RowsQuery, names, query};
+use super::runs::run;
+use crate::cursor::{Cursor, From};
+use crate::served::Served;
+
+/// Bytes that are written at once, about: enough that a write does not count, few enough for many clients.
+pub const PIECE: usize = 128 << 10;
+/// After so long without a row the client is shown that the connection is alive.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// `GET /api/runs/ID/rows`
+pub async fn rows(
+    State(http): State<Arc<Http>>,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Result<(HeaderMap, Body), Failure> {
+    let asked: RowsQuery = query(&uri)?;
+    let served = run(&http, &id)?;
+    let wanted = asked.columns.as_deref().map(names);
+    // The names of a run are known before it has started.
+    let known = Encoder::new(asked.format, &served.info(), wanted.as_deref());
+    known.map_err(|error| {
+        Failure::refused(
+            Words::new(format!("run {id}"), error.to_string()).mend("leave `columns` out for all"),
+        )
+    })?;
+    let feed = Feed::new(&served, &asked, wanted, http.daemon.stop.clone());
+    if asked.on_loss == OnLoss::Fail && feed.first > feed.next {
+        let words = Words::new(
+            format!("run {id}"),
+            format!(
+                "rows {} to {} are not there any more",
+                feed.next,
+                feed.first - 1
+            ),
+        );
+        return Err(Failure::lost(
+            words.mend("begin with a later row, or leave out on_loss=fail"),
+            feed.next,
+            feed.first,
+        ));
+    }
+    let mut headers = HeaderMap::new();
+    let mime = match asked.format {
+        Format::Arrow => "application/vnd.apache.arrow.stream",
+        Format::Csv => "text/csv; charset=utf-8",
+    };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(mime));
+    let lost = feed.first - feed.next;
+    headers.insert(HeaderName::from_static("strobe-first"), feed.first.into());
+    headers.insert(HeaderName::from_static("strobe-lost"), lost.into());
+    Ok((headers, Body::from_stream(feed.pieces())))
+}
+
+/// What turns rows into bytes.
+enum Encoder {
+    Arrow(Box<ArrowStream>),
+    Csv(CsvLines),
+}
+
+impl Encoder {
+    fn new(format: Format, info: &RunInfo, wanted: Option<&[String]>) -> Result<Self, StreamError> {
+        Ok(match format {
+            Format::Arrow => Encoder::Arrow(Box::new(ArrowStream::new(info, wanted)?)),
+            Format::Csv => Encoder::Csv(CsvLines::new(info, wanted)?),
+        })
+    }
+
+    /// What comes before all rows.
+    fn begin(&mut self) -> Vec<u8> {
+        match self {
+            Encoder::Arrow(stream) => stream.schema(),
+            Encoder::Csv(lines) => lines.take(),
+        }
+    }
+
+    fn rows(&mut self, blocks: &[Block]) -> io::Result<Vec<u8>> {
+        match self {
+            Encoder::Arrow(stream) => stream.batch_of(blocks),
+            Encoder::Csv(lines) => {
+                for block in blocks {
+                    lines.add(block.rows())?;
+                }
+                Ok(lines.take())
+            }
+        }
+    }
+
+    /// What comes after all rows.
+    fn end(&mut self) -> io::Result<Vec<u8>> {
+        match self {
+            Encoder::Arrow(stream) => stream.end(),
+            Encoder::Csv(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// One answer under way.
+struct Feed {
+    served: Arc<Served>,
+    cursor: Cursor,
+    format: Format,
+    wanted: Option<Vec<String>>,
+    on_loss: OnLoss,
+    stop: CancellationToken,
+    /// What was asked for.
+    next: u64,
+    /// The row after the last one that was asked for.
+    to: u64,
+    /// The first one that there is.
+    first: u64,
+    encoder: Option<Encoder>,
+    is_over: bool,
+}
+
+impl Feed {
+    fn new(
+        served: &Arc<Served>,
+        asked: &RowsQuery,
+        wanted: Option<Vec<String>>,
+        stop: CancellationToken,
+    ) -> Self {
+        let progress = served.progress();
+        let next = match asked.from {
+            From::Row(row) => row,
+            From::Oldest => progress.oldest,
+            From::Now => progress.next,
+        };
+        let there = if asked.follow {
+            u64::MAX
+        } else {
+            progress.next
+        };
+        let to = asked.to.unwrap_or(u64::MAX).min(there);
+        Feed {
+            cursor: served.cursor(From::Row(next)),
+            served: Arc::clone(served),
+            format: asked.format,
+            wanted,
+            on_loss: asked.on_loss,
+            stop,
+            next,
+            to,
+            first: progress.oldest.max(next).min(to.max(next)),
+            encoder: None,
+            is_over: false,
+        }
+    }
+
+    fn pieces(self) -> impl Stream<Item = io::Result<Bytes>> {
+        stream::try_unfold(self, |mut feed| async move {
+            if feed.is_over {
+                return Ok(None);
+            }
+            let stop = feed.stop.clone();
+            let piece = tokio::select! {
+                piece = feed.piece() => piece?,
+                () = stop.cancelled() => return Err(io::Error::other("the daemon ends")),
+            };
+            Ok(Some((Bytes::from(piece), feed)))
+        })
+    }
+
+    /// The next bytes.
+    async fn piece(&mut self) -> io::Result<Vec<u8>> {
+        let Some(mut encoder) = self.encoder.take() else {
+            let info = self.cursor.info().await;
+            let encoder = Encoder::new(self.format, &info, self.wanted.as_deref());
+            let mut encoder = encoder.map_err(io::Error::other)?;
+            let bytes = encoder.begin();
+            self.encoder = Some(encoder);
+            return Ok(bytes);
+        };
+        let bytes = match timeout(SILENCE, self.blocks()).await {
+            Ok(blocks) => {
+                let blocks = blocks?;
+                let mut bytes = match blocks.is_empty() {
+                    true => Vec::new(),
+                    false => encoder.rows(&blocks)?,
+                };
+                if self.is_over {
+                    bytes.extend(encoder.end()?);
+                }
+                bytes
+            }
+            Err(_) => encoder.rows(&[])?,
+        };
+        self.encoder = Some(encoder);
+        Ok(bytes)
+    }
+
+    /// Rows, as soon as there are any: as many as are there already, up to a piece. Before the last ones are given, it is
+    /// known that they are the last.
+    async fn blocks(&mut self) -> io::Result<Vec<Block>> {
+        let mut blocks = Vec::new();
+        let width = self.served.info().shape().bytes().max(1) as usize;
+        let mut room = (PIECE / width).max(1);
+        while room > 0 && !self.is_over {
+            let left = self.to.saturating_sub(self.next);
+            let at_most = room.min(usize::try_from(left).unwrap_or(usize::MAX));
+            let block = match (at_most, blocks.is_empty()) {
+                (0, _) => None,
+                (_, true) => self.cursor.next(at_most).await,
+                (_, false) => match self.cursor.ready(at_most) {
+                    Some(block) => Some(block),
+                    None => break,
+                },
+            };
+            let Some(block) = block else {
+                self.is_over = true;
+                break;
+            };
+            let end = block.first() + block.len() as u64;
+            self.lose(&block)?;
+            if end > self.to {
+                // Rows were lost before it, so that it goes on after those that were asked for.
+                self.next = block.first().min(self.to);
+                self.cursor = self.served.cursor(From::Row(self.next));
+                continue;
+            }
+            self.next = end;
+            room -= block.len().min(room);
+            if !block.is_empty() {
+                blocks.push(block);
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Complains about rows that are missing before this block, if that is wanted.
+    fn lose(&self, block: &Block) -> io::Result<()> {
+        let lost = self.next..block.first();
+        match self.on_loss {
+            OnLoss::Fail if !lost.is_empty() => Err(io::Error::other(format!(
+                "rows {} to {} are lost",
+                lost.start,
+                lost.end - 1
+            ))),
+            _ => Ok(()),
+        }
+    }
+}

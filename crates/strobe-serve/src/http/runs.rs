@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs: what there are, and what is done with them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::Number;
+use strobe::error::Words;
+use strobe_files::recipe::Recipe;
+
+use super::Http;
+use super::body::{Said, word};
+use super::failure::{Failure, blocking};
+use super::recipes::{self, of_client};
+use super::view::RunView;
+use crate::served::Served;
+
+/// Triggers that one request can make, at most.
+const TRIGGERS: u32 = 100_000;
+
+/// The answer to `GET /api/runs`.
+#[derive(Serialize)]
+pub struct List {
+    runs: Vec<RunView>,
+}
+
+/// The run of this number.
+///
+/// # Errors
+/// There is none.
+pub fn run(http: &Http, id: &str) -> Result<Arc<Served>, Failure> {
+    let served = id.parse().ok().and_then(|id| http.daemon.runs.get(id));
+    served.ok_or_else(|| {
+        let words = Words::new(format!("run {id}"), "there is no such run");
+        Failure::none(words.mend("GET /api/runs shows those that there are"))
+    })
+}
+
+/// `GET /api/runs`
+pub async fn list(State(http): State<Arc<Http>>) -> Json<List> {
+    let runs = http.daemon.runs.list();
+    let runs = runs.iter().map(|served| RunView::of(served)).collect();
+    Json(List { runs })
+}
+
+/// `GET /api/runs/ID`
+pub async fn show(
+    State(http): State<Arc<Http>>,
+    Path(id): Path<String>,
+) -> Result<Json<RunView>, Failure> {
+    Ok(Json(RunView::of(run(&http, &id)?.as_ref())))
+}
+
+/// What a client says to make a run: one of the two.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Create {
+    recipe: Option<String>,
+    name: Option<String>,
+    #[serde(default = "yes")]
+    start: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// `POST /api/runs`
+pub async fn create(
+    State(http): State<Arc<Http>>,
+    Said(asked): Said<Create>,
+) -> Result<(StatusCode, Json<RunView>), Failure> {
+    let work = move || {
+        let (name, recipe) = match (asked.recipe, asked.name) {
+            (Some(text), None) => {
+                let recipe = of_client("recipe", &text)?;
+                (recipe.event.to_string(), recipe)
+            }
+            (None, Some(name)) => {
+                let recipe = recipes::named(&http, &name)?;
+                (name, recipe)
+            }
+            _ => {
+                let words = Words::new("request", "it has not one of `recipe` and `name`");
+                return Err(Failure::bad(
+                    words.mend("say the text of a recipe, or the name of one that is here"),
+                ));
+            }
+        };
+        make(&http, &name, &recipe, asked.start)
+    };
+    blocking("run", work).await
+}
+
+fn make(
+    http: &Http,
+    name: &str,
+    recipe: &Recipe,
+    start: bool,
+) -> Result<(StatusCode, Json<RunView>), Failure> {
+    let runs = &http.daemon.runs;
+    let most = http.limits.runs;
+    if runs.list().len() >= most {
+        let words = Words::new(
+            format!("run {name}"),
+            format!("there are {most} runs already"),
+        );
+        return Err(Failure::conflict(words.mend(
+            "remove one that is not needed any more, or raise `runs` in [limits]",
+        )));
+    }
+    let served = runs.create(name, recipe).map_err(Failure::refused)?;
+    if start {
+        if let Err(words) = served.start() {
+            runs.remove(served.id());
+            return Err(Failure::refused(words));
+        }
+    }
+    Ok((StatusCode::CREATED, Json(RunView::of(&served))))
+}
+
+/// `DELETE /api/runs/ID`
+pub async fn remove(
+    State(http): State<Arc<Http>>,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Failure> {
+    let id = run(&http, &id)?.id();
+    let work = move || {
+        http.daemon.runs.remove(id);
+        Ok(StatusCode::NO_CONTENT)
+    };
+    blocking("run", work).await
+}
+
+/// `POST /api/runs/ID/start`
+pub async fn start(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
+    control(http, id, Served::start).await
+}
+
+/// `POST /api/runs/ID/stop`
+pub async fn stop(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
+    control(http, id, Served::stop).await
+}
+
+/// `POST /api/runs/ID/pause`
+pub async fn pause(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
+    control(http, id, Served::pause).await
+}
+
+/// `POST /api/runs/ID/resume`
+pub async fn resume(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
+    control(http, id, Served::resume).await
+}
+
+/// What a client says to trigger a run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trigger {
+    count: Number,
+}
+
+/// `POST /api/runs/ID/trigger`
+pub async fn trigger(
+    http: State<Arc<Http>>,
+    id: Path<String>,
+    Said(asked): Said<Trigger>,
+) -> Result<Json<RunView>, Failure> {
+    let count = word(&asked.count).and_then(|count| u32::try_from(count).ok());
+    let Some(count) = count.filter(|count| (1..=TRIGGERS).contains(count)) else {
+        let reason = format!("{} triggers cannot be made at once", asked.count);
+        let words = Words::new("count", reason);
+        return Err(Failure::bad(words.mend(format!("ask for 1 to {TRIGGERS}"))));
+    };
+    control(http, id, move |served| served.trigger(count)).await
+}
+
+async fn control(
+    State(http): State<Arc<Http>>,
+    Path(id): Path<String>,
+    call: impl FnOnce(&Served) -> Result<(), Words> + Send + 'static,
+) -> Result<Json<RunView>, Failure> {
+    let served = run(&http, &id)?;
+    let work = move || {
+        call(&served).map_err(Failure::conflict)?;
+        Ok(Json(RunView::of(&served)))
+    };
+    blocking("run", work).await
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The daemon: it owns runs, or looks at runs of others on this machine, keeps their rows in a spool on disk, and gives
+//! them to clients, each of which is told exactly what it has lost.
+//!
+//! A [`drain`] thread moves the rows of a run ([`served::Served`]) into its [`spool`]. A client reads with a
+//! [`cursor::Cursor`], from any row on. Everything that speaks to clients is a thin layer over cursors: none of them can
+//! hold up the run, its spool or another client.
+#![forbid(unsafe_code)]
+
+pub mod access;
+pub mod config;
+pub mod cursor;
+pub mod daemon;
+pub mod drain;
+pub mod http;
+pub mod nats;
+pub mod panda;
+pub mod runs;
+pub mod served;
+pub mod spool;
+pub mod start;
+pub mod store;
+pub mod systemd;
+pub mod tls;
+pub mod watched;

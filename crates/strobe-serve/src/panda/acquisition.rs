@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One acquisition: from ARM to its end.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use strobe::info::End;
+use tokio::sync::watch;
+
+use super::capture::Capture;
+use crate::served::Served;
+use crate::spool::Progress;
+
+/// Why rows end, in the words of the protocol: a client knows no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// All that was asked for was done.
+    Ok,
+    /// Somebody ended it.
+    Disarmed,
+    /// This client was too slow: the spool has given up rows that it had not read.
+    DataOverrun,
+    /// The daemon was too slow: the ring has lost rows before they came into the spool.
+    DriverDataOverrun,
+    /// The run failed.
+    Failed,
+}
+
+impl Reason {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::Ok => "Ok",
+            Reason::Disarmed => "Disarmed",
+            Reason::DataOverrun => "Data overrun",
+            Reason::DriverDataOverrun => "Driver data overrun",
+            Reason::Failed => "DMA data error",
+        }
+    }
+}
+
+/// What an acquisition waits for to have a run.
+#[derive(Clone)]
+pub enum Phase {
+    /// For its sequencer, which makes the run.
+    Waiting,
+    /// It has one.
+    Run(Arc<Served>),
+    /// It ended before it had one.
+    Never,
+}
+
+/// What makes its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trigger {
+    /// An event.
+    Event(String),
+    /// An output of a sequencer: which, and which output.
+    Sequencer(usize, usize),
+}
+
+/// One acquisition.
+pub struct Acquisition {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Its columns.
+    pub captures: Vec<Capture>,
+    /// What makes its rows.
+    pub trigger: Trigger,
+    /// Rows at most; 0: as many as come.
+    pub limit: u64,
+    /// When it was armed.
+    pub armed: Instant,
+    /// The same as a date.
+    pub armed_date: SystemTime,
+    /// Its run.
+    pub phase: watch::Sender<Phase>,
+    /// Whether it is asked to end, and why.
+    pub asked: watch::Sender<Option<Reason>>,
+    /// Whether it is over.
+    over: watch::Sender<bool>,
+    had_reader: AtomicBool,
+    readers: AtomicUsize,
+    outcome: Mutex<Option<Reason>>,
+}
+
+/// A reader that is counted while this is kept.
+pub struct Reading(Arc<Acquisition>);
+
+impl Acquisition {
+    /// One that was armed now.
+    pub fn new(number: u64, captures: Vec<Capture>, trigger: Trigger, limit: u64) -> Self {
+        Acquisition {
+            number,
+            captures,
+            trigger,
+            limit,
+            armed: Instant::now(),
+            armed_date: SystemTime::now(),
+            phase: watch::channel(Phase::Waiting).0,
+            asked: watch::channel(None).0,
+            over: watch::channel(false).0,
+            had_reader: AtomicBool::new(false),
+            readers: AtomicUsize::new(0),
+            outcome: Mutex::new(None),
+        }
+    }
+
+    /// Its run, if it has one.
+    pub fn served(&self) -> Option<Arc<Served>> {
+        match &*self.phase.borrow() {
+            Phase::Run(served) => Some(Arc::clone(served)),
+            _ => None,
+        }
+    }
+
+    /// Waits for its run; `None` if there will be none.
+    pub async fn run(&self) -> Option<Arc<Served>> {
+        let mut phase = self.phase.subscribe();
+        let is_known = |phase: &Phase| !matches!(phase, Phase::Waiting);
+        // Fails when the sender has gone, which this keeps.
+        let known = phase.wait_for(is_known).await.ok()?.clone();
+        match known {
+            Phase::Run(served) => Some(served),
+            _ => None,
+        }
+    }
+
+    /// Asks it to end. The first reason counts.
+    pub fn end(&self, reason: Reason) {
+        self.asked.send_if_modified(|asked| {
+            let is_first = asked.is_none();
+            asked.get_or_insert(reason);
+            is_first
+        });
+    }
+
+    /// Whether no more triggers make rows.
+    pub fn is_over(&self) -> bool {
+        *self.over.borrow()
+    }
+
+    /// Waits for its end.
+    pub async fn wait_for_end(&self) {
+        let _ = self.over.subscribe().wait_for(|over| *over).await;
+    }
+
+    /// It has ended like this.
+    pub fn finish(&self, reason: Reason) {
+        *self.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        self.over.send_replace(true);
+    }
+
+    /// Why it ended, as far as the run goes.
+    pub fn reason(&self, progress: Option<&Progress>) -> Reason {
+        let asked = *self.asked.borrow();
+        let totals = progress.and_then(|progress| progress.totals.as_ref());
+        match totals.map(|totals| &totals.end) {
+            Some(End::Failed(_)) => Reason::Failed,
+            Some(End::Complete) => Reason::Ok,
+            // Who stopped it by other ways has ended it all the same.
+            Some(End::Stopped) => asked.unwrap_or(Reason::Disarmed),
+            None if progress.is_some_and(|progress| progress.failed.is_some()) => Reason::Failed,
+            None => asked.unwrap_or(Reason::Disarmed),
+        }
+    }
+
+    /// A reader has come.
+    pub fn read(self: &Arc<Self>) -> Reading {
+        self.had_reader.store(true, Ordering::Relaxed);
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        Reading(Arc::clone(self))
+    }
+
+    /// Whether somebody has read it, or does.
+    pub fn had_reader(&self) -> bool {
+        self.had_reader.load(Ordering::Relaxed)
+    }
+
+    /// Readers that it has now.
+    pub fn readers(&self) -> usize {
+        self.readers.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! ARM, DISARM, and what comes between: the run is made, started when its gate opens, and ended when that closes.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use strobe::channel::Type;
+use strobe::error::Words;
+use strobe::event::EventSpec;
+use strobe::info::End;
+use strobe::select::Wanted;
+use strobe_files::recipe::Recipe;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use super::acquisition::{Acquisition, Phase, Reason, Trigger};
+use super::answer::Status;
+use super::capture::{self, Origin};
+use super::model::HEALTH;
+use super::number;
+use super::panel::Panel;
+use super::table::OUTPUTS;
+use crate::cursor::From;
+use crate::daemon::Daemon;
+use crate::served::Served;
+use crate::spool::Progress;
+
+/// A run that nobody has read yet is given to a reader that comes so soon after ARM, even if it is over.
+const LATE: Duration = Duration::from_secs(1);
+/// How old the values of channels may be that a client sees.
+const FRESH: Duration = Duration::from_millis(50);
+
+/// The acquisitions there were last.
+#[derive(Default)]
+pub struct History {
+    /// The last ones, oldest first.
+    pub list: VecDeque<Arc<Acquisition>>,
+    /// How many there were.
+    pub count: u64,
+}
+
+/// Makes acquisitions.
+pub struct Arm {
+    daemon: Arc<Daemon>,
+    panel: Arc<Panel>,
+    engine: Wanted,
+    keep: usize,
+    history: watch::Sender<History>,
+    /// One is armed or disarmed after the other.
+    turn: tokio::sync::Mutex<()>,
+    looked: Mutex<Option<Instant>>,
+}
+
+impl Arm {
+    /// Of this daemon; so many runs that are over are kept.
+    pub fn new(daemon: Arc<Daemon>, panel: Arc<Panel>, engine: Wanted, keep: usize) -> Self {
+        Arm {
+            daemon,
+            panel,
+            engine,
+            keep: keep.max(1),
+            history: watch::channel(History::default()).0,
+            turn: tokio::sync::Mutex::new(()),
+            looked: Mutex::new(None),
+        }
+    }
+
+    /// Says when there is a new one.
+    pub fn watch(&self) -> watch::Receiver<History> {
+        self.history.subscribe()
+    }
+
+    /// The last one.
+    pub fn last(&self) -> Option<Arc<Acquisition>> {
+        self.history.borrow().list.back().cloned()
+    }
+
+    /// What a reader that comes now begins with: the one that is under way, or one that it has just missed.
+    pub fn first_for_a_reader(&self, may_be_over: bool) -> Option<Arc<Acquisition>> {
+        let last = self.last()?;
+        let is_fresh = last.armed.elapsed() < LATE && !last.had_reader();
+        (may_be_over || !last.is_over() || is_fresh).then_some(last)
+    }
+
+    /// Makes a run of what is captured, by the event that is chosen.
+    ///
+    /// # Errors
+    /// There is one already, or what is chosen cannot be done; why.
+    pub async fn arm(self: &Arc<Self>) -> Result<(), String> {
+        let _turn = self.turn.lock().await;
+        if self.last().is_some_and(|last| !last.is_over()) {
+            return Err("Capture in progress: disarm first".to_owned());
+        }
+        let (captures, trigger, limit) = self.panel.with(|values| {
+            let captures = capture::chosen(&self.panel.model, values);
+            let limit = values.line("PCAP.NUM_TRIG").parse().unwrap_or(0);
+            self.trigger(values)
+                .map(|trigger| (captures, trigger, limit))
+        })?;
+        if captures.is_empty() {
+            return Err("Nothing is captured: set the CAPTURE of a field to Value".to_owned());
+        }
+        let number = self.history.borrow().count + 1;
+        let new = Arc::new(Acquisition::new(number, captures, trigger, limit));
+        if let Trigger::Event(event) = &new.trigger {
+            let served = self.create(&new, event, new.limit).await?;
+            new.phase.send_replace(Phase::Run(served));
+        }
+        self.panel.with(|values| {
+            values.set_bit("PCAP.ACTIVE", true);
+            values.set_line("PCAP.HEALTH", HEALTH[0]);
+            values.set_line("PCAP.TRIG_LOST", "0");
+            for bit in super::model::BITS {
+                values.set_bit(bit, false);
+            }
+        });
+        self.add(&new);
+        tokio::spawn(Arc::clone(self).attend(new));
+        Ok(())
+    }
+
+    /// Ends what is under way, and waits until it has ended.
+    pub async fn disarm(&self) {
+        let _turn = self.turn.lock().await;
+        if let Some(last) = self.last() {
+            last.end(Reason::Disarmed);
+            last.wait_for_end().await;
+            // Nobody has missed it who comes later.
+            drop(last.read());
+        }
+    }
+
+    /// The run of an acquisition, which is not started.
+    pub async fn create(
+        &self,
+        of: &Acquisition,
+        event: &str,
+        limit: u64,
+    ) -> Result<Arc<Served>, String> {
+        let event: EventSpec = event.parse().map_err(|error| format!("{error}"))?;
+        let mut recipe = Recipe::new(event);
+        recipe.read = capture::channels(&of.captures);
+        recipe.engine = self.engine;
+        recipe.rows = (limit > 0).then_some(limit);
+        let daemon = Arc::clone(&self.daemon);
+        let name = format!("panda-{}", of.number);
+        let made = spawn_blocking(move || daemon.runs.create(&name, &recipe)).await;
+        match made {
+            Ok(made) => made.map_err(|error| error.to_string()),
+            Err(_) => Err("The daemon ends".to_owned()),
+        }
+    }
+
+    fn trigger(&self, values: &super::values::Values) -> Result<Trigger, String> {
+        let label = values.line("PCAP.TRIG");
+        let known = (self.panel.model.events.iter()).find(|(known, _)| known == label);
+        if let Some((_, event)) = known {
+            return Ok(Trigger::Event(event.clone()));
+        }
+        let (block, field) = label.split_once('.').unwrap_or((label, ""));
+        if let Some(number) = block.strip_prefix("SEQ") {
+            let output = OUTPUTS.iter().position(|out| field == format!("OUT{out}"));
+            if let (Ok(number @ 1..), Some(output)) = (number.parse::<usize>(), output) {
+                return Ok(Trigger::Sequencer(number - 1, output));
+            }
+        }
+        let source = values.line(&format!("{block}.SOURCE"));
+        if !matches!(source, "timer" | "hpet") {
+            return Ok(Trigger::Event(source.to_owned()));
+        }
+        let period = number::read(values.line(&format!("{block}.PERIOD"))).unwrap_or_default();
+        let unit = number::unit(values.line(&format!("{block}.PERIOD.UNITS"))).unwrap_or(1.0);
+        let ns = (period * unit * 1e9).round();
+        match (1.0..3e18).contains(&ns) {
+            true => Ok(Trigger::Event(format!("{source}:{}ns", ns as u64))),
+            false => Err(format!("{block}.PERIOD is no period: set it")),
+        }
+    }
+
+    fn add(&self, new: &Arc<Acquisition>) {
+        let mut old = Vec::new();
+        self.history.send_modify(|history| {
+            history.count = new.number;
+            history.list.push_back(Arc::clone(new));
+            while history.list.len() > self.keep {
+                old.extend(history.list.pop_front());
+            }
+        });
+        for served in old.iter().filter_map(|old| old.served()) {
+            self.daemon.runs.remove(served.id());
+        }
+    }
+
+    /// From ARM to the end.
+    async fn attend(self: Arc<Self>, of: Arc<Acquisition>) {
+        let mut asked = of.asked.subscribe();
+        let is_asked = |asked: &Option<Reason>| asked.is_some();
+        let served = tokio::select! {
+            biased;
+            _ = asked.wait_for(is_asked) => of.served(),
+            _ = self.daemon.stop.cancelled() => of.served(),
+            served = of.run() => served,
+        };
+        let reason = match served {
+            None => {
+                of.phase.send_replace(Phase::Never);
+                of.end(Reason::Disarmed);
+                of.reason(None)
+            }
+            Some(served) => {
+                self.conduct(&of, &served).await;
+                self.look();
+                of.reason(Some(&served.progress()))
+            }
+        };
+        self.panel.with(|values| {
+            let served = of.served();
+            let progress = served.map(|served| served.progress());
+            if let Some(progress) = &progress {
+                values.set_line("PCAP.HEALTH", health(progress));
+                values.set_line("PCAP.TRIG_LOST", missed(progress).to_string());
+            }
+            // At once: who sees that it is not active any more may arm the next one.
+            values.set_bit("PCAP.ACTIVE", false);
+            of.finish(reason);
+        });
+    }
+
+    /// Starts, pauses and stops the run as its gates say, until all its rows are there.
+    async fn conduct(&self, of: &Acquisition, served: &Arc<Served>) {
+        let mut changes = self.panel.watch();
+        let mut asked = of.asked.subscribe();
+        let mut progress = served.spool().watch();
+        let (mut is_started, mut is_paused) = (false, false);
+        loop {
+            changes.borrow_and_update();
+            let (is_enabled, is_open) = self
+                .panel
+                .with(|values| (values.input("PCAP.ENABLE"), values.input("PCAP.GATE")));
+            if is_started && !is_enabled {
+                of.end(Reason::Ok);
+            }
+            if asked.borrow_and_update().is_some() || self.daemon.stop.is_cancelled() {
+                of.end(Reason::Disarmed);
+                call(served, Served::stop).await;
+                let _ = progress.wait_for(Progress::is_over).await;
+                return;
+            }
+            if !is_started && is_enabled && is_open {
+                is_started = true;
+                if !call(served, Served::start).await {
+                    of.end(Reason::Failed);
+                    continue;
+                }
+            } else if is_started && is_open == is_paused {
+                let action = if is_open {
+                    Served::resume
+                } else {
+                    Served::pause
+                };
+                call(served, action).await;
+                is_paused = !is_open;
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                _ = asked.changed() => {}
+                () = self.daemon.stop.cancelled() => {}
+                _ = progress.wait_for(Progress::is_over) => return,
+            }
+        }
+    }
+
+    /// Brings what a client sees of the run up to date.
+    pub fn look(&self) {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.is_some_and(|at| at.elapsed() < FRESH) {
+            return;
+        }
+        *looked = Some(Instant::now());
+        drop(looked);
+        let Some((last, served)) = self.last().and_then(|last| {
+            let served = last.served()?;
+            Some((last, served))
+        }) else {
+            return;
+        };
+        let progress = served.progress();
+        let newest = progress.next.checked_sub(1).and_then(|row| {
+            // The newest row is in memory.
+            served.cursor(From::Row(row)).ready(1)
+        });
+        self.panel.with(|values| {
+            values.set_line("PCAP.TRIG_LOST", missed(&progress).to_string());
+            values.set_line("PCAP.HEALTH", health(&progress));
+            let Some(row) = newest.as_ref().and_then(|block| block.rows().last()) else {
+                return;
+            };
+            values.set_bit("PCAP.FAILED", !row.faults.is_empty());
+            let channels = capture::channels(&last.captures);
+            for capture in &last.captures {
+                let Origin::Channel(source) = &capture.from else {
+                    continue;
+                };
+                let place = channels.iter().position(|name| *name == source.channel);
+                let word = place.and_then(|place| row.values.get(place).copied());
+                if let (Some(word), Some(false)) = (word, place.map(|p| row.faults.failed(p))) {
+                    if let Some(position) = position(source.kind, word) {
+                        values.set_line(&capture.name, position);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Where the run is.
+    pub fn status(&self) -> Status {
+        let Some(last) = self.last() else {
+            return Status {
+                completion: Reason::Ok.word(),
+                ..Status::default()
+            };
+        };
+        let progress = last.served().map(|served| served.progress());
+        Status {
+            is_active: !last.is_over(),
+            readers: last.readers(),
+            rows: progress.as_ref().map_or(0, |progress| progress.next),
+            completion: last.reason(progress.as_ref()).word(),
+        }
+    }
+}
+
+/// Calls of the run may take as long as the engine needs. Answers whether it was done: what does not work after the start
+/// is the end of the run, whose account says how.
+async fn call(served: &Arc<Served>, what: fn(&Served) -> Result<(), Words>) -> bool {
+    let served = Arc::clone(served);
+    matches!(spawn_blocking(move || what(&served)).await, Ok(Ok(())))
+}
+
+/// A position is a whole number for the stock clients; they scale it.
+fn position(kind: Type, word: u64) -> Option<String> {
+    match kind {
+        Type::U64 => Some(word.to_string()),
+        Type::S64 => Some((word as i64).to_string()),
+        Type::F64 => Some(f64::from_bits(word))
+            .filter(|value| value.is_finite())
+            .map(|value| format!("{value:.0}")),
+    }
+}
+
+/// Triggers without a row, as many as the field can say.
+fn missed(progress: &Progress) -> u64 {
+    let run = progress.run.as_ref();
+    let missed = run.map_or(0, |run| run.missed_by.iter().sum());
+    missed.min(u64::from(u32::MAX))
+}
+
+fn health(progress: &Progress) -> &'static str {
+    let errors = progress.run.as_ref().map_or(0, |run| run.errors);
+    let has_failed = progress.failed.is_some()
+        || (progress.totals.as_ref()).is_some_and(|t| matches!(t.end, End::Failed(_)));
+    match () {
+        () if has_failed => HEALTH[4],
+        () if progress.lost > 0 => HEALTH[2],
+        () if missed(progress) > 0 => HEALTH[1],
+        () if errors > 0 => HEALTH[3],
+        () => HEALTH[0],
+    }
+}

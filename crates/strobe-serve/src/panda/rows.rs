@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From rows to the bytes of a frame.
+//!
+//! Values go out as they mean something: a scaled channel as a double, any other with all its 64 bits. A client passes
+//! them through then, whether it asked for raw values or for scaled ones. A channel that failed is NaN, or, where there
+//! is no NaN, the number that no channel has: all ones, or the least; `PCAP.BITS0` says so as well.
+
+use strobe::block::Block;
+use strobe::channel::Type;
+use strobe::ring::Row;
+
+use super::capture::{Capture, How, Origin};
+use super::field::Extra;
+
+/// `PCAP.BITS0`: a channel failed.
+const FAILED: u32 = 1;
+/// `PCAP.BITS0`: triggers were missed right before the row.
+const MISSED: u32 = 2;
+/// `PCAP.BITS0`: rows right before the row were lost to this client.
+const LOST: u32 = 4;
+
+/// Makes one column.
+enum Cell {
+    /// The word as it is, and what is there if the channel failed.
+    Word(usize, u64),
+    /// The value.
+    Value(usize, Type, f64, f64),
+    /// The difference from the row before, and the word there.
+    Diff(usize, Type, f64, Option<u64>),
+    Row,
+    Trigger,
+    Time,
+    Duration,
+    Bits,
+}
+
+/// The row before.
+#[derive(Clone, Copy)]
+struct Before {
+    row: u64,
+    trigger: u64,
+    skipped: u64,
+    time: u64,
+}
+
+/// Makes the columns of one reader.
+pub struct Encoder {
+    cells: Vec<Cell>,
+    row_bytes: usize,
+    /// All columns are the words of the channels, in their order.
+    is_plain: bool,
+    before: Option<Before>,
+    /// Whether rows were lost since then.
+    has_lost: bool,
+}
+
+impl Encoder {
+    /// For these columns of rows that read these channels.
+    pub fn new(captures: &[Capture], channels: &[String]) -> Self {
+        let cells: Vec<Cell> = captures.iter().map(|c| cell(c, channels)).collect();
+        let is_plain = cells.len() == channels.len()
+            && (cells.iter().enumerate())
+                .all(|(place, cell)| matches!(cell, Cell::Word(index, _) if *index == place));
+        Encoder {
+            cells,
+            row_bytes: super::capture::row_bytes(captures),
+            is_plain,
+            before: None,
+            has_lost: false,
+        }
+    }
+
+    /// Rows before the next one are not there.
+    pub fn lose(&mut self) {
+        self.before = None;
+        self.has_lost = true;
+        for cell in &mut self.cells {
+            if let Cell::Diff(_, _, _, before) = cell {
+                *before = None;
+            }
+        }
+    }
+
+    /// Rows that are not given, but stand right before the next one.
+    pub fn remember(&mut self, block: &Block) {
+        let mut nowhere = Vec::new();
+        self.encode(block, &mut nowhere);
+        self.has_lost = false;
+    }
+
+    /// Appends the rows of this block.
+    pub fn encode(&mut self, block: &Block, to: &mut Vec<u8>) {
+        let start = to.len();
+        to.resize(start + block.len() * self.row_bytes, 0);
+        let begun = block.info().start.time;
+        let out = to.get_mut(start..).unwrap_or_default();
+        for (row, out) in block
+            .rows()
+            .zip(out.chunks_exact_mut(self.row_bytes.max(1)))
+        {
+            if self.is_plain && row.faults.is_empty() {
+                copy(row.values, out);
+            } else {
+                self.row(&row, begun, out);
+            }
+        }
+    }
+
+    fn row(&mut self, row: &Row<'_>, begun: u64, mut out: &mut [u8]) {
+        let missed = match self.before {
+            Some(before) => missed_since(&before, row),
+            None if row.row == 0 => row.trigger > row.skipped,
+            None => false,
+        };
+        let mut put = |bytes: &[u8]| {
+            let rest = std::mem::take(&mut out);
+            if let Some((cell, rest)) = rest.split_at_mut_checked(bytes.len()) {
+                cell.copy_from_slice(bytes);
+                out = rest;
+            }
+        };
+        for cell in &mut self.cells {
+            match cell {
+                Cell::Word(index, failed) => match row.faults.failed(*index) {
+                    true => put(&failed.to_le_bytes()),
+                    false => put(&word(row, *index).to_le_bytes()),
+                },
+                Cell::Value(index, kind, scale, offset) => {
+                    let value = match row.faults.failed(*index) {
+                        true => f64::NAN,
+                        false => kind.number(word(row, *index)) * *scale + *offset,
+                    };
+                    put(&value.to_le_bytes());
+                }
+                Cell::Diff(index, kind, scale, before) => {
+                    let now = (!row.faults.failed(*index)).then(|| word(row, *index));
+                    let value = match (*before, now) {
+                        (Some(before), Some(now)) => difference(*kind, before, now) * *scale,
+                        _ => f64::NAN,
+                    };
+                    *before = now;
+                    put(&value.to_le_bytes());
+                }
+                Cell::Row => put(&row.row.to_le_bytes()),
+                Cell::Trigger => put(&row.trigger.to_le_bytes()),
+                Cell::Time => put(&seconds(row.time.wrapping_sub(begun)).to_le_bytes()),
+                Cell::Duration => {
+                    let since = match self.before {
+                        Some(before) => seconds(row.time.wrapping_sub(before.time)),
+                        None if row.row == 0 => seconds(row.time.wrapping_sub(begun)),
+                        None => f64::NAN,
+                    };
+                    put(&since.to_le_bytes());
+                }
+                Cell::Bits => {
+                    let bit = |is: bool, bit: u32| if is { bit } else { 0 };
+                    let bits = bit(!row.faults.is_empty(), FAILED)
+                        | bit(missed, MISSED)
+                        | bit(self.has_lost, LOST);
+                    put(&bits.to_le_bytes());
+                }
+            }
+        }
+        self.has_lost = false;
+        self.before = Some(Before {
+            row: row.row,
+            trigger: row.trigger,
+            skipped: row.skipped,
+            time: row.time,
+        });
+    }
+}
+
+fn cell(capture: &Capture, channels: &[String]) -> Cell {
+    let source = match &capture.from {
+        Origin::Channel(source) => source,
+        Origin::Extra(Extra::Time) => return Cell::Time,
+        Origin::Extra(Extra::Row) => return Cell::Row,
+        Origin::Extra(Extra::Trigger) => return Cell::Trigger,
+        Origin::Extra(Extra::Duration) => return Cell::Duration,
+        Origin::Extra(Extra::Bits) => return Cell::Bits,
+    };
+    let index = channels.iter().position(|name| *name == source.channel);
+    let index = index.unwrap_or(usize::MAX);
+    let scaling = &capture.scaling;
+    match (capture.how, source.kind) {
+        (How::Diff, kind) => Cell::Diff(index, kind, scaling.scale, None),
+        (How::Value, kind) if capture.is_scaled() => {
+            Cell::Value(index, kind, scaling.scale, scaling.offset)
+        }
+        (How::Value, Type::F64) => Cell::Word(index, f64::NAN.to_bits()),
+        (How::Value, Type::S64) => Cell::Word(index, i64::MIN as u64),
+        (How::Value, Type::U64) => Cell::Word(index, u64::MAX),
+    }
+}
+
+fn copy(values: &[u64], out: &mut [u8]) {
+    for (word, out) in values.iter().zip(out.chunks_exact_mut(8)) {
+        out.copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+fn word(row: &Row<'_>, index: usize) -> u64 {
+    row.values.get(index).copied().unwrap_or_default()
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+/// Of whole numbers exact, as long as a double is.
+fn difference(kind: Type, before: u64, now: u64) -> f64 {
+    match kind {
+        Type::F64 => f64::from_bits(now) - f64::from_bits(before),
+        Type::U64 | Type::S64 => now.wrapping_sub(before) as i64 as f64,
+    }
+}
+
+fn missed_since(before: &Before, row: &Row<'_>) -> bool {
+    let triggers = row.trigger.wrapping_sub(before.trigger);
+    let rows = row.row.wrapping_sub(before.row);
+    let skipped = row.skipped.wrapping_sub(before.skipped);
+    triggers > rows.saturating_add(skipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::panda::capture::{Scaling, row_bytes};
+    use crate::panda::field::Source;
+    use strobe::samples::{channel, info};
+
+    const ROWS: [[u64; 6]; 3] = [
+        [5, 7, 1_000, 0, u64::MAX - 1, 10],
+        [6, 9, 2_000, 1 << 32, 4, 12],
+        [7, 10, 3_500, 2 << 32, 6, -1_i64 as u64],
+    ];
+
+    fn capture(name: &str, how: How, kind: Type, scale: f64) -> Capture {
+        Capture {
+            name: name.to_uppercase(),
+            how,
+            from: Origin::Channel(Source {
+                channel: name.to_owned(),
+                kind,
+                scale,
+                offset: 0.0,
+                unit: String::new(),
+            }),
+            scaling: Scaling {
+                scale,
+                offset: 0.0,
+                unit: String::new(),
+            },
+        }
+    }
+
+    fn extra(extra: Extra) -> Capture {
+        Capture {
+            from: Origin::Extra(extra),
+            ..capture("x", How::Value, Type::U64, 1.0)
+        }
+    }
+
+    fn block() -> Block {
+        let mut info = info(vec![channel("a.u", Type::U64), channel("a.s", Type::S64)]);
+        info.start.time = 500;
+        Block::new(
+            Arc::new(info),
+            Arc::new(ROWS.concat()),
+            0..3,
+            (5, 0),
+            &mut None,
+        )
+    }
+
+    fn words(bytes: &[u8]) -> Vec<u64> {
+        bytes
+            .chunks_exact(8)
+            .map(|b| u64::from_le_bytes(b.try_into().expect("8 bytes")))
+            .collect()
+    }
+
+    #[test]
+    fn words_keep_all_their_bits_and_what_failed_is_no_value() {
+        let captures = [
+            capture("a.u", How::Value, Type::U64, 1.0),
+            capture("a.s", How::Value, Type::S64, 1.0),
+        ];
+        let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
+        assert!(encoder.is_plain);
+        let mut bytes = Vec::new();
+        encoder.encode(&block(), &mut bytes);
+        let least = i64::MIN as u64;
+        assert_eq!(
+            words(&bytes),
+            [u64::MAX - 1, 10, u64::MAX, 12, 6, least],
+            "the first channel failed in the second row, the second in the third"
+        );
+        assert_eq!(bytes.len(), 3 * row_bytes(&captures));
+    }
+
+    #[test]
+    fn values_differences_and_what_is_known_of_a_row_are_as_they_should() {
+        let captures = [
+            capture("a.s", How::Value, Type::S64, 0.5),
+            capture("a.s", How::Diff, Type::S64, 0.5),
+            extra(Extra::Row),
+            extra(Extra::Trigger),
+            extra(Extra::Duration),
+        ];
+        let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
+        let mut bytes = Vec::new();
+        encoder.encode(&block(), &mut bytes);
+        let rows = words(&bytes);
+        let number = |place: usize| f64::from_bits(rows[place]);
+        assert_eq!((number(0), rows[2], rows[3]), (5.0, 5, 7));
+        assert!(
+            number(1).is_nan() && number(4).is_nan(),
+            "no row before it is known"
+        );
+        assert_eq!((number(5), number(6), rows[7], rows[8]), (6.0, 1.0, 6, 9));
+        assert!((number(9) - 1e-6).abs() < 1e-15);
+        assert!(number(10).is_nan() && number(11).is_nan(), "it failed");
+    }
+
+    #[test]
+    fn the_bits_say_what_failed_was_missed_and_lost() {
+        let captures = [extra(Extra::Bits)];
+        let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
+        let mut bytes = Vec::new();
+        encoder.lose();
+        encoder.encode(&block(), &mut bytes);
+        let bits: Vec<u8> = bytes.chunks_exact(4).map(|b| b[0]).collect();
+        assert_eq!(bits, [4, 1 | 2, 1]);
+    }
+}

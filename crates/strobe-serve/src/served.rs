@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A run that is served: one that the daemon owns, one of somebody else on this machine, or one that is over.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use strobe::engine;
+use strobe::error::Words;
+use strobe::info::{End, RunInfo};
+use strobe::reader::{Begin, ReaderOptions};
+use strobe::ring::State;
+use strobe::run::{OwnedRun, Run};
+
+use crate::cursor::{Cursor, From};
+use crate::drain;
+use crate::spool::{Progress, Spool};
+use crate::systemd::Kept;
+
+/// A run with its spool.
+pub struct Served {
+    id: u32,
+    name: String,
+    spool: Arc<Spool>,
+    /// The run, if it is the daemon's own. It is let go when it has ended, or is removed: its ring and its thread with it.
+    own: Mutex<Option<Arc<dyn OwnedRun>>>,
+    /// What lets it outlive the daemon.
+    kept: Mutex<Option<Kept>>,
+    is_own: bool,
+}
+
+impl Served {
+    /// A run of the daemon's own, whose rows go into this spool, after those that are there.
+    ///
+    /// # Errors
+    /// It cannot be read, or there is no thread to be had.
+    pub fn own(
+        id: u32,
+        name: String,
+        run: Arc<dyn OwnedRun>,
+        spool: Arc<Spool>,
+        kept: Option<Kept>,
+    ) -> Result<Arc<Self>, Words> {
+        let served = Arc::new(Served {
+            id,
+            name,
+            spool,
+            own: Mutex::new(Some(Arc::clone(&run))),
+            kept: Mutex::new(kept),
+            is_own: true,
+        });
+        served.begin(run.as_ref())?;
+        Ok(served)
+    }
+
+    /// A run of somebody else, which is read only.
+    ///
+    /// # Errors
+    /// It cannot be read, or there is no thread to be had.
+    pub fn of_another(
+        id: u32,
+        name: String,
+        run: &dyn Run,
+        spool: Arc<Spool>,
+    ) -> Result<Arc<Self>, Words> {
+        let served = Served::past(id, name, spool, false);
+        served.begin(run)?;
+        Ok(served)
+    }
+
+    /// A run that is over: nothing but its rows.
+    pub fn past(id: u32, name: String, spool: Arc<Spool>, is_own: bool) -> Arc<Self> {
+        Arc::new(Served {
+            id,
+            name,
+            spool,
+            own: Mutex::new(None),
+            kept: Mutex::new(None),
+            is_own,
+        })
+    }
+
+    /// Its number in this daemon.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Its name: that of its recipe, or of its event.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is the daemon's own, so that it can be started and stopped here.
+    pub fn is_own(&self) -> bool {
+        self.is_own
+    }
+
+    /// What is known of the run.
+    pub fn info(&self) -> Arc<RunInfo> {
+        self.spool.info()
+    }
+
+    /// Its rows.
+    pub fn spool(&self) -> &Arc<Spool> {
+        &self.spool
+    }
+
+    /// Where it is.
+    pub fn progress(&self) -> Progress {
+        self.spool.progress()
+    }
+
+    /// Where the run is, in a word.
+    pub fn state(&self) -> State {
+        let progress = self.progress();
+        match (progress.run, progress.totals.map(|totals| totals.end)) {
+            (Some(run), _) => run.state,
+            (None, Some(End::Complete)) => State::Done,
+            (None, Some(End::Stopped)) => State::Stopped,
+            (None, Some(End::Failed(_))) => State::Failed,
+            (None, None) if progress.failed.is_some() => State::Failed,
+            (None, None) => State::Ready,
+        }
+    }
+
+    /// A client's place in its rows.
+    pub fn cursor(&self, from: From) -> Cursor {
+        Cursor::new(Arc::clone(&self.spool), from)
+    }
+
+    /// Triggers make rows from now on.
+    ///
+    /// # Errors
+    /// It is another's, or the engine's reason.
+    pub fn start(&self) -> Result<(), Words> {
+        self.control(|run| run.start())
+    }
+
+    /// Ends the run; its rows stay.
+    ///
+    /// # Errors
+    /// It is another's, or the engine's reason.
+    pub fn stop(&self) -> Result<(), Words> {
+        match self.is_own && self.progress().is_over() {
+            true => Ok(()),
+            false => self.control(|run| run.stop()),
+        }
+    }
+
+    /// Triggers are not counted until it goes on.
+    ///
+    /// # Errors
+    /// It is another's, or the engine's reason.
+    pub fn pause(&self) -> Result<(), Words> {
+        self.control(|run| run.pause())
+    }
+
+    /// A paused run goes on.
+    ///
+    /// # Errors
+    /// It is another's, or the engine's reason.
+    pub fn resume(&self) -> Result<(), Words> {
+        self.control(|run| run.resume())
+    }
+
+    /// Triggers of the event `soft`.
+    ///
+    /// # Errors
+    /// It is another's, or the engine's reason.
+    pub fn trigger(&self, count: u32) -> Result<(), Words> {
+        self.control(|run| run.trigger(count))
+    }
+
+    /// Lets the run go: it ends, if it is the daemon's own.
+    pub fn release(&self) {
+        lock(&self.kept).take();
+        lock(&self.own).take();
+    }
+
+    /// The daemon ends: a run that can outlive it goes on, any other one of its own is stopped. Its rows are written to the
+    /// disk as far as that takes no longer than this.
+    pub fn leave(&self, patience: Duration) {
+        let kept = lock(&self.kept).take();
+        match kept {
+            Some(kept) => kept.leave(),
+            None => {
+                let own = lock(&self.own).clone();
+                if let Some(run) = own {
+                    // It may have ended by itself.
+                    let _ = run.stop();
+                    self.wait_until_over(patience);
+                }
+            }
+        }
+        self.spool.close(patience);
+    }
+
+    fn wait_until_over(&self, patience: Duration) {
+        const LOOK: Duration = Duration::from_millis(10);
+        let until = std::time::Instant::now() + patience;
+        while !self.progress().is_over() && std::time::Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Drains the run into the spool, from the row on that comes next there.
+    fn begin(self: &Arc<Self>, run: &dyn Run) -> Result<(), Words> {
+        let failed = |why: String| Words::new(format!("run {}", self.name), why);
+        // What another's run made before is nobody's loss; what the daemon's own made while there was no daemon is.
+        let begin = match self.is_own {
+            true => Begin::Row(self.progress().next),
+            false => Begin::Oldest,
+        };
+        let options = ReaderOptions {
+            begin,
+            ..ReaderOptions::default()
+        };
+        let reader = run.reader_with(options);
+        let reader = reader.map_err(|error| failed(error.to_string()))?;
+        let served: Weak<Served> = Arc::downgrade(self);
+        let end = move || {
+            if let Some(served) = served.upgrade() {
+                served.release();
+            }
+        };
+        drain::spawn(reader, Arc::clone(&self.spool), end)
+            .map_err(|error| failed(error.to_string()))?;
+        Ok(())
+    }
+
+    fn control(
+        &self,
+        call: impl FnOnce(&dyn OwnedRun) -> Result<(), engine::Error>,
+    ) -> Result<(), Words> {
+        let own = lock(&self.own).clone();
+        match own {
+            Some(run) => {
+                call(run.as_ref()).map_err(|error| Words::new(self.object(), error.to_string()))
+            }
+            None if self.is_own => {
+                Err(Words::new(self.object(), "it has ended").mend("make another run"))
+            }
+            None => Err(Words::new(self.object(), "it belongs to another program")
+                .mend("start and stop it there; here its rows can be read")),
+        }
+    }
+
+    fn object(&self) -> String {
+        format!("run {}", self.id)
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rows from the disk, for one cursor: it keeps its file open, so that reading on is cheap, and rows that are given up
+//! meanwhile are read to their end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use strobe::info::RunInfo;
+use strobe_files::journal::{Error, Segment};
+
+use super::recent::Piece;
+use super::segments::Place;
+
+/// Words that are read at once, about: 128 KiB.
+const WORDS: usize = 16 << 10;
+
+/// A file of the spool, open.
+pub(crate) struct Reading {
+    path: PathBuf,
+    segment: Segment,
+    info: Arc<RunInfo>,
+    /// The first row of the next batch, if it is known.
+    next: Option<u64>,
+}
+
+impl Reading {
+    /// The rows from this one on that are at this place, or the first ones after it; and the file, for the next ones.
+    /// `None`: there are none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn read(
+        before: Option<Reading>,
+        place: &Place,
+        row: u64,
+    ) -> Result<Option<(Piece, Reading)>, Error> {
+        let mut reading = match before {
+            Some(reading) if reading.path == place.path => reading,
+            _ => Reading::open(place)?,
+        };
+        let at = reading.segment.offset();
+        let is_before = match reading.next {
+            Some(next) => next <= row && place.offset <= at,
+            None => place.offset == 0,
+        };
+        if !is_before && place.offset > 0 {
+            reading.segment.seek(place.offset)?;
+        } else if !is_before {
+            reading = Reading::open(place)?;
+        }
+        Ok(reading
+            .rows(place.bytes, row)?
+            .map(|piece| (piece, reading)))
+    }
+
+    fn open(place: &Place) -> Result<Reading, Error> {
+        let segment = Segment::open(&place.path, place.bytes)?;
+        Ok(Reading {
+            path: place.path.clone(),
+            info: Arc::new(segment.info().clone()),
+            segment,
+            next: None,
+        })
+    }
+
+    /// Batches of rows with consecutive numbers, from this one on.
+    fn rows(&mut self, bytes: u64, row: u64) -> Result<Option<Piece>, Error> {
+        let width = self.info.shape().words() as usize;
+        let mut found: Vec<u64> = Vec::new();
+        let mut first = 0;
+        loop {
+            let offset = self.segment.offset();
+            let words = match self.segment.read(bytes) {
+                Ok(Some(words)) => words,
+                // What is torn is the end.
+                Ok(None) | Err(Error::Foreign { .. }) => break,
+                Err(error) => return Err(error),
+            };
+            // A batch may have a step in it.
+            let skip = words.chunks_exact(width).take_while(|w| number(w) < row);
+            let skip = skip.count();
+            let mut rows = words.chunks_exact(width).skip(skip);
+            let Some(begin) = rows.next().map(number) else {
+                continue;
+            };
+            let mut end = begin + 1;
+            let following = rows.take_while(|w| {
+                let is_next = number(w) == end;
+                end += u64::from(is_next);
+                is_next
+            });
+            let count = 1 + following.count();
+            let is_all = skip + count == words.len() / width;
+            let is_next = found.is_empty() || begin == first + (found.len() / width) as u64;
+            if found.is_empty() {
+                first = begin;
+            }
+            if is_next {
+                let part = skip * width..(skip + count) * width;
+                found.extend_from_slice(words.get(part).unwrap_or_default());
+            }
+            if !is_all || !is_next {
+                // The rest of it is for the next time.
+                self.segment.seek(offset)?;
+                break;
+            }
+            if found.len() >= WORDS {
+                break;
+            }
+        }
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let piece = Piece::new(Arc::clone(&self.info), found, first);
+        self.next = Some(piece.end());
+        Ok(Some(piece))
+    }
+}
+
+fn number(row: &[u64]) -> u64 {
+    row.first().copied().unwrap_or_default()
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The program: how it starts, how it ends, and what is left when it is killed.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The program, and where it listens.
+struct Daemon {
+    child: Child,
+    url: String,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(data: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strobe-serve"));
+    command.arg("--data").arg(data);
+    command.args(["--http", "127.0.0.1:0"]);
+    command
+}
+
+fn start(mut command: Command) -> Daemon {
+    let child = (command.stderr(Stdio::piped()).spawn()).expect("the program");
+    // From here on it is ended, whatever happens.
+    let mut daemon = Daemon {
+        child,
+        url: String::new(),
+    };
+    let mut said = BufReader::new(daemon.child.stderr.take().expect("its words"));
+    let mut line = String::new();
+    loop {
+        line.clear();
+        assert_ne!(
+            said.read_line(&mut line).expect("its words"),
+            0,
+            "it has ended"
+        );
+        if let Some((_, url)) = line.trim_end().split_once("strobe serve: http://") {
+            daemon.url = format!("http://{url}");
+            // What it says later is in nobody's way.
+            std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+            return daemon;
+        }
+    }
+}
+
+impl Daemon {
+    fn get(&self, path: &str) -> String {
+        let answer = ureq::get(format!("{}{path}", self.url)).call();
+        let mut answer = answer.expect("an answer");
+        answer.body_mut().read_to_string().expect("text")
+    }
+
+    fn make_run(&self) {
+        let recipe = "event = \"timer:1kHz\"\nread = [\"sim.counter\"]\nengine = \"user\"\n";
+        let body = format!("{{\"recipe\": {recipe:?}}}");
+        let request = ureq::post(format!("{}/api/runs", self.url));
+        let request = request.header("content-type", "application/json");
+        request.send(body).expect("a run");
+    }
+
+    /// A number of the first run.
+    fn number(&self, name: &str) -> u64 {
+        let text = self.get("/api/runs/1");
+        let run: serde_json::Value = serde_json::from_str(&text).expect("a run");
+        run[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{name}: {text}"))
+    }
+
+    fn wait_for_rows(&self, rows: u64) {
+        let until = Instant::now() + PATIENCE;
+        while self.number("next") < rows {
+            assert!(Instant::now() < until, "no rows");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn ended(mut self, signal: &str) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status();
+        assert!(sent.expect("kill").success());
+        self.child.wait().expect("its end")
+    }
+}
+
+/// The numbers of all rows, as lines of text.
+fn rows(daemon: &Daemon) -> Vec<u64> {
+    let text = daemon.get("/api/runs/1/rows?format=csv&columns=sim.counter");
+    let lines = text.lines().skip(1);
+    let first = lines.map(|line| line.split(',').next().unwrap_or_default());
+    first.map(|row| row.parse().expect("a number")).collect()
+}
+
+#[test]
+fn a_daemon_that_is_killed_leaves_its_rows_to_the_next_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let daemon = start(command(folder.path()));
+    daemon.make_run();
+    daemon.wait_for_rows(500);
+    daemon.ended("-KILL");
+    let daemon = start(command(folder.path()));
+    let next = daemon.number("next");
+    assert_eq!(rows(&daemon), (0..next).collect::<Vec<_>>());
+    let run = daemon.get("/api/runs/1");
+    assert!(run.contains("the daemon ended before the run"), "{run}");
+    // The next run has another number, and its own rows.
+    daemon.make_run();
+    assert!(daemon.get("/api/runs/2").contains("\"id\":2"));
+}
+
+#[test]
+fn one_that_is_told_to_end_ends_its_runs_with_an_account_and_no_row_is_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let daemon = start(command(folder.path()));
+    daemon.make_run();
+    daemon.wait_for_rows(300);
+    assert_eq!(daemon.ended("-TERM").code(), Some(0));
+    let daemon = start(command(folder.path()));
+    let made = daemon.number("rows");
+    assert_eq!(rows(&daemon), (0..made).collect::<Vec<_>>());
+    let (triggers, missed) = (daemon.number("triggers"), daemon.number("missed"));
+    assert_eq!(made + missed + daemon.number("skipped"), triggers);
+    assert!(daemon.get("/api/runs/1").contains("\"end\":\"stopped\""));
+}
+
+fn refusal(mut command: Command) -> String {
+    let mut child = (command.stderr(Stdio::piped()).spawn()).expect("the program");
+    assert_eq!(child.wait().expect("its end").code(), Some(1));
+    let mut text = String::new();
+    let mut said = child.stderr.take().expect("its words");
+    said.read_to_string(&mut text).expect("text");
+    text
+}
+
+#[test]
+fn what_it_cannot_begin_with_is_named_with_the_remedy() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let daemon = start(command(folder.path()));
+    let text = refusal(command(folder.path()));
+    assert!(
+        text.contains("another strobe serve has its rows here; end it"),
+        "{text}"
+    );
+    let other = tempfile::tempdir().expect("a folder");
+    let place = daemon.url.trim_start_matches("http://");
+    let mut second = Command::new(env!("CARGO_BIN_EXE_strobe-serve"));
+    second
+        .arg("--data")
+        .arg(other.path())
+        .args(["--http", place]);
+    let text = refusal(second);
+    assert!(
+        text.contains(place) && text.contains("another address"),
+        "{text}"
+    );
+    let config = other.path().join("serve.toml");
+    std::fs::write(&config, "[spool]\nbites = 1\n").expect("a file");
+    let mut third = command(other.path());
+    third.arg(&config);
+    let text = refusal(third);
+    assert!(
+        text.contains("serve.toml:2: unknown field `bites`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_service_manager_hands_over_sockets_and_is_told_that_the_daemon_is_ready_and_alive() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("a socket");
+    manager.set_read_timeout(Some(PATIENCE)).expect("patience");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    let data = folder.path().join("data");
+    let mut command = Command::new("sh");
+    let script = "LISTEN_PID=$$ WATCHDOG_PID=$$ exec \"$@\" 3<&0 </dev/null";
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_strobe-serve")]);
+    command
+        .arg("--data")
+        .arg(&data)
+        .stdin(OwnedFd::from(listener));
+    command.env("LISTEN_FDS", "1").env("LISTEN_FDNAMES", "http");
+    command.env("NOTIFY_SOCKET", &path);
+    command.env("WATCHDOG_USEC", "300000");
+    let daemon = start(command);
+    assert_eq!(daemon.url, url);
+    let mut buffer = [0; 4096];
+    let mut word = || {
+        let length = manager.recv(&mut buffer).expect("a word");
+        String::from_utf8_lossy(buffer.get(..length).expect("it fits")).into_owned()
+    };
+    assert_eq!(word(), "READY=1");
+    assert_eq!((word(), word()), ("WATCHDOG=1".into(), "WATCHDOG=1".into()));
+    assert!(daemon.get("/api").contains("strobe"));
+    assert_eq!(daemon.ended("-TERM").code(), Some(0));
+    let last = std::iter::from_fn(|| Some(word())).find(|word| word != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
+}

@@ -165,6 +165,15 @@ impl Args {
         Ok(recipe.selection()?)
     }
 
+    /// Which of these options were given.
+    pub fn given(&self) -> [(&'static str, bool); 3] {
+        [
+            ("--engine", self.engine.is_some()),
+            ("--wait", self.wait.is_some()),
+            ("--board", self.board.is_some()),
+        ]
+    }
+
     /// Writes what was given into a recipe.
     pub fn change(&self, recipe: &mut Recipe) {
         recipe.engine = self.engine.map_or(recipe.engine, Wanted::from);

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+mod at;
 mod board;
 mod check;
 mod choice;
@@ -26,6 +27,7 @@ mod record;
 mod replay;
 mod report;
 mod rpmsg;
+mod serve;
 mod status;
 mod term;
 mod uio;
@@ -64,6 +66,8 @@ enum Command {
     Board(board::Args),
     Uio(uio::Args),
     Rpmsg(rpmsg::Args),
+    Serve(serve::Serve),
+    Subscribe(serve::Subscribe),
     Convert(convert::Args),
     #[cfg(feature = "plot")]
     Plot(plot::Args),
@@ -95,6 +99,8 @@ pub fn main() -> ExitCode {
             Command::Board(args) => board::run(args),
             Command::Uio(args) => uio::run(&args),
             Command::Rpmsg(args) => rpmsg::run(&args),
+            Command::Serve(args) => serve::serve(&args),
+            Command::Subscribe(args) => serve::subscribe(&args),
             Command::Convert(args) => convert::run(&args),
             #[cfg(feature = "plot")]
             Command::Plot(args) => plot::run(&args),

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use serde::Serialize;
 use strobe::catalogue::Catalogue;
 use strobe::channel::Channel;
-use strobe::engine::kernel::Control;
-use strobe::engine::user::User;
-use strobe::engine::user::registry::Registry;
+use strobe::error::Error;
+use strobe::machine::ThisMachine;
 use strobe_board::Board;
 
+use crate::at;
 use crate::term::{answer, fail, say, table};
 
 /// Show engines, devices, channels, outputs, events and runs
@@ -23,6 +23,9 @@ pub struct Args {
     /// Show also what the user engine has of this board file
     #[arg(long, value_name = "FILE")]
     board: Option<PathBuf>,
+
+    #[command(flatten)]
+    at: at::Args,
 }
 
 #[derive(Serialize)]
@@ -53,34 +56,40 @@ impl Engine {
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let kernel = Control::look().and_then(|control| control.catalogue());
-    let mut user = User::default();
-    if let Some(path) = &args.board {
-        user = match Board::read(path) {
-            Ok(board) => user.with_board(board),
-            Err(faults) => return fail(faults),
-        };
-    }
-    let mut user = user.catalogue();
-    match Registry::of_this_user().runs() {
-        Ok(found) => user.runs = found.runs,
-        Err(error) => say(format_args!(
-            "strobe: runs of the user engine are not to be seen: {error}"
-        )),
-    }
-    let listing = Listing {
-        engines: [
-            Engine::new("kernel", kernel.map_err(|error| error.to_string())),
-            Engine::new("user", Ok(user)),
-        ],
-    };
-    if args.json {
-        return match serde_json::to_string(&listing) {
+    match listing(args) {
+        Ok(listing) if args.json => match serde_json::to_string(&listing) {
             Ok(json) => answer(&(json + "\n")),
             Err(error) => fail(error),
-        };
+        },
+        Ok(listing) => answer(&text(&listing)),
+        Err(words) => fail(words),
     }
-    answer(&text(&listing))
+}
+
+/// What there is; or why that cannot be said.
+fn listing(args: &Args) -> Result<Listing, String> {
+    let words = |error: Error| error.to_string();
+    args.at
+        .refuse(&[("--board", args.board.is_some())])
+        .map_err(words)?;
+    let machine = match &args.board {
+        Some(path) => {
+            let board = Board::read(path).map_err(|faults| faults.to_string())?;
+            Box::new(ThisMachine::default().with_board(board))
+        }
+        None => args.at.machine().map_err(words)?,
+    };
+    let found = machine.catalogues().map_err(words)?;
+    for note in found.notes {
+        say(format_args!("strobe: {note}"));
+    }
+    let kernel = found.kernel.map_err(words);
+    Ok(Listing {
+        engines: [
+            Engine::new("kernel", kernel),
+            Engine::new("user", Ok(found.user)),
+        ],
+    })
 }
 
 fn text(listing: &Listing) -> String {

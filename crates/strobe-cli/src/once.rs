@@ -10,8 +10,12 @@ use strobe::once::{self, Once, once};
 use strobe::plan::Step;
 use strobe_files::recipe::setting;
 
+use crate::at;
 use crate::choice;
 use crate::term::{self, found, say};
+
+#[cfg(feature = "remote")]
+mod remote;
 
 /// Read channels once, now
 #[derive(clap::Args)]
@@ -22,6 +26,9 @@ pub struct Get {
 
     #[command(flatten)]
     choice: choice::Args,
+
+    #[command(flatten)]
+    at: at::Args,
 
     /// Print one JSON object
     #[arg(long)]
@@ -41,6 +48,9 @@ pub struct Set {
     #[command(flatten)]
     choice: choice::Args,
 
+    #[command(flatten)]
+    at: at::Args,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -53,6 +63,8 @@ enum Error {
     Choice(#[from] choice::Error),
     #[error(transparent)]
     Once(#[from] once::Error),
+    #[error(transparent)]
+    Machine(#[from] strobe::error::Error),
 }
 
 /// What was read.
@@ -65,7 +77,7 @@ struct Got {
 #[derive(Serialize)]
 struct Reading {
     channel: String,
-    /// A number; null if reading it has failed.
+    /// A number; "NaN", "inf" or "-inf" of a real one that is none; null if reading it has failed.
     value: Value,
     unit: String,
 }
@@ -86,19 +98,9 @@ struct Writing {
 
 /// Does what `strobe get` was asked for.
 pub fn get(args: &Get) -> ExitCode {
-    let steps = args.channels.iter().cloned().map(Step::Read).collect();
-    let row = match row(&args.choice, steps) {
-        Ok(row) => row,
+    let got = match got(args) {
+        Ok(got) => got,
         Err(error) => return term::fail(error),
-    };
-    let readings = row.values.into_iter().map(|(channel, word)| Reading {
-        value: word.map_or(Value::Null, |word| number(&channel, word)),
-        channel: channel.name,
-        unit: channel.unit,
-    });
-    let got = Got {
-        time_ns: row.time_ns,
-        channels: readings.collect(),
     };
     let mut status = term::COMPLETE;
     for reading in got
@@ -116,6 +118,7 @@ pub fn get(args: &Get) -> ExitCode {
         let line = |reading: &Reading| {
             let value = match &reading.value {
                 Value::Null => "failed".to_owned(),
+                Value::String(none) => none.clone(),
                 value => value.to_string(),
             };
             [reading.channel.clone(), value, reading.unit.clone()]
@@ -128,24 +131,9 @@ pub fn get(args: &Get) -> ExitCode {
 
 /// Does what `strobe set` was asked for.
 pub fn set(args: &Set) -> ExitCode {
-    let row = match row(&args.choice, args.settings.clone()) {
-        Ok(row) => row,
+    let done = match done(args) {
+        Ok(done) => done,
         Err(error) => return term::fail(error),
-    };
-    let values = args.settings.iter().map(|step| match step {
-        Step::Write { value, .. } => *value,
-        Step::Read(_) => 0,
-    });
-    let writings = row.outputs.into_iter().zip(values);
-    let done = Written {
-        time_ns: row.time_ns,
-        outputs: writings
-            .map(|((output, written), value)| Writing {
-                output,
-                value,
-                written,
-            })
-            .collect(),
     };
     let mut status = term::COMPLETE;
     for writing in done.outputs.iter().filter(|writing| !writing.written) {
@@ -158,6 +146,51 @@ pub fn set(args: &Set) -> ExitCode {
     found(&done, args.json, |_| String::new(), status)
 }
 
+/// What was read: here, or by a server.
+fn got(args: &Get) -> Result<Got, Error> {
+    args.at.refuse(&args.choice.given())?;
+    #[cfg(feature = "remote")]
+    if let Some(server) = args.at.server()? {
+        return Ok(remote::got(&server, &args.channels)?);
+    }
+    let steps = args.channels.iter().cloned().map(Step::Read).collect();
+    let row = row(&args.choice, steps)?;
+    let readings = row.values.into_iter().map(|(channel, word)| Reading {
+        value: word.map_or(Value::Null, |word| number(&channel, word)),
+        channel: channel.name,
+        unit: channel.unit,
+    });
+    Ok(Got {
+        time_ns: row.time_ns,
+        channels: readings.collect(),
+    })
+}
+
+/// What was written: here, or by a server.
+fn done(args: &Set) -> Result<Written, Error> {
+    args.at.refuse(&args.choice.given())?;
+    #[cfg(feature = "remote")]
+    if let Some(server) = args.at.server()? {
+        return Ok(remote::done(&server, &args.settings)?);
+    }
+    let row = row(&args.choice, args.settings.clone())?;
+    let values = args.settings.iter().map(|step| match step {
+        Step::Write { value, .. } => *value,
+        Step::Read(_) => 0,
+    });
+    let writings = row.outputs.into_iter().zip(values);
+    Ok(Written {
+        time_ns: row.time_ns,
+        outputs: writings
+            .map(|((output, written), value)| Writing {
+                output,
+                value,
+                written,
+            })
+            .collect(),
+    })
+}
+
 fn row(choice: &choice::Args, steps: Vec<Step>) -> Result<Once, Error> {
     let plan = once::plan(steps);
     let chosen = choice::choose(&choice.selection()?, &plan)?;
@@ -168,9 +201,28 @@ fn row(choice: &choice::Args, steps: Vec<Step>) -> Result<Once, Error> {
 /// A whole number where the channel has whole numbers.
 fn number(channel: &Channel, word: u64) -> Value {
     match channel.kind {
-        _ if channel.is_scaled() => channel.value(word).into(),
-        Type::U64 => word.into(),
-        Type::S64 => (word as i64).into(),
-        Type::F64 => channel.value(word).into(),
+        Type::U64 if !channel.is_scaled() => word.into(),
+        Type::S64 if !channel.is_scaled() => (word as i64).into(),
+        _ => real(channel.value(word)),
+    }
+}
+
+/// JSON has no numbers for those that are none, and they were read all the same.
+fn real(value: f64) -> Value {
+    match value.is_finite() {
+        true => value.into(),
+        false => value.to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_value_that_is_no_number_has_not_failed() {
+        let texts = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(real);
+        assert_eq!(texts, ["NaN", "inf", "-inf"]);
+        assert_eq!(real(0.5), 0.5);
     }
 }

@@ -12,12 +12,15 @@ use plotters::style::{FontStyle, register_font};
 use serde_json::Value;
 use strobe_files::sink::Existing;
 
+use crate::at;
 use crate::existing;
 use crate::term::{self, fail, say};
 
 mod draw;
 mod jitter;
 mod latency;
+#[cfg(feature = "remote")]
+mod remote;
 mod shares;
 mod trace;
 
@@ -35,8 +38,12 @@ use trace::Trace;
 #[derive(clap::Args)]
 pub struct Args {
     /// The recording: an .arrows or .h5 file; or what strobe jitter or strobe latency has
-    /// printed with --json: a .json file
+    /// printed with --json: a .json file. With --at: the number of a run there
+    #[arg(value_name = "FILE")]
     file: PathBuf,
+
+    #[command(flatten)]
+    at: at::Args,
 
     /// The picture: .png or .svg
     #[arg(short, long, value_name = "FILE")]
@@ -60,6 +67,12 @@ enum Error {
     Create(String, io::Error),
     #[error("picture {0}: {1}")]
     Draw(String, String),
+    #[cfg(feature = "remote")]
+    #[error("run {0}: {1}")]
+    Run(String, &'static str),
+    #[cfg(feature = "remote")]
+    #[error("{0}")]
+    Name(String),
     #[error("the font of this program is not usable")]
     Font,
     #[error(transparent)]
@@ -97,7 +110,8 @@ fn plot(args: &Args) -> Result<u8, Error> {
         path: &args.output,
         is_svg,
     };
-    if args.file.extension().is_some_and(|e| e == "json") {
+    let machine = args.at.server()?;
+    if machine.is_none() && args.file.extension().is_some_and(|e| e == "json") {
         let drawn = results(&args.file)
             .map_err(|why| Error::Results(args.file.display().to_string(), why))?;
         create()?;
@@ -110,22 +124,36 @@ fn plot(args: &Args) -> Result<u8, Error> {
         drawn.map_err(|error| Error::Draw(name(), error))?;
         return Ok(term::COMPLETE);
     }
-    let trace = Trace::read(&args.file)?;
+    let (trace, source) = match machine {
+        None => {
+            let source = args.file.display().to_string();
+            (
+                Trace::read(&mut |_| Ok(strobe_files::open(&args.file)?))?,
+                source,
+            )
+        }
+        #[cfg(feature = "remote")]
+        Some(server) => remote::trace(&server, &args.file)?,
+    };
     if trace.rows == 0 {
-        return Err(Error::Empty(args.file.display().to_string()));
+        return Err(Error::Empty(source));
     }
     create()?;
     let drawn = picture.draw(draw::size(&trace), &Drawn::Trace(&trace));
     drawn.map_err(|error| Error::Draw(name(), error))?;
-    if trace.totals.is_none() {
-        say(format_args!(
-            "strobe: {}: the recording was cut off; drawn {} rows",
-            args.file.display(),
-            trace.rows
-        ));
-        return Ok(term::NOT_WHOLE);
-    }
-    Ok(term::COMPLETE)
+    let what = match (&trace.totals, args.at.is_given()) {
+        (Some(_), _) => return Ok(term::COMPLETE),
+        (None, true) => "the run goes on",
+        (None, false) => "the recording was cut off",
+    };
+    say(format_args!(
+        "strobe: {source}: {what}; drawn {} rows",
+        trace.rows
+    ));
+    Ok(match args.at.is_given() {
+        true => term::COMPLETE,
+        false => term::NOT_WHOLE,
+    })
 }
 
 /// What a measurement has printed; an error in words.

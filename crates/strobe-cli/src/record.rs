@@ -30,6 +30,7 @@ use strobe_measure::doctor;
 use strobe_measure::late::{self, Found, Late, Which};
 use strobe_measure::preflight::too_long;
 
+use crate::at;
 use crate::choice;
 use crate::existing;
 use crate::progress::Line;
@@ -39,6 +40,8 @@ use crate::why;
 
 mod dry_run;
 mod other;
+#[cfg(feature = "remote")]
+mod remote;
 
 /// Clock of all times.
 #[derive(Clone, Copy, ValueEnum)]
@@ -86,6 +89,9 @@ pub struct Args {
 
     #[command(flatten)]
     choice: choice::Args,
+
+    #[command(flatten)]
+    at: at::Args,
 
     /// CPU on which the rows are made: of the thread of the user engine, or of the
     /// kernel's timer
@@ -215,6 +221,8 @@ enum Error {
     Name(String),
     #[error(transparent)]
     Attach(#[from] AttachError),
+    #[error(transparent)]
+    Machine(#[from] strobe::error::Error),
     #[error("--trace-late: {0}")]
     Late(#[from] late::Error),
 }
@@ -249,6 +257,10 @@ fn run_recipe(args: &Args) -> Result<ExitCode, Error> {
     let recipe = args.recipe()?;
     for name in &recipe.sinks {
         sink::check(name)?;
+    }
+    #[cfg(feature = "remote")]
+    if let Some(server) = args.at.server()? {
+        return remote::run(args, &recipe, &server);
     }
     let asked = Asked {
         args,
@@ -352,7 +364,8 @@ fn record_run(asked: &Asked<'_>) -> Result<ExitCode, Error> {
         }
     }
     if *plan.event.event() == Event::Soft {
-        trigger_by_lines(Arc::clone(&run), stop.clone());
+        let run = Arc::clone(&run);
+        trigger_by_lines(move || run.trigger(1).is_ok(), stop.clone());
     }
     let options = Options {
         sinks: recipe.sinks.clone(),
@@ -469,12 +482,12 @@ pub fn handle_signals(stop: &Stop) -> io::Result<()> {
 }
 
 /// One trigger for each line on standard input; its end completes the run.
-fn trigger_by_lines(run: Arc<dyn OwnedRun>, stop: Stop) {
+fn trigger_by_lines(trigger: impl Fn() -> bool + Send + 'static, stop: Stop) {
     std::thread::spawn(move || {
         let lines = io::stdin().lock().split(b'\n');
         for _ in lines.map_while(Result::ok) {
             // Fails when the run has ended, and before it was started.
-            while run.trigger(1).is_err() {
+            while !trigger() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

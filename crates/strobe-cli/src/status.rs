@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use strobe::catalogue::RunStatus;
 use strobe::engine::user::registry::Silent;
 use strobe::quantity::show_ns;
-use strobe::runs::Runs;
 
+use crate::at;
 use crate::term::{answer, fail, say, table};
 
 /// Show the runs of both engines
@@ -16,10 +16,16 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    at: at::Args,
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let found = Runs::now();
+    let found = match args.at.machine().and_then(|machine| machine.runs()) {
+        Ok(found) => found,
+        Err(error) => return fail(error),
+    };
     for note in &found.notes {
         say(format_args!("strobe: {note}"));
     }
@@ -64,7 +70,7 @@ pub fn table_of(runs: &[RunStatus]) -> String {
                 .map_or("none".to_owned(), |limit| limit.to_string()),
             show_ns(run.elapsed_ns as f64),
             run.readers.to_string(),
-            format!("{} ({}, user {})", run.program, run.pid, run.uid),
+            program(run),
         ]
     });
     let lines: Vec<_> = std::iter::once(heading.map(String::from))
@@ -77,5 +83,13 @@ fn event(run: &RunStatus) -> String {
     match run.period_ns {
         0 => run.event.clone(),
         ns => format!("{}:{}", run.event, show_ns(ns as f64).replace(' ', "")),
+    }
+}
+
+/// Who has made it; of a server's run, the name that it has there.
+fn program(run: &RunStatus) -> String {
+    match run.pid {
+        0 => run.program.clone(),
+        pid => format!("{} ({pid}, user {})", run.program, run.uid),
     }
 }

@@ -12,9 +12,11 @@ use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use strobe::figures::Figures;
-use strobe::reader::RunReader;
-use strobe::runs::{AttachError, Place, RunName, Runs};
+use strobe::machine::Machine;
+use strobe::runs::{AttachError, Place, RunName};
+use strobe::source::Live;
 
+use crate::at;
 use crate::term::{answer, fail, say};
 
 mod choose;
@@ -33,6 +35,9 @@ pub struct Args {
     /// both engines have it. Without: the only run, or a list to choose from
     #[arg(value_name = "RUN")]
     run: Option<RunName>,
+
+    #[command(flatten)]
+    at: at::Args,
 }
 
 /// Why there is nothing to watch.
@@ -52,6 +57,8 @@ enum Error {
     Terminal(#[from] io::Error),
     #[error(transparent)]
     Attach(#[from] AttachError),
+    #[error(transparent)]
+    Machine(#[from] strobe::error::Error),
 }
 
 pub fn run(args: &Args) -> ExitCode {
@@ -70,7 +77,8 @@ fn watch(args: &Args) -> Result<String, Error> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&leave))?;
     }
-    let runs = Runs::now();
+    let machine = args.at.machine()?;
+    let runs = machine.runs()?;
     for note in &runs.notes {
         say(format_args!("strobe: {note}"));
     }
@@ -83,12 +91,13 @@ fn watch(args: &Args) -> Result<String, Error> {
         },
     };
     // Before the screen is taken, so that a refusal is an ordinary message.
-    let watched = place.map(Watched::new).transpose()?;
+    let watched = place.map(|place| Watched::new(machine.as_ref(), place));
+    let watched = watched.transpose()?;
     let mut screen = Screen::new(leave)?;
     let watched = match watched {
         Some(watched) => watched,
-        None => match choose::choose(&mut screen)? {
-            Some(place) => Watched::new(place)?,
+        None => match choose::choose(machine.as_ref(), &mut screen)? {
+            Some(place) => Watched::new(machine.as_ref(), place)?,
             None => return Ok(String::new()),
         },
     };
@@ -185,22 +194,21 @@ impl Drop for Screen {
 
 /// A run, and what was seen of it.
 struct Watched {
-    reader: RunReader,
+    run: Box<dyn Live>,
     figures: Figures,
 }
 
 impl Watched {
-    fn new(place: Place) -> Result<Self, Error> {
-        let run = place.attach()?;
-        let reader = run.reader().map_err(AttachError::from)?;
+    fn new(machine: &dyn Machine, place: Place) -> Result<Self, Error> {
+        let run = machine.live(place)?;
         let figures = Figures::new(place.to_string(), run.info().clone());
-        Ok(Watched { reader, figures })
+        Ok(Watched { run, figures })
     }
 
     /// Until somebody leaves.
     fn show(mut self, screen: &mut Screen) -> Result<String, Error> {
         loop {
-            self.figures.update(&mut self.reader);
+            self.figures.update(self.run.as_mut());
             let figures = &self.figures;
             screen.draw(|frame| view::draw(frame, figures))?;
             if screen.key()? == Some(Key::Leave) {

@@ -3,15 +3,14 @@
 //! column of pixels, the extremes of each channel and whether something is
 //! missing there.
 
-use std::path::Path;
 use std::time::Duration;
 
 use strobe::channel::{Channel, column_names};
 use strobe::error::Error;
 use strobe::info::{RunInfo, Totals};
 use strobe::ring::Row;
+use strobe::source::RowSource;
 use strobe::timing::Timing;
-use strobe_files::open;
 
 /// Columns of pixels.
 pub const COLUMNS: usize = 1_400;
@@ -19,6 +18,12 @@ pub const COLUMNS: usize = 1_400;
 pub const CHANNELS: usize = 12;
 /// Beyond this, a difference of two values may not be a number.
 const GREATEST: f64 = 1e300;
+
+/// For rows that are on their way.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// How to read the rows once more: all of them, or those before this one.
+pub type Open<'a> = dyn FnMut(Option<u64>) -> Result<Box<dyn RowSource>, Error> + 'a;
 
 /// A recording, as it is drawn.
 pub struct Trace {
@@ -64,18 +69,20 @@ struct Bin {
 }
 
 impl Trace {
-    /// Reads the file twice: the first time for its length.
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        let mut recording = open(path)?;
-        let (mut first, mut last) = (None, 0);
-        while let Some(block) = recording.next(Duration::ZERO)? {
+    /// Reads the rows twice: the first time for their length.
+    pub fn read(open: &mut Open<'_>) -> Result<Self, Error> {
+        let mut recording = open(None)?;
+        let (mut first, mut last, mut end) = (None, 0, 0);
+        while let Some(block) = recording.next(WAIT)? {
             for row in block.rows() {
                 first.get_or_insert(row.time);
                 last = row.time;
             }
+            end = block.first() + block.len() as u64;
         }
-        let mut recording = open(path)?;
         let info = recording.info().clone();
+        // A run that goes on has more rows by then.
+        let mut recording = open(Some(end))?;
         let seconds = |time: u64| time.saturating_sub(info.start.time) as f64 / 1e9;
         let (first, last) = (seconds(first.unwrap_or(last)), seconds(last));
         let names = column_names(&info.channels);
@@ -96,7 +103,7 @@ impl Trace {
             info,
         };
         let mut before = None;
-        while let Some(block) = recording.next(Duration::ZERO)? {
+        while let Some(block) = recording.next(WAIT)? {
             for row in block.rows() {
                 trace.add(row, before);
                 before = Some((row.row, row.trigger, row.skipped, trace.seconds(row.time)));

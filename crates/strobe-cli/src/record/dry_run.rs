@@ -30,7 +30,10 @@ pub fn run(asked: &Asked<'_>) -> Result<ExitCode, Error> {
     let chosen = choice::choose(&asked.selection, plan)?;
     let dry = chosen.dry_run(plan).map_err(choice::Error::from)?;
     asked.save()?;
-    let create = |plan: &Plan| chosen.create(plan);
+    let create = |plan: &Plan| {
+        let run = choice::create(&chosen, plan, asked.selection.cpu);
+        run.map_err(Error::from)
+    };
     let measured = preflight::measure(create, plan, &dry, args.with_outputs)?;
     let impossible = measured
         .highest_hz

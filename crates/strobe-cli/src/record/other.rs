@@ -4,11 +4,10 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use strobe::engine;
 use strobe::info::End;
-use strobe::runs::{RunName, Runs};
+use strobe::runs::RunName;
 use strobe::stop::Stop;
-use strobe_files::record::{self, Options, record_rows};
+use strobe_files::record::{Options, record_rows};
 
 use super::{Args, Error, View, exit_status, handle_signals, show};
 use crate::progress::Line;
@@ -40,10 +39,9 @@ pub(super) const OF_OWN_RUNS: [&str; 21] = [
 ];
 
 pub(super) fn run(args: &Args, name: &RunName) -> Result<ExitCode, Error> {
-    let place = Runs::now().find(name).map_err(Error::Name)?;
-    let run = place.attach()?;
-    let refused = |error: engine::Error| Error::from(record::Error::from(error));
-    let mut reader = run.reader().map_err(refused)?;
+    let machine = args.at.machine()?;
+    let place = machine.runs()?.find(name).map_err(Error::Name)?;
+    let mut rows = machine.rows(place)?;
     let stop = Stop::default();
     handle_signals(&stop).map_err(Error::Signals)?;
     let options = Options {
@@ -56,10 +54,10 @@ pub(super) fn run(args: &Args, name: &RunName) -> Result<ExitCode, Error> {
         notes: Vec::new(),
     };
     let mut view = View {
-        line: Line::new(run.info().limit, options.duration),
+        line: Line::new(rows.info().limit, options.duration),
         late: None,
     };
-    let summary = record_rows(&mut reader, &options, &stop, &mut view);
+    let summary = record_rows(rows.as_mut(), &options, &stop, &mut view);
     view.line.clear();
     let summary = summary?;
     show(args, &args.sinks, &summary, None);

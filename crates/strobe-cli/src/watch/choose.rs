@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A list of runs to choose from.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use ratatui::Frame;
@@ -10,22 +9,23 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{List, ListState};
 use strobe::engine::user::registry::Silent;
+use strobe::machine::Machine;
 use strobe::runs::{Place, Runs};
 
-use super::{Key, Screen};
+use super::{Error, Key, Screen};
 use crate::status;
 
 /// How often the list is made anew.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The run that was chosen; `None` if somebody has left.
-pub fn choose(screen: &mut Screen) -> io::Result<Option<Place>> {
-    let mut runs = Runs::now();
+pub fn choose(machine: &dyn Machine, screen: &mut Screen) -> Result<Option<Place>, Error> {
+    let mut runs = machine.runs()?;
     let mut looked = Instant::now();
     let mut chosen: Option<Place> = runs.places().first().copied();
     loop {
         if looked.elapsed() >= EVERY {
-            runs = Runs::now();
+            runs = machine.runs()?;
             looked = Instant::now();
         }
         let places = runs.places();

@@ -37,6 +37,19 @@ impl Process {
         kill_process(Pid::from_child(&self.0), signal).expect("a signal");
     }
 
+    /// Comes back when it hears this signal: before, the signal would just end it.
+    pub fn until_it_hears(&self, signal: Signal) {
+        let file = format!("/proc/{}/status", self.0.id());
+        until(|| {
+            let status = std::fs::read_to_string(&file).ok()?;
+            let caught = status
+                .lines()
+                .find_map(|line| line.strip_prefix("SigCgt:"))?;
+            let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+            (caught >> (signal.as_raw() - 1) & 1 == 1).then_some(())
+        });
+    }
+
     /// Its exit status, when it has ended.
     pub fn wait(&mut self) -> Option<i32> {
         self.0.wait().expect("an end").code()

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `strobe get --at URL` and `strobe set --at URL`: a server reads and writes.
+
+use serde_json::{Map, Value};
+use strobe::channel::Channel;
+use strobe::error::Error;
+use strobe::plan::Step;
+use strobe_remote::server::Server;
+
+use super::{Got, Reading, Writing, Written};
+
+/// What was read.
+pub(super) fn got(server: &Server, names: &[String]) -> Result<Got, Error> {
+    let engines = server.engines()?;
+    let once = server.get(names)?;
+    let catalogues = engines.kernel.iter().chain([&engines.user]);
+    let known: Vec<&Channel> = catalogues.flat_map(|c| &c.channels).collect();
+    let readings = names.iter().map(|name| {
+        let channel = known.iter().find(|channel| channel.name == *name);
+        Reading {
+            channel: name.clone(),
+            value: once.values.get(name).cloned().unwrap_or(Value::Null),
+            unit: channel.map_or(String::new(), |channel| channel.unit.clone()),
+        }
+    });
+    Ok(Got {
+        time_ns: once.time_ns,
+        channels: readings.collect(),
+    })
+}
+
+/// What was written.
+pub(super) fn done(server: &Server, settings: &[Step]) -> Result<Written, Error> {
+    let values = settings.iter().filter_map(|step| match step {
+        Step::Write { output, value } => Some((output.clone(), *value)),
+        Step::Read(_) => None,
+    });
+    let values: Vec<(String, u64)> = values.collect();
+    let wanted: Map<String, Value> = values.iter().cloned().map(|(o, v)| (o, v.into())).collect();
+    let once = server.set(&wanted)?;
+    let writings = values.into_iter().map(|(output, value)| Writing {
+        written: once.values.get(&output) == Some(&Value::Bool(true)),
+        output,
+        value,
+    });
+    Ok(Written {
+        time_ns: once.time_ns,
+        outputs: writings.collect(),
+    })
+}

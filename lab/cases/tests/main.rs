@@ -41,6 +41,7 @@ mod leaks;
 mod lifetime;
 mod look;
 mod loss;
+mod outlive;
 mod parallel;
 mod platform;
 mod polling;

@@ -12,7 +12,7 @@ VIEW, CONTROL = "view-0123456789abcdef0123456789abcdef", "control-0123456789abcd
 
 
 def number(text: str) -> int:
-    return int("".join(digit for digit in text if digit.isdigit()))
+    return int("".join(digit for digit in text if digit.isdigit()) or 0)
 
 
 class Page(unittest.TestCase):

@@ -110,8 +110,8 @@ fn plot(args: &Args) -> Result<u8, Error> {
         path: &args.output,
         is_svg,
     };
-    let machine = args.at.server()?;
-    if machine.is_none() && args.file.extension().is_some_and(|e| e == "json") {
+    let of_server = of_server(args)?;
+    if of_server.is_none() && args.file.extension().is_some_and(|e| e == "json") {
         let drawn = results(&args.file)
             .map_err(|why| Error::Results(args.file.display().to_string(), why))?;
         create()?;
@@ -124,16 +124,13 @@ fn plot(args: &Args) -> Result<u8, Error> {
         drawn.map_err(|error| Error::Draw(name(), error))?;
         return Ok(term::COMPLETE);
     }
-    let (trace, source) = match machine {
+    let (trace, source) = match of_server {
+        Some(of_server) => of_server,
         None => {
             let source = args.file.display().to_string();
-            (
-                Trace::read(&mut |_| Ok(strobe_files::open(&args.file)?))?,
-                source,
-            )
+            let trace = Trace::read(&mut |_| Ok(strobe_files::open(&args.file)?))?;
+            (trace, source)
         }
-        #[cfg(feature = "remote")]
-        Some(server) => remote::trace(&server, &args.file)?,
     };
     if trace.rows == 0 {
         return Err(Error::Empty(source));
@@ -154,6 +151,20 @@ fn plot(args: &Args) -> Result<u8, Error> {
         true => term::COMPLETE,
         false => term::NOT_WHOLE,
     })
+}
+
+/// The run of a server, and what it is called, if --at is given.
+#[cfg(feature = "remote")]
+fn of_server(args: &Args) -> Result<Option<(Trace, String)>, Error> {
+    let server = args.at.server()?;
+    server
+        .map(|server| remote::trace(&server, &args.file))
+        .transpose()
+}
+
+#[cfg(not(feature = "remote"))]
+fn of_server(_: &Args) -> Result<Option<(Trace, String)>, Error> {
+    Ok(None)
 }
 
 /// What a measurement has printed; an error in words.

@@ -195,7 +195,7 @@ fn a_recording_ends_when_its_time_is_over() {
 #[test]
 fn a_line_is_a_trigger_there_too() {
     let dir = tempfile::tempdir().expect("a folder");
-    let daemon = Daemon::new(dir.path());
+    let daemon = Daemon::with(dir.path(), "[limits]\nrequests = 20\n");
     let mut child = command(dir.path())
         .args([
             "record",
@@ -214,7 +214,7 @@ fn a_line_is_a_trigger_there_too() {
         .spawn()
         .expect("the program runs");
     let mut lines = child.stdin.take().expect("a pipe");
-    lines.write_all(b"\n\n\n").expect("heard");
+    lines.write_all(&[b'\n'; 60]).expect("heard");
     drop(lines);
     let output = child.wait_with_output().expect("an end");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -224,7 +224,8 @@ fn a_line_is_a_trigger_there_too() {
         .skip(1)
         .filter_map(|l| l.rsplit(',').next())
         .collect();
-    assert_eq!(values, ["0", "1", "2"], "{rows}");
+    let expected: Vec<_> = (0..60).map(|value| value.to_string()).collect();
+    assert_eq!(values, expected, "more lines than the server hears at once");
 }
 
 #[test]
@@ -380,6 +381,9 @@ fn a_channel_is_read_and_an_output_written_once_there() {
             "{why}"
         );
     }
+    let output = at(dir.path(), &daemon, &["set", "sim.latch=1,sim.latch=0"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stderr).contains("twice"), "{output:?}");
     let output = at(
         dir.path(),
         &daemon,

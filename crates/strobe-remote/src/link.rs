@@ -4,12 +4,13 @@
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use strobe::error::{Error, Words};
-use ureq::http::{Response, Uri};
+use ureq::http::{Response, StatusCode, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, RequestBuilder};
 
@@ -17,6 +18,9 @@ use crate::access::Access;
 
 /// For a connection to come about.
 const CONNECT: Duration = Duration::from_secs(10);
+/// A server that says that it was asked too often is asked again, so often and so long.
+const AGAIN: Duration = Duration::from_millis(100);
+const TOO_OFTEN: Duration = Duration::from_secs(30);
 /// An answer that is no rows is not longer than this.
 const ANSWER: u64 = 64 << 20;
 
@@ -106,25 +110,44 @@ impl Link {
         body: &impl Serialize,
     ) -> Result<T, Error> {
         let body = serde_json::to_vec(body).map_err(|error| self.foreign(&error.to_string()))?;
-        let request = self.agent.post(format!("{}{path}", self.url));
-        let request = self.admitted(request.header("content-type", "application/json"));
-        let answer = request.send(&body).map_err(|error| self.failed(&error))?;
-        self.json(self.granted(answer)?)
+        let answer = self.ask(|| {
+            let request = self.agent.post(format!("{}{path}", self.url));
+            let request = self.admitted(request.header("content-type", "application/json"));
+            request.send(&body)
+        });
+        self.json(answer?)
     }
 
     /// Something is not to be there any more.
     pub(crate) fn delete(&self, path: &str) -> Result<(), Error> {
-        let request = self.admitted(self.agent.delete(format!("{}{path}", self.url)));
-        let answer = request.call().map_err(|error| self.failed(&error))?;
-        self.granted(answer).map(|_| ())
+        let url = format!("{}{path}", self.url);
+        let answer = self.ask(|| self.admitted(self.agent.delete(&url)).call());
+        answer.map(|_| ())
     }
 
     /// An answer whose body is read by and by.
     pub(crate) fn open(&self, path: &str, query: &[(&str, &str)]) -> Result<Response<Body>, Error> {
-        let request = self.agent.get(format!("{}{path}", self.url));
-        let request = self.admitted(request.query_pairs(query.iter().copied()));
-        let answer = request.call().map_err(|error| self.failed(&error))?;
-        self.granted(answer)
+        self.ask(|| {
+            let request = self.agent.get(format!("{}{path}", self.url));
+            let request = request.query_pairs(query.iter().copied());
+            self.admitted(request).call()
+        })
+    }
+
+    /// The answer to a request. One that came too soon after others was not heard, and is made again.
+    fn ask(
+        &self,
+        request: impl Fn() -> Result<Response<Body>, ureq::Error>,
+    ) -> Result<Response<Body>, Error> {
+        let begun = Instant::now();
+        loop {
+            let answer = request().map_err(|error| self.failed(&error))?;
+            let is_refused = answer.status() == StatusCode::TOO_MANY_REQUESTS;
+            if !is_refused || begun.elapsed() > TOO_OFTEN {
+                return self.granted(answer);
+            }
+            sleep(AGAIN);
+        }
     }
 
     /// The request, with the token if there is one.

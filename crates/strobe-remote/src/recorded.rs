@@ -22,6 +22,9 @@ pub struct Recorded {
     deadline: Option<Instant>,
     /// As what it was asked to end.
     asked: Option<End>,
+    /// Why it could not be asked: said when the rows that are there were given.
+    failed: Option<Error>,
+    /// All its rows came.
     is_over: bool,
 }
 
@@ -42,6 +45,7 @@ impl Recorded {
             rows: None,
             deadline: None,
             asked: None,
+            failed: None,
             is_over: false,
         }
     }
@@ -70,6 +74,9 @@ impl RowSource for Recorded {
     }
 
     fn next(&mut self, wait: Duration) -> Result<Option<Block>, Error> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let rows = match &mut self.rows {
             Some(rows) => rows,
             None => {
@@ -80,11 +87,11 @@ impl RowSource for Recorded {
             }
         };
         let next = rows.next(wait);
-        self.is_over |= !matches!(next, Ok(Some(_)));
-        if self.asked.is_none() && !self.is_over {
-            self.asked = self.end();
-            if self.asked.is_some() {
-                self.run.stop()?;
+        self.is_over |= matches!(next, Ok(None));
+        if let (Ok(Some(_)), None, Some(end)) = (&next, &self.asked, self.end()) {
+            match self.run.stop() {
+                Ok(_) => self.asked = Some(end),
+                Err(error) => self.failed = Some(error),
             }
         }
         next

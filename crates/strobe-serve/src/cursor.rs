@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use strobe::block::{Block, Place};
 use strobe::info::RunInfo;
+use strobe_files::journal::Error;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use crate::spool::{Found, OnDisk, Piece, Progress, Reading, Spool};
 
@@ -37,11 +39,20 @@ pub struct Cursor {
     held: Option<Piece>,
     /// The file that they are from.
     reading: Option<Reading>,
+    /// A file is being read.
+    pending: Option<Pending>,
     tries: u32,
     /// The last row that was given.
     last: Option<Place>,
     rows: u64,
     lost: u64,
+}
+
+/// A read that goes on, whether it is waited for or not.
+struct Pending {
+    read: JoinHandle<Result<Option<(Piece, Reading)>, Error>>,
+    /// The row after those that may be found.
+    end: u64,
 }
 
 impl Cursor {
@@ -60,6 +71,7 @@ impl Cursor {
             skip: next,
             held: None,
             reading: None,
+            pending: None,
             tries: 0,
             last: (next == 0).then_some(Place::START),
             rows: 0,
@@ -75,7 +87,8 @@ impl Cursor {
     }
 
     /// The next rows, at most so many; waits for them. `None` after the last ones. A block without rows says that the
-    /// last rows of the run were lost. May be dropped at any moment: nothing is skipped then.
+    /// last rows of the run were lost. May be dropped at any moment: nothing is skipped then, and the next call goes on
+    /// with a file that is being read.
     pub async fn next(&mut self, at_most: usize) -> Option<Block> {
         loop {
             // Before the look: what comes after it is not overlooked.
@@ -125,9 +138,14 @@ impl Cursor {
     /// Reads a file, which takes its time.
     async fn read(&mut self, place: OnDisk) {
         let row = self.next.max(self.skip);
-        let (before, end) = (self.reading.take(), place.end());
-        let read = tokio::task::spawn_blocking(move || place.read(before, row));
-        match read.await {
+        let pending = self.pending.get_or_insert_with(|| {
+            let (before, end) = (self.reading.take(), place.end());
+            let read = tokio::task::spawn_blocking(move || place.read(before, row));
+            Pending { read, end }
+        });
+        let (read, end) = ((&mut pending.read).await, pending.end);
+        self.pending = None;
+        match read {
             Ok(Ok(Some((piece, reading)))) => {
                 (self.held, self.reading) = (Some(piece), Some(reading));
                 self.tries = 0;
@@ -188,5 +206,46 @@ impl Cursor {
     /// Where the run is.
     pub fn progress(&self) -> Progress {
         self.watch.borrow().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spool::Bounds;
+    use strobe::channel::Type;
+    use strobe::ring::{RowShape, Rows};
+    use strobe::samples::{channel, info};
+    use strobe_files::sink::{Sink, arrow::ArrowFile};
+
+    #[tokio::test]
+    async fn who_asks_anew_goes_on_with_the_file_that_is_being_read() {
+        const ROWS: u64 = 300_000;
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = std::fs::File::create(folder.path().join("00000000000000000000.arrows"));
+        let mut sink = ArrowFile::new(file.expect("a file"));
+        sink.begin(&info(vec![channel("sim.counter", Type::U64)]))
+            .expect("begin");
+        for row in 0..ROWS {
+            let words = [row, row, 100 * row, 0, 7];
+            let rows = Rows::new(&words, RowShape::of_channels(1));
+            sink.write(rows).expect("write");
+        }
+        sink.finish(None).expect("finish");
+        let spool = Spool::past(Bounds::default(), folder.path()).expect("files");
+        let spool = Arc::new(spool.expect("a run"));
+        let mut cursor = Cursor::new(spool, From::Row(ROWS - 1));
+        let mut asked = 0;
+        // To find this row takes far longer than each of these is waited for.
+        let block = loop {
+            asked += 1;
+            let next = cursor.next(10);
+            if let Ok(block) = tokio::time::timeout(Duration::from_micros(100), next).await {
+                break block.expect("rows");
+            }
+            assert!(asked < 100_000, "it begins anew each time");
+        };
+        assert_eq!((block.first(), block.len(), block.lost()), (ROWS - 1, 1, 0));
+        assert!(asked > 1, "it was there at once");
     }
 }

@@ -4,9 +4,9 @@
 //! docs/reference/serve.md says what each address gives. Every request goes by `guard` first, which knows who may do
 //! what; a handler reads with cursors, and nothing that a client does or leaves undone holds up a run.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use strobe::error::Words;
@@ -53,6 +53,8 @@ const ENDING: Duration = Duration::from_secs(5);
 
 /// Pictures that are made at once.
 const TRACES: usize = 4;
+/// Requests for triggers that are worked on at once: each may have to wait for a device.
+const TRIGGERS: usize = 4;
 
 /// Where clients come from.
 pub enum Listener {
@@ -88,6 +90,10 @@ pub struct Http {
     lates: late::Lates,
     /// Who makes a picture now.
     traces: Semaphore,
+    /// Who triggers a run now.
+    triggers: Semaphore,
+    /// Who writes a recipe now.
+    recipes: Mutex<()>,
 }
 
 /// Serves one listener until the daemon ends.
@@ -124,6 +130,8 @@ impl Http {
             machine: machine::Machine::default(),
             lates: late::Lates::default(),
             traces: Semaphore::new(TRACES),
+            triggers: Semaphore::new(TRIGGERS),
+            recipes: Mutex::default(),
             daemon,
         }))
     }
@@ -211,8 +219,12 @@ fn socket(path: &Path) -> Result<UnixListener, Words> {
         Words::new(format!("http {}", path.display()), error.to_string())
             .mend("say another path in `unix` of [http]")
     };
-    if std::os::unix::net::UnixStream::connect(path)
-        .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    let is_socket =
+        std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());
+    // A file that is no socket answers in the same way.
+    if is_socket
+        && std::os::unix::net::UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
     {
         std::fs::remove_file(path).map_err(failed)?;
     }
@@ -220,4 +232,27 @@ fn socket(path: &Path) -> Result<UnixListener, Words> {
     let mode = std::fs::Permissions::from_mode(0o660);
     std::fs::set_permissions(path, mode).map_err(failed)?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_that_nobody_listens_to_is_replaced_and_no_other_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("http");
+        drop(socket(&path).expect("a socket"));
+        let listener = socket(&path).expect("another in its place");
+        assert!(socket(&path).is_err(), "somebody listens there");
+        drop(listener);
+        let file = folder.path().join("tokens");
+        std::fs::write(&file, "view x").expect("a file");
+        let refused = socket(&file).expect_err("a refusal").to_string();
+        assert!(refused.contains("tokens"), "{refused}");
+        assert_eq!(
+            std::fs::read_to_string(&file).expect("it is there"),
+            "view x"
+        );
+    }
 }

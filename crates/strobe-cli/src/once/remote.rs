@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use strobe::channel::Channel;
-use strobe::error::Error;
+use strobe::error::{Error, Words};
 use strobe::plan::Step;
 use strobe_remote::server::Server;
 
@@ -36,6 +36,18 @@ pub(super) fn done(server: &Server, settings: &[Step]) -> Result<Written, Error>
         Step::Read(_) => None,
     });
     let values: Vec<(String, u64)> = values.collect();
+    let twice = values.iter().enumerate();
+    let twice = twice.filter(|(place, (output, _))| {
+        let before = values.iter().take(*place);
+        before.into_iter().any(|(earlier, _)| earlier == output)
+    });
+    if let Some((_, (output, _))) = twice.last() {
+        let words = Words::new(
+            format!("output {output}"),
+            "it is there twice, and a server writes each once",
+        );
+        return Err(Error::Server(words.mend("write one value after the other")));
+    }
     let wanted: Map<String, Value> = values.iter().cloned().map(|(o, v)| (o, v.into())).collect();
     let once = server.set(&wanted)?;
     let writings = values.into_iter().map(|(output, value)| Writing {

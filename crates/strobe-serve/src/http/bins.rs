@@ -10,6 +10,8 @@ use strobe::info::RunInfo;
 
 /// Points that may be asked for.
 pub const POINTS_MAX: usize = 10_000;
+/// Points times columns: 16 bytes each, of which there are twice as many while rows are added.
+const VALUES_MAX: usize = 400_000;
 /// Columns that a message can have.
 const COLUMNS_MAX: usize = u8::MAX as usize;
 /// Of the message.
@@ -53,6 +55,13 @@ impl Bins {
         }
         if !(1..=POINTS_MAX).contains(&points) {
             return Err(format!("{points} points; ask for 1 to {POINTS_MAX}"));
+        }
+        let most = VALUES_MAX / channels.len().max(1);
+        if points > most {
+            return Err(format!(
+                "{points} points of {} columns; ask for at most {most}, or name fewer columns",
+                channels.len()
+            ));
         }
         Ok(Bins {
             channels,
@@ -320,6 +329,14 @@ mod tests {
     fn what_cannot_be_asked_for_is_refused() {
         assert!(Bins::new(&run(), None, 0).is_err());
         assert!(Bins::new(&run(), None, POINTS_MAX + 1).is_err());
+        let wide = info(
+            (0..255)
+                .map(|n| channel(&format!("a.x{n}"), Type::U64))
+                .collect(),
+        );
+        assert!(Bins::new(&wide, None, 1000).is_ok());
+        let error = Bins::new(&wide, None, 2000).err().expect("an error");
+        assert!(error.contains("at most 1568"), "{error}");
         let error = Bins::new(&run(), Some(&["a.z".to_owned()]), 1)
             .err()
             .expect("an error");

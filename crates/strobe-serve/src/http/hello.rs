@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::bins::POINTS_MAX;
-use super::query::place;
+use super::query::{place, twice};
 use crate::cursor::From;
 
 /// Messages a second that can be asked for.
@@ -71,6 +71,9 @@ impl Hello {
                 hello.points
             ));
         }
+        if let Some(name) = hello.columns.as_deref().and_then(twice) {
+            return Err(format!("column {name} is there twice; name each once"));
+        }
         Ok(hello)
     }
 }
@@ -100,6 +103,7 @@ mod tests {
             r#"{"points": 0}"#,
             r#"{"points": 10001}"#,
             r#"{"columns": "a.x"}"#,
+            r#"{"columns": ["a.x", "b", "a.x"]}"#,
             r#"{"form": 1}"#,
         ] {
             assert!(Hello::parse(wrong).is_err(), "{wrong}");

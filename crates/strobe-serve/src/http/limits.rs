@@ -44,14 +44,16 @@ impl Counts {
         let mut clients = self.lock();
         let all: usize = clients.values().map(|count| count.connections).sum();
         let burst = f64::from(self.limits.requests);
+        let own = clients.get(&client).map_or(0, |count| count.connections);
+        // Who is refused leaves no trace: there may be any number of addresses.
+        if all >= self.limits.clients || own >= self.limits.per_client {
+            return None;
+        }
         let count = clients.entry(client).or_insert_with(|| Count {
             connections: 0,
             left: burst,
             at: Instant::now(),
         });
-        if all >= self.limits.clients || count.connections >= self.limits.per_client {
-            return None;
-        }
         count.connections += 1;
         let counts = Arc::clone(self);
         Some(Place { counts, client })
@@ -127,6 +129,12 @@ mod tests {
         assert!(counts.admit(one).is_none());
         let _third = counts.admit(other).expect("a place");
         assert!(counts.admit(other).is_none());
+        assert!(counts.admit(Client::User(3)).is_none());
+        assert_eq!(
+            counts.lock().len(),
+            2,
+            "nothing is known of who was refused"
+        );
         drop(first);
         assert_eq!(counts.connections(), 2);
         assert!(counts.admit(other).is_some());

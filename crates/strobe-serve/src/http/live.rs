@@ -193,10 +193,11 @@ impl Live {
         let mut stream = encoder(&self.served.info())?;
         self.send(Message::Binary(stream.schema().into())).await?;
         let at_most = piece(&self.served);
+        let mut patience = Patience::new((at_most * BEHIND) as u64);
         loop {
             let newest = cursor.progress().next;
             let behind = newest.saturating_sub(cursor.next_row());
-            if hello.policy == Policy::Skip && behind > (at_most * BEHIND) as u64 {
+            if hello.policy == Policy::Skip && patience.is_over(behind) {
                 cursor.skip_to_newest();
             }
             let step = tokio::select! {
@@ -303,6 +304,26 @@ impl Live {
     }
 }
 
+/// How far a client may fall behind. What was there when it came does not count: it gets that as quickly as it can.
+struct Patience {
+    slack: u64,
+    allowed: u64,
+}
+
+impl Patience {
+    /// By so many rows.
+    fn new(slack: u64) -> Patience {
+        let allowed = u64::MAX;
+        Patience { slack, allowed }
+    }
+
+    /// Whether a client that is so far behind now has fallen back too far.
+    fn is_over(&mut self, behind: u64) -> bool {
+        self.allowed = self.allowed.min(behind.saturating_add(self.slack));
+        behind > self.allowed
+    }
+}
+
 /// What the client wants: its first message.
 async fn hello(from: &mut SplitStream<WebSocket>) -> Result<Hello, End> {
     let first = async {
@@ -348,4 +369,18 @@ fn every(time: Duration) -> Interval {
     let mut interval = interval(time);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     interval
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_begins_far_behind_is_too_slow_only_when_it_falls_back_further() {
+        let mut patience = Patience::new(100);
+        for behind in [5000, 5099, 3000, 3100, 0, 100] {
+            assert!(!patience.is_over(behind), "{behind}");
+        }
+        assert!(patience.is_over(101));
+    }
 }

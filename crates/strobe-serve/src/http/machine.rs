@@ -34,7 +34,7 @@ const FRESH: Duration = Duration::from_secs(10);
 /// What is known of the machine, and who uses it.
 #[derive(Default)]
 pub struct Machine {
-    health: Mutex<Option<(Instant, Value)>>,
+    health: Arc<Mutex<Option<(Instant, Value)>>>,
     /// One row at a time: each takes a thread of high priority.
     row: Arc<Mutex<()>>,
 }
@@ -85,12 +85,12 @@ struct Note {
 
 /// `GET /api/health`
 pub async fn health(State(http): State<Arc<Http>>) -> Result<Json<Value>, Failure> {
-    let mut known = http.machine.health.lock().await;
+    let mut known = Arc::clone(&http.machine.health).lock_owned().await;
     let fresh = known.as_ref().filter(|(at, _)| at.elapsed() < FRESH);
     if let Some((_, health)) = fresh {
         return Ok(Json(health.clone()));
     }
-    let work = || {
+    let work = move || {
         let (system, intent) = (System::this_one(), Intent::default());
         let fitting = CHECKS.iter().filter(|check| check.fits(&system, &intent));
         let notes = fitting.map(|check| Note {
@@ -100,11 +100,12 @@ pub async fn health(State(http): State<Arc<Http>>) -> Result<Json<Value>, Failur
             finding: check.find(&system, &intent),
         });
         let notes: Vec<Note> = notes.collect();
-        Ok(json!({"notes": notes}))
+        let health = json!({"notes": notes});
+        // Held by the work: who asks and goes away does not make the next one begin anew.
+        *known = Some((Instant::now(), health.clone()));
+        Ok(Json(health))
     };
-    let health = blocking("health", work).await?;
-    *known = Some((Instant::now(), health.clone()));
-    Ok(Json(health))
+    blocking("health", work).await
 }
 
 #[derive(Deserialize)]
@@ -123,7 +124,7 @@ pub struct Got {
 /// `GET /api/get`
 pub async fn get(State(http): State<Arc<Http>>, uri: Uri) -> Result<Json<Got>, Failure> {
     let GetQuery { channels } = query(&uri)?;
-    let channels = names(&channels);
+    let channels = names(&channels)?;
     if channels.is_empty() {
         let words = Words::new("channels", "there is none");
         return Err(Failure::bad(words.mend("name at least one")));

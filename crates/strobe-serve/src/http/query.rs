@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stands behind the question mark of a URL.
 
+use std::collections::HashSet;
+
 use axum::extract::Query;
 use axum::http::Uri;
 use serde::de::{DeserializeOwned, Error as _, Unexpected};
@@ -23,9 +25,25 @@ pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Failure> {
 }
 
 /// A list of names with commas between them; an empty one has none.
-pub fn names(list: &str) -> Vec<String> {
+///
+/// # Errors
+/// A name is in it twice.
+pub fn names(list: &str) -> Result<Vec<String>, Failure> {
     let names = list.split(',').filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    match twice(&names) {
+        None => Ok(names),
+        Some(name) => {
+            let words = Words::new(name, "it is there twice");
+            Err(Failure::bad(words.mend("name each channel once")))
+        }
+    }
+}
+
+/// A name that is there twice. What a client gets of a row is never more than the row.
+pub fn twice(names: &[String]) -> Option<&String> {
+    let mut seen = HashSet::new();
+    names.iter().find(|name| !seen.insert(*name))
 }
 
 /// `oldest`, `now`, or the number of a row.
@@ -121,7 +139,9 @@ mod tests {
         let asked = rows("from=17&to=20&columns=a.x,b%232&format=csv&on_loss=fail&follow=false");
         let asked = asked.expect("a query");
         assert_eq!((asked.from, asked.to), (From::Row(17), Some(20)));
-        assert_eq!(names(&asked.columns.expect("columns")), ["a.x", "b#2"]);
+        let columns = names(&asked.columns.expect("columns"));
+        assert_eq!(columns.expect("names"), ["a.x", "b#2"]);
+        assert!(names("a.x,b#2,a.x").is_err(), "a channel twice");
         assert_eq!((asked.format, asked.on_loss), (Format::Csv, OnLoss::Fail));
         assert!(!asked.follow);
         assert_eq!(rows("from=now").expect("a query").from, From::Now);

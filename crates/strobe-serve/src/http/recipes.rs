@@ -13,7 +13,7 @@ use strobe::plan::Step;
 use strobe_files::recipe::Recipe;
 
 use super::Http;
-use super::body::Said;
+use super::body::{BODY_MAX, Said};
 use super::failure::{Failure, blocking};
 use super::query::query;
 
@@ -72,19 +72,20 @@ pub fn of_client(name: &str, text: &str) -> Result<Recipe, Failure> {
     Ok(recipe)
 }
 
-/// A channel, output or event that a client may name: not one that is a file.
+/// A channel, output or event that a client may name: not one that is a file, or a descriptor of the daemon's.
 ///
 /// # Errors
 /// It is one.
 pub fn no_path(name: &str) -> Result<(), Failure> {
     let is_path = |part: &str| name.contains(part);
-    if !name.starts_with("file:") && ![":/", ".."].into_iter().any(is_path) {
+    let why = if name.starts_with("eventfd:") {
+        "it is a descriptor of the daemon, which a client cannot say"
+    } else if name.starts_with("file:") || [":/", ".."].into_iter().any(is_path) {
+        "it is a file of this machine, which a client cannot say"
+    } else {
         return Ok(());
-    }
-    let words = Words::new(
-        name,
-        "it is a file of this machine, which a client cannot say",
-    );
+    };
+    let words = Words::new(name, why);
     Err(Failure::bad(words.mend(
         "describe it on a board, or use it in a recipe in the daemon's folder",
     )))
@@ -145,6 +146,11 @@ pub async fn put(
     let work = move || {
         let path = place(&http, &name)?;
         of_client(&name, &said.text)?;
+        // One after the other: what is looked at here stays so until it is written.
+        let _turn = http
+            .recipes
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let object = format!("recipe {name}");
         let there = path.symlink_metadata().is_ok();
         if there && !overwrite {
@@ -154,7 +160,7 @@ pub async fn put(
             ));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
-        if !there && all(folder).len() >= RECIPES_MAX {
+        if !there && names(folder).count() >= RECIPES_MAX {
             let words = Words::new(object, format!("there are {RECIPES_MAX} recipes already"));
             return Err(Failure::conflict(words.mend("overwrite one")));
         }
@@ -204,14 +210,24 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(is_fine)
 }
 
-/// All that can be read, by name.
-fn all(folder: &Path) -> Vec<Named> {
+/// Names of those in a folder, in any order.
+fn names(folder: &Path) -> impl Iterator<Item = String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.filter_map(|entry| {
+    entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let name = name.strip_suffix(".toml").filter(|name| is_name(name))?;
-        let text = std::fs::read_to_string(entry.path()).ok()?;
-        let name = name.to_owned();
+        Some(name.to_owned())
+    })
+}
+
+/// All that can be read, by name; a file that is longer than a client's can be is none.
+fn all(folder: &Path) -> Vec<Named> {
+    let named = names(folder).filter_map(|name| {
+        let path = folder.join(format!("{name}.toml"));
+        let is_short = path
+            .metadata()
+            .is_ok_and(|about| about.len() <= BODY_MAX as u64);
+        let text = is_short.then(|| std::fs::read_to_string(path).ok())??;
         Some(Named { name, text })
     });
     let mut all: Vec<Named> = named.collect();
@@ -241,14 +257,16 @@ mod tests {
         let event = "event = \"soft\"\n";
         assert!(of_client("r", &format!("{event}read = [\"sim.counter\"]")).is_ok());
         for more in [
-            "sinks = [\"/tmp/x.h5\"]",
+            "sinks = [\"/nonexistent/x.h5\"]",
             "board = \"../x.toml\"",
             "board = \"x.toml\"",
             "read = [\"file:/etc/hostname\"]",
-            "read = [\"gpio:/tmp/x/1\"]",
+            "read = [\"gpio:/nonexistent/1\"]",
             "rows = -1",
         ] {
             assert!(of_client("r", &format!("{event}{more}")).is_err(), "{more}");
         }
+        let eventfd = of_client("r", "event = \"eventfd:5\"\nread = [\"sim.counter\"]");
+        assert!(eventfd.is_err(), "a descriptor of the daemon");
     }
 }

@@ -38,7 +38,7 @@ pub async fn rows(
 ) -> Result<(HeaderMap, Body), Failure> {
     let asked: RowsQuery = query(&uri)?;
     let served = run(&http, &id)?;
-    let wanted = asked.columns.as_deref().map(names);
+    let wanted = asked.columns.as_deref().map(names).transpose()?;
     // The names of a run are known before it has started.
     let known = Encoder::new(asked.format, &served.info(), wanted.as_deref());
     known.map_err(|error| {
@@ -124,6 +124,7 @@ struct Feed {
     format: Format,
     wanted: Option<Vec<String>>,
     on_loss: OnLoss,
+    follow: bool,
     stop: CancellationToken,
     /// What was asked for.
     next: u64,
@@ -160,6 +161,7 @@ impl Feed {
             format: asked.format,
             wanted,
             on_loss: asked.on_loss,
+            follow: asked.follow,
             stop,
             next,
             to,
@@ -186,7 +188,11 @@ impl Feed {
     /// The next bytes.
     async fn piece(&mut self) -> io::Result<Vec<u8>> {
         let Some(mut encoder) = self.encoder.take() else {
-            let info = self.cursor.info().await;
+            let info = match self.follow {
+                true => self.cursor.info().await,
+                // What is not there yet is not waited for.
+                false => self.served.info(),
+            };
             let encoder = Encoder::new(self.format, &info, self.wanted.as_deref());
             let mut encoder = encoder.map_err(io::Error::other)?;
             let bytes = encoder.begin();

@@ -20,6 +20,8 @@ use crate::served::Served;
 
 /// Triggers that one request can make, at most.
 const TRIGGERS: u32 = 100_000;
+/// Those that are made at once: between them the run hears what else it is told, and others have their turn.
+const AT_ONCE: u32 = 1000;
 
 /// The answer to `GET /api/runs`.
 #[derive(Serialize)]
@@ -165,7 +167,7 @@ pub struct Trigger {
 /// `POST /api/runs/ID/trigger`
 pub async fn trigger(
     http: State<Arc<Http>>,
-    id: Path<String>,
+    Path(id): Path<String>,
     Said(asked): Said<Trigger>,
 ) -> Result<Json<RunView>, Failure> {
     let count = word(&asked.count).and_then(|count| u32::try_from(count).ok());
@@ -174,7 +176,23 @@ pub async fn trigger(
         let words = Words::new("count", reason);
         return Err(Failure::bad(words.mend(format!("ask for 1 to {TRIGGERS}"))));
     };
-    control(http, id, move |served| served.trigger(count)).await
+    let mut left = count;
+    loop {
+        let turn = http.triggers.acquire().await;
+        let now = left.min(AT_ONCE);
+        left -= now;
+        let view = control(http.clone(), Path(id.clone()), move |served| {
+            served.trigger(now)
+        });
+        let view = view.await;
+        drop(turn);
+        match view {
+            // It has ended, as it may in the midst of a thousand.
+            Err(_) if left + now < count => return show(http, Path(id)).await,
+            view if left == 0 || view.is_err() => return view,
+            _ => {}
+        }
+    }
 }
 
 async fn control(

@@ -50,7 +50,7 @@ pub async fn trace(
 ) -> Result<([(HeaderName, &'static str); 1], Vec<u8>), Failure> {
     let asked: TraceQuery = query(&uri)?;
     let served = run(&http, &id)?;
-    let wanted = asked.columns.as_deref().map(names);
+    let wanted = asked.columns.as_deref().map(names).transpose()?;
     if !(1..=POINTS_MAX).contains(&asked.points) {
         let words = Words::new("points", format!("there cannot be {}", asked.points));
         return Err(Failure::bad(

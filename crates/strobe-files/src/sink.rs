@@ -178,12 +178,19 @@ fn format_of(name: &str) -> Result<Format, Error> {
         Some("h5") => Ok(Format::Hdf5),
         #[cfg(feature = "parquet")]
         Some("parquet") => Ok(Format::Parquet),
-        #[cfg(not(all(feature = "hdf5", feature = "parquet")))]
-        Some(extension @ ("h5" | "parquet")) => Err(Error::NotBuilt {
-            name: name.to_owned(),
-            extension: format!(".{extension}"),
-        }),
+        #[cfg(not(feature = "hdf5"))]
+        Some("h5") => Err(not_built(name, ".h5")),
+        #[cfg(not(feature = "parquet"))]
+        Some("parquet") => Err(not_built(name, ".parquet")),
         _ => Err(Error::Format(name.to_owned())),
+    }
+}
+
+#[cfg(not(all(feature = "hdf5", feature = "parquet")))]
+fn not_built(name: &str, extension: &str) -> Error {
+    Error::NotBuilt {
+        name: name.to_owned(),
+        extension: extension.to_owned(),
     }
 }
 

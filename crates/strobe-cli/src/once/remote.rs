@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe get --at URL` and `strobe set --at URL`: a server reads and writes.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use strobe::channel::Channel;
 use strobe::error::{Error, Words};
@@ -36,12 +38,8 @@ pub(super) fn done(server: &Server, settings: &[Step]) -> Result<Written, Error>
         Step::Read(_) => None,
     });
     let values: Vec<(String, u64)> = values.collect();
-    let twice = values.iter().enumerate();
-    let twice = twice.filter(|(place, (output, _))| {
-        let before = values.iter().take(*place);
-        before.into_iter().any(|(earlier, _)| earlier == output)
-    });
-    if let Some((_, (output, _))) = twice.last() {
+    let mut seen = HashSet::new();
+    if let Some((output, _)) = values.iter().find(|(output, _)| !seen.insert(output)) {
         let words = Words::new(
             format!("output {output}"),
             "it is there twice, and a server writes each once",

@@ -79,6 +79,9 @@ impl Options {
                 _ => options.valued(word)?,
             }
         }
+        if options.gaps && options.format == Format::Unframed {
+            return Err("GAPS needs FRAMED or ASCII: rows alone have no place for it".to_owned());
+        }
         Ok(options)
     }
 
@@ -119,7 +122,15 @@ mod tests {
             Some(vec!["A.B".to_owned(), "C.D".to_owned()])
         );
         assert_eq!(Options::read(""), Ok(Options::default()));
-        for wrong in ["FROM=", "FROM=-1", "COLS=", "HELLO", "BASE64"] {
+        for wrong in [
+            "FROM=",
+            "FROM=-1",
+            "COLS=",
+            "HELLO",
+            "BASE64",
+            "GAPS UNFRAMED",
+            "BARE GAPS",
+        ] {
             assert!(Options::read(wrong).is_err(), "{wrong}");
         }
     }

@@ -71,6 +71,15 @@ enum Close {
     Abnormal,
 }
 
+/// What comes after a run.
+#[derive(PartialEq, Eq)]
+enum After {
+    /// The next one.
+    Next,
+    /// Nothing: the client has no other way to know that rows are missing.
+    Cut,
+}
+
 struct Client<'s> {
     reader: ReadHalf<'s>,
     wire: Wire<WriteHalf<'s>>,
@@ -96,11 +105,13 @@ impl Client<'_> {
                 return Ok(Close::Normal);
             }
         };
+        // Before anything else: who is told OK may arm at once, and what is armed after this look is another one than the
+        // last, so that it is waited for.
+        let mut last = self.arm.last().map_or(0, |last| last.number);
+        let mut next = self.arm.first_for_a_reader(options.from.is_some());
         if options.status {
             self.wire.text("OK\n").await?;
         }
-        let mut next = self.arm.first_for_a_reader(options.from.is_some());
-        let mut last = self.arm.last().map_or(0, |last| last.number);
         loop {
             let of = match next.take() {
                 Some(of) => of,
@@ -115,8 +126,11 @@ impl Client<'_> {
             }
             last = of.number;
             let reading = of.read();
-            self.run(&of, &options).await?;
+            let after = self.run(&of, &options).await?;
             drop(reading);
+            if after == After::Cut {
+                return Ok(Close::Abnormal);
+            }
             if options.one_shot {
                 return Ok(Close::Normal);
             }
@@ -167,13 +181,13 @@ impl Client<'_> {
     }
 
     /// One run, from its header to its end.
-    async fn run(&mut self, of: &Arc<Acquisition>, options: &Options) -> io::Result<()> {
+    async fn run(&mut self, of: &Arc<Acquisition>, options: &Options) -> io::Result<After> {
         let captures = self.columns(of, options).await?;
         if captures.is_empty() {
             let text = "# none of the columns is captured\n";
             self.wire.comment(options, text).await?;
-            of.wait_for_end().await;
-            return Ok(());
+            self.until_over(of).await?;
+            return Ok(After::Next);
         }
         let served = loop {
             tokio::select! {
@@ -186,7 +200,7 @@ impl Client<'_> {
             self.wire
                 .header(&captures, options, &About::default())
                 .await?;
-            return self.wire.end(options, 0, of.reason(None), None).await;
+            return self.end(of, options, 0, None).await;
         };
         let mut cursor = served.cursor(From::Row(options.from.unwrap_or(0)));
         let info = loop {
@@ -223,6 +237,29 @@ impl Client<'_> {
         self.rows(of, options, &captures, encoder, cursor).await
     }
 
+    /// Waits until another one can be armed.
+    async fn until_over(&mut self, of: &Acquisition) -> io::Result<()> {
+        tokio::select! {
+            biased;
+            () = of.wait_for_end() => Ok(()),
+            result = gone(&mut self.reader) => Err(result),
+        }
+    }
+
+    /// The end of a run whose rows are all sent. Who arms as soon as it comes is not refused.
+    async fn end(
+        &mut self,
+        of: &Acquisition,
+        options: &Options,
+        sent: u64,
+        progress: Option<&Progress>,
+    ) -> io::Result<After> {
+        self.until_over(of).await?;
+        let reason = of.reason(progress);
+        self.wire.end(options, sent, reason, progress).await?;
+        Ok(After::Next)
+    }
+
     /// The columns that this client wants.
     async fn columns(&mut self, of: &Acquisition, options: &Options) -> io::Result<Vec<Capture>> {
         let Some(wanted) = &options.columns else {
@@ -251,7 +288,7 @@ impl Client<'_> {
         captures: &[Capture],
         mut encoder: Encoder,
         mut cursor: Cursor,
-    ) -> io::Result<()> {
+    ) -> io::Result<After> {
         let at_most = (FRAME / capture::row_bytes(captures).max(1)).max(1);
         let mut frame = wire::frame(FRAME);
         let mut sent = 0;
@@ -270,15 +307,19 @@ impl Client<'_> {
                 },
             };
             let Some(block) = block else {
-                let progress = cursor.progress();
-                let reason = of.reason(Some(&progress));
-                return self.wire.end(options, sent, reason, Some(&progress)).await;
+                return self.end(of, options, sent, Some(&cursor.progress())).await;
             };
             if block.lost() > 0 {
                 let progress = cursor.progress();
                 if !options.gaps {
                     let reason = blame(&block, &progress);
-                    return self.wire.end(options, sent, reason, Some(&progress)).await;
+                    self.wire
+                        .end(options, sent, reason, Some(&progress))
+                        .await?;
+                    return Ok(match options.status {
+                        true => After::Next,
+                        false => After::Cut,
+                    });
                 }
                 let lost = block.first() - block.lost()..block.first();
                 self.wire.gap(options, lost).await?;

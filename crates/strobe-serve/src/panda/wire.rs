@@ -105,6 +105,7 @@ impl<W: AsyncWrite + Unpin> Wire<W> {
                 self.text(&format!("GAP {} {}\n", rows.start, rows.end))
                     .await
             }
+            // Nobody can ask for that.
             Format::Unframed => Ok(()),
         }
     }

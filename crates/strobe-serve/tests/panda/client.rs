@@ -195,6 +195,13 @@ impl Data {
         }
     }
 
+    /// How the connection ends.
+    pub async fn close(&mut self) -> Option<std::io::ErrorKind> {
+        let mut bytes = Vec::new();
+        let read = within(self.0.read_to_end(&mut bytes)).await;
+        read.err().map(|error| error.kind())
+    }
+
     /// All rows of one column of 8 bytes, and the end.
     pub async fn words(&mut self) -> (Vec<u64>, u64, String) {
         let mut words = Vec::new();

@@ -136,14 +136,16 @@ async fn a_difference_is_that_to_the_row_before_wherever_a_reader_begins() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_is_too_slow_is_told_so_and_gets_the_next_run() {
+async fn a_reader_that_is_too_slow_is_told_so_and_gets_the_next_run_or_is_cut_off() {
     let server = Server::start().await;
     let mut control = server.control().await;
     control.set(&SOFT).await;
     let mut slow = server.reader("").await;
     let mut gaps = server.reader("GAPS").await;
+    let mut mute = server.data("XML FRAMED RAW NO_STATUS").await;
     control.set(&["*PCAP.ARM="]).await;
     started(&server).await;
+    mute.header().await;
     slow.header().await;
     gaps.header().await;
     // Far more than the spool keeps in memory and two sockets hold.
@@ -183,6 +185,11 @@ async fn a_reader_that_is_too_slow_is_told_so_and_gets_the_next_run() {
         "{rows} rows and {lost} lost are {made}"
     );
     assert_eq!(reason, "Disarmed");
+    // It has no other way to know.
+    assert_eq!(
+        mute.close().await,
+        Some(std::io::ErrorKind::ConnectionReset)
+    );
     control
         .set(&["EVENT1.SOURCE=timer", "PCAP.NUM_TRIG=50", "*PCAP.ARM="])
         .await;
@@ -236,6 +243,20 @@ async fn when_the_daemon_ends_a_reader_is_told_before_its_connection_is_reset() 
         after,
         Frame::Closed(Some(std::io::ErrorKind::ConnectionReset))
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_goes_gives_its_place_back_even_if_there_is_nothing_for_it() {
+    let server = Server::with(|config| config.readers = 1).await;
+    let mut control = server.control().await;
+    control.set(&["*PCAP.ARM="]).await;
+    let mut none = server.reader("COLS=SIM.SINE").await;
+    assert_eq!(none.line().await, "# SIM.SINE is not captured");
+    assert_eq!(none.line().await, "# none of the columns is captured");
+    drop(none);
+    until(async || server.data("XML FRAMED RAW").await.line().await == "OK").await;
+    assert_eq!(control.ask("PCAP.ACTIVE?").await, "OK =1");
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,6 +13,20 @@ pub enum Line {
     Wrong(&'static str),
 }
 
+impl Line {
+    /// Whether it is the first of another protocol. A web page can have the browser on this machine send a request here,
+    /// with commands in its body: HTTP begins with the line of the request, TLS with bytes that are no text.
+    pub fn is_foreign(&self) -> bool {
+        match self {
+            Line::Text(text) => {
+                let last = text.rsplit_once(' ').map(|(_, last)| last);
+                last.is_some_and(|last| last.starts_with("HTTP/"))
+            }
+            Line::Wrong(_) => true,
+        }
+    }
+}
+
 /// Collects bytes until a line is whole.
 #[derive(Debug, Default)]
 pub struct Lines {

@@ -204,6 +204,7 @@ async fn commands(
     let _listed = panel.enter(format!("{who} control"));
     let (mut lines, mut parser, mut session) =
         (Lines::default(), Parser::default(), Session::default());
+    let mut is_first = true;
     let mut bytes = vec![0; 16 * 1024];
     let mut answers = String::new();
     loop {
@@ -213,6 +214,10 @@ async fn commands(
         }
         lines.push(bytes.get(..read).unwrap_or_default());
         while let Some(line) = lines.next_line() {
+            if std::mem::take(&mut is_first) && line.is_foreign() {
+                let why = "ERR Commands only: no HTTP, and nothing that is no text\n";
+                return stream.write_all(why.as_bytes()).await;
+            }
             let command = match line {
                 Line::Text(text) => parser.line(&text),
                 Line::Wrong(why) => parser.wrong(why),

@@ -125,6 +125,14 @@ impl Control {
         }
     }
 
+    /// What comes until the connection ends, however it does.
+    pub async fn rest(&mut self) -> String {
+        let mut bytes = Vec::new();
+        // A server that does not read what is still under way resets.
+        let _ = within(self.0.read_to_end(&mut bytes)).await;
+        String::from_utf8(bytes).expect("a text")
+    }
+
     pub async fn until(&mut self, question: &str, answer: &str) {
         until(async || self.ask(question).await == format!("OK ={answer}")).await;
     }

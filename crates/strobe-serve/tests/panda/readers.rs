@@ -260,6 +260,24 @@ async fn a_reader_that_goes_gives_its_place_back_even_if_there_is_nothing_for_it
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_web_page_has_a_browser_send_does_nothing() {
+    let server = Server::start().await;
+    let mut control = server.control().await;
+    control.set(&["PCAP.NUM_TRIG=7"]).await;
+    let long = format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000));
+    for first in ["POST / HTTP/1.1\r\n", &long, "\u{16}\u{3}\u{1}\n"] {
+        let mut page = server.control().await;
+        page.send(&format!(
+            "{first}Host: 127.0.0.1:8888\r\n\r\nPCAP.NUM_TRIG=9\n"
+        ))
+        .await;
+        assert!(!page.rest().await.contains("OK"));
+        assert_eq!(control.ask("PCAP.NUM_TRIG?").await, "OK =7", "{first}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn connections_are_limited_and_what_is_rubbish_harms_nobody() {
     let server = Server::with(|config| (config.clients, config.readers) = (2, 2)).await;
     let mut control = server.control().await;

@@ -8,8 +8,17 @@ use super::values::{Content, Group, Value, Values};
 pub struct Seen {
     /// For each group, the last change it was told of.
     groups: [u64; Group::ALL.len()],
-    /// Bits that fell again before anybody asked: the rise was told, the fall is told the next time.
-    owed: Vec<String>,
+    /// Bits that rose and fell again before anybody asked: not all of that was told.
+    owed: Vec<(String, Owed)>,
+}
+
+/// What is told of a bit the next time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owed {
+    /// It fell.
+    Fall,
+    /// It rose once more, and may have fallen since.
+    Rise,
 }
 
 impl Seen {
@@ -18,23 +27,32 @@ impl Seen {
         let owed = std::mem::take(&mut self.owed);
         let mut lines = Vec::new();
         for value in values.list() {
+            let owes = owed.iter().find(|(name, _)| *name == value.name);
+            let owes = owes.map(|(_, owes)| *owes);
             if !groups.contains(&value.group) {
-                if owed.contains(&value.name) {
-                    self.owed.push(value.name.clone());
-                }
+                self.owed
+                    .extend(owes.map(|owes| (value.name.clone(), owes)));
                 continue;
             }
             let seen = self.seen(value.group);
-            let is_pulse = seen > 0
-                && value.rose > seen
-                && value.changed > value.rose
-                && !owed.contains(&value.name);
-            if is_pulse {
-                lines.push(format!("{}=1", value.name));
-                self.owed.push(value.name.clone());
-            } else if value.changed > seen || owed.contains(&value.name) {
-                lines.push(line(value));
-            }
+            let has_risen = seen > 0 && value.group == Group::Bits && value.rose > seen;
+            let is_low = value.changed > value.rose;
+            let (bit, next) = match owes.filter(|_| seen > 0) {
+                None if has_risen && is_low => ('1', Some(Owed::Fall)),
+                // It rose behind the fall that was not told yet.
+                Some(Owed::Fall) if has_risen => ('0', Some(Owed::Rise)),
+                // Pulses that come quicker than the questions are one.
+                Some(Owed::Rise) if is_low => ('1', Some(Owed::Fall)),
+                owes => {
+                    if value.changed > seen || owes.is_some() {
+                        lines.push(line(value));
+                    }
+                    continue;
+                }
+            };
+            lines.push(format!("{}={bit}", value.name));
+            self.owed
+                .extend(next.map(|next| (value.name.clone(), next)));
         }
         self.skip(values, groups);
         lines
@@ -130,5 +148,36 @@ mod tests {
         values.set_bit("PCAP.ACTIVE", false);
         values.set_bit("PCAP.ACTIVE", true);
         assert_eq!(seen.news(&values, BITS), ["PCAP.ACTIVE=1"]);
+    }
+
+    #[test]
+    fn a_pulse_behind_a_fall_that_was_not_told_yet_is_told_after_it() {
+        for ends_high in [false, true] {
+            let mut values = values();
+            let mut seen = Seen::default();
+            seen.news(&values, BITS);
+            values.set_bit("PCAP.ACTIVE", true);
+            values.set_bit("PCAP.ACTIVE", false);
+            assert_eq!(seen.news(&values, BITS), ["PCAP.ACTIVE=1"]);
+            values.set_bit("PCAP.ACTIVE", true);
+            values.set_bit("PCAP.ACTIVE", ends_high);
+            assert_eq!(seen.news(&values, BITS), ["PCAP.ACTIVE=0"]);
+            assert_eq!(seen.news(&values, BITS), ["PCAP.ACTIVE=1"]);
+            values.set_bit("PCAP.ACTIVE", false);
+            assert_eq!(seen.news(&values, BITS), ["PCAP.ACTIVE=0"]);
+            assert_eq!(seen.news(&values, BITS), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn an_input_that_rises_is_told_as_what_it_is_connected_to() {
+        let mut values = values();
+        let mut seen = Seen::default();
+        seen.news(&values, &[Group::Config]);
+        for input in ["ZERO", "ONE", "ZERO"] {
+            values.set_line("PCAP.ENABLE", input);
+        }
+        assert_eq!(seen.news(&values, &[Group::Config]), ["PCAP.ENABLE=ZERO"]);
+        assert_eq!(seen.news(&values, &[Group::Config]), [""; 0]);
     }
 }

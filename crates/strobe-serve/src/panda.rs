@@ -28,6 +28,7 @@ mod rows;
 mod sequencer;
 mod stream;
 mod table;
+mod triggers;
 mod values;
 mod wire;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One acquisition: from ARM to its end.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
@@ -75,9 +75,13 @@ pub struct Acquisition {
     /// The same as a date.
     pub armed_date: SystemTime,
     /// Its run.
-    pub phase: watch::Sender<Phase>,
+    phase: watch::Sender<Phase>,
     /// Whether it is asked to end, and why.
     pub asked: watch::Sender<Option<Reason>>,
+    /// Whether triggers make rows: the run was started, and its gates are open.
+    pub counts: watch::Sender<bool>,
+    /// Triggers that its sequencer has given.
+    pub given: AtomicU64,
     /// Whether it is over.
     over: watch::Sender<bool>,
     had_reader: AtomicBool,
@@ -100,6 +104,8 @@ impl Acquisition {
             armed_date: SystemTime::now(),
             phase: watch::channel(Phase::Waiting).0,
             asked: watch::channel(None).0,
+            counts: watch::channel(false).0,
+            given: AtomicU64::new(0),
             over: watch::channel(false).0,
             had_reader: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
@@ -125,6 +131,27 @@ impl Acquisition {
             Phase::Run(served) => Some(served),
             _ => None,
         }
+    }
+
+    /// This is its run. Answers whether it wants one: not if it has one, or has ended without.
+    pub fn take(&self, run: &Arc<Served>) -> bool {
+        self.decide(|| Phase::Run(Arc::clone(run)))
+    }
+
+    /// Nobody makes a run for it any more. Answers the one that it has.
+    pub fn settle(&self) -> Option<Arc<Served>> {
+        self.decide(|| Phase::Never);
+        self.served()
+    }
+
+    fn decide(&self, decision: impl FnOnce() -> Phase) -> bool {
+        self.phase.send_if_modified(|phase| {
+            let is_open = matches!(phase, Phase::Waiting);
+            if is_open {
+                *phase = decision();
+            }
+            is_open
+        })
     }
 
     /// Asks it to end. The first reason counts.

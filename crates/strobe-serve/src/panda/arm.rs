@@ -14,7 +14,7 @@ use strobe_files::recipe::Recipe;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::acquisition::{Acquisition, Phase, Reason, Trigger};
+use super::acquisition::{Acquisition, Reason, Trigger};
 use super::answer::Status;
 use super::capture::{self, Origin};
 use super::model::HEALTH;
@@ -105,8 +105,10 @@ impl Arm {
         let new = Arc::new(Acquisition::new(number, captures, trigger, limit));
         if let Trigger::Event(event) = &new.trigger {
             let served = self.create(&new, event, new.limit).await?;
-            new.phase.send_replace(Phase::Run(served));
+            new.take(&served);
         }
+        // Before the bit rises: a sequencer that waits for it finds the acquisition.
+        self.add(&new);
         self.panel.with(|values| {
             values.set_bit("PCAP.ACTIVE", true);
             values.set_line("PCAP.HEALTH", HEALTH[0]);
@@ -115,7 +117,6 @@ impl Arm {
                 values.set_bit(bit, false);
             }
         });
-        self.add(&new);
         tokio::spawn(Arc::clone(self).attend(new));
         Ok(())
     }
@@ -188,23 +189,28 @@ impl Arm {
             }
         });
         for served in old.iter().filter_map(|old| old.served()) {
-            self.daemon.runs.remove(served.id());
+            self.give_up(&served);
         }
+    }
+
+    /// Removes a run and its rows. Those may be many files: nobody waits for that.
+    pub fn give_up(&self, run: &Served) {
+        let (daemon, id) = (Arc::clone(&self.daemon), run.id());
+        spawn_blocking(move || daemon.runs.remove(id));
     }
 
     /// From ARM to the end.
     async fn attend(self: Arc<Self>, of: Arc<Acquisition>) {
         let mut asked = of.asked.subscribe();
         let is_asked = |asked: &Option<Reason>| asked.is_some();
-        let served = tokio::select! {
+        tokio::select! {
             biased;
-            _ = asked.wait_for(is_asked) => of.served(),
-            _ = self.daemon.stop.cancelled() => of.served(),
-            served = of.run() => served,
-        };
-        let reason = match served {
+            _ = asked.wait_for(is_asked) => {}
+            () = self.daemon.stop.cancelled() => {}
+            _ = of.run() => {}
+        }
+        let reason = match of.settle() {
             None => {
-                of.phase.send_replace(Phase::Never);
                 of.end(Reason::Disarmed);
                 of.reason(None)
             }
@@ -232,13 +238,23 @@ impl Arm {
         let mut changes = self.panel.watch();
         let mut asked = of.asked.subscribe();
         let mut progress = served.spool().watch();
-        let (mut is_started, mut is_paused) = (false, false);
+        // The change of the panel at which it was started.
+        let mut started = None;
+        let mut is_paused = false;
         loop {
             changes.borrow_and_update();
-            let (is_enabled, is_open) = self
-                .panel
-                .with(|values| (values.input("PCAP.ENABLE"), values.input("PCAP.GATE")));
-            if is_started && !is_enabled {
+            let (is_enabled, rise, is_open, now) = self.panel.with(|values| {
+                let (enable, gate) = ("PCAP.ENABLE", "PCAP.GATE");
+                let now = values.changes();
+                (
+                    values.input(enable),
+                    values.rise(enable),
+                    values.input(gate),
+                    now,
+                )
+            });
+            // What rose again has fallen, however short that was.
+            if started.is_some_and(|started| !is_enabled || rise > started) {
                 of.end(Reason::Ok);
             }
             if asked.borrow_and_update().is_some() || self.daemon.stop.is_cancelled() {
@@ -247,13 +263,14 @@ impl Arm {
                 let _ = progress.wait_for(Progress::is_over).await;
                 return;
             }
-            if !is_started && is_enabled && is_open {
-                is_started = true;
+            if started.is_none() && is_enabled && is_open {
+                started = Some(now);
                 if !call(served, Served::start).await {
                     of.end(Reason::Failed);
                     continue;
                 }
-            } else if is_started && is_open == is_paused {
+                of.counts.send_replace(true);
+            } else if started.is_some() && is_open == is_paused {
                 let action = if is_open {
                     Served::resume
                 } else {
@@ -261,6 +278,7 @@ impl Arm {
                 };
                 call(served, action).await;
                 is_paused = !is_open;
+                of.counts.send_replace(is_open);
             }
             tokio::select! {
                 _ = changes.changed() => {}

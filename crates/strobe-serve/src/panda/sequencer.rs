@@ -6,16 +6,19 @@
 //! trigger: none is left out, but they come when this thread comes round to it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::acquisition::{Acquisition, Phase, Trigger};
+use super::acquisition::{Acquisition, Reason, Trigger};
 use super::arm::Arm;
 use super::number;
 use super::panel::Panel;
 use super::table::{self, OUTPUTS, Step, Wait};
+use super::triggers::Triggers;
+use super::values::Values;
 use crate::served::Served;
 
 /// How long rows may take after their triggers, before the sequence is said to be over.
@@ -39,6 +42,15 @@ struct Sequence {
     prescale_ns: u64,
 }
 
+/// What it triggers.
+struct Target {
+    of: Arc<Acquisition>,
+    output: usize,
+    run: Arc<Served>,
+    /// The run has a timer of its own, and needs no triggers.
+    is_timer: bool,
+}
+
 impl Sequencer {
     /// The one of this number, from 0.
     pub fn new(panel: Arc<Panel>, arm: Arc<Arm>, stop: CancellationToken, number: usize) -> Self {
@@ -54,13 +66,12 @@ impl Sequencer {
     /// Does what it is told until the daemon ends.
     pub async fn serve(self) {
         loop {
+            let enabled = tokio::select! {
+                () = self.stop.cancelled() => return,
+                change = self.until_enabled() => change,
+            };
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                () = self.until_input("ENABLE", true) => {}
-            }
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = self.until_input("ENABLE", false) => {}
                 () = self.sequence() => {}
             }
             self.panel.with(|values| {
@@ -71,48 +82,100 @@ impl Sequencer {
             });
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                () = self.until_input("ENABLE", false) => {}
+                () = self.until_disabled_after(enabled) => {}
             }
         }
+    }
+
+    /// Waits for ENABLE; answers the change of the panel at which it was seen.
+    async fn until_enabled(&self) -> u64 {
+        let name = format!("{}.ENABLE", self.name);
+        let mut change = 0;
+        let is_so = |values: &mut Values| {
+            change = values.changes();
+            values.input(&name)
+        };
+        self.until(is_so).await;
+        change
+    }
+
+    /// Until ENABLE has fallen after this change. If it has risen again meanwhile, it has fallen, however short that was.
+    async fn until_disabled_after(&self, change: u64) {
+        let name = format!("{}.ENABLE", self.name);
+        self.until(|values| !values.input(&name) || values.rise(&name) > change)
+            .await;
     }
 
     async fn until_input(&self, input: &str, wanted: bool) {
         let name = format!("{}.{input}", self.name);
-        let mut changes = self.panel.watch();
-        // Fails when the panel has gone, which this keeps.
-        let is_so = |_: &u64| self.panel.with(|values| values.input(&name) == wanted);
-        let _ = changes.wait_for(is_so).await;
+        self.until(|values| values.input(&name) == wanted).await;
     }
 
+    async fn until(&self, mut is_so: impl FnMut(&mut Values) -> bool) {
+        let mut changes = self.panel.watch();
+        // Fails when the panel has gone, which this keeps.
+        let _ = changes.wait_for(|_| self.panel.with(&mut is_so)).await;
+    }
+
+    /// From ENABLE to its fall, or to the end of the table.
     async fn sequence(&self) {
         let Some(sequence) = self.read() else {
             return;
         };
-        let waiting = self.waiting();
-        let mut served = None;
-        if let Some((of, output)) = &waiting {
-            let event = self.event(&sequence, of, *output);
-            // Whoever sees ACTIVE finds the run.
-            match self.arm.create(of, &event.0, event.1).await {
-                Ok(run) => {
-                    of.phase.send_replace(Phase::Run(Arc::clone(&run)));
-                    served = Some(run);
-                }
-                Err(_) => of.end(super::acquisition::Reason::Failed),
-            }
-        }
+        // Not given up when ENABLE falls: a run that is being made would be nobody's.
+        let target = self.target(&sequence).await;
+        // Whoever sees ACTIVE finds the run.
         self.panel
             .with(|values| values.set_bit(&format!("{}.ACTIVE", self.name), true));
-        match (&waiting, &served) {
-            (Some((of, output)), Some(_))
-                if table::as_timer(&sequence.steps, *output).is_some() =>
-            {
-                of.wait_for_end().await;
+        tokio::select! {
+            // The end of the run comes first: it has its own reason.
+            biased;
+            () = self.play(&sequence, target.as_ref()) => {}
+            () = self.until_input("ENABLE", false) => {
+                // Its own timer would go on.
+                if let Some(timer) = target.filter(|target| target.is_timer) {
+                    timer.of.end(Reason::Ok);
+                }
             }
-            _ => {
-                self.steps(&sequence, waiting.map(|(_, output)| output), served)
-                    .await
-            }
+        }
+    }
+
+    /// The run that this sequence triggers, if an acquisition waits for one.
+    async fn target(&self, sequence: &Sequence) -> Option<Target> {
+        let (of, output) = self.waiting()?;
+        let as_timer = table::as_timer(&sequence.steps, output);
+        // What another sequence has begun goes on; that was no timer, which ends with its sequence.
+        if let Some(run) = of.served() {
+            return Some(Target {
+                of,
+                output,
+                run,
+                is_timer: false,
+            });
+        }
+        let (event, limit) = event(sequence, as_timer, of.limit);
+        let Ok(run) = self.arm.create(&of, &event, limit).await else {
+            of.end(Reason::Failed);
+            return None;
+        };
+        // Meanwhile ENABLE may have fallen, or somebody has disarmed.
+        let name = format!("{}.ENABLE", self.name);
+        let is_wanted = self.panel.with(|values| values.input(&name)) && of.take(&run);
+        if !is_wanted {
+            self.arm.give_up(&run);
+        }
+        is_wanted.then_some(Target {
+            of,
+            output,
+            run,
+            is_timer: as_timer.is_some(),
+        })
+    }
+
+    async fn play(&self, sequence: &Sequence, target: Option<&Target>) {
+        match target {
+            Some(target) if target.is_timer => target.of.wait_for_end().await,
+            target => self.steps(sequence, target).await,
         }
     }
 
@@ -132,33 +195,27 @@ impl Sequencer {
 
     /// The acquisition that waits for this sequencer, and for which output.
     fn waiting(&self) -> Option<(Arc<Acquisition>, usize)> {
-        let last = self.arm.last().filter(|last| !last.is_over())?;
+        let last = self.arm.last()?;
+        let is_ending = last.is_over() || last.asked.borrow().is_some();
         match last.trigger {
-            Trigger::Sequencer(number, output) if number == self.number => Some((last, output)),
+            Trigger::Sequencer(number, output) if number == self.number && !is_ending => {
+                Some((last, output))
+            }
             _ => None,
         }
     }
 
-    /// The event of the run, and how many rows it has at most.
-    fn event(&self, sequence: &Sequence, of: &Acquisition, output: usize) -> (String, u64) {
-        match table::as_timer(&sequence.steps, output) {
-            Some((units, rises)) => {
-                let period = units.saturating_mul(sequence.prescale_ns);
-                let all = rises.saturating_mul(sequence.repeats);
-                let limit = match (all, of.limit) {
-                    (0, limit) | (limit, 0) => limit,
-                    (all, limit) => all.min(limit),
-                };
-                (format!("timer:{period}ns"), limit)
-            }
-            None => ("soft".to_owned(), of.limit),
-        }
-    }
-
-    /// Step by step; each rise of `output` is a trigger.
-    async fn steps(&self, sequence: &Sequence, output: Option<usize>, served: Option<Arc<Served>>) {
+    /// Step by step; each rise of the output is a trigger.
+    async fn steps(&self, sequence: &Sequence, target: Option<&Target>) {
+        let triggers = target.and_then(|target| {
+            let triggers = Triggers::new(Arc::clone(&target.of), Arc::clone(&target.run));
+            // Without a thread there are no rows.
+            triggers
+                .inspect_err(|_| target.of.end(Reason::Failed))
+                .ok()
+                .map(|triggers| (target, triggers))
+        });
         let mut run = 0;
-        let mut triggers = 0;
         let mut before = 0;
         let mut at = Instant::now();
         while (sequence.repeats == 0 || run < sequence.repeats) && !sequence.steps.is_empty() {
@@ -174,9 +231,12 @@ impl Sequencer {
                         let rises = phase.outputs & !before;
                         self.show(before, phase.outputs);
                         before = phase.outputs;
-                        if let (Some(output), Some(served)) = (output, &served) {
-                            if rises & (1 << output) != 0 && served.trigger(1).is_ok() {
-                                triggers += 1;
+                        if let Some((target, triggers)) = &triggers {
+                            if rises & (1 << target.output) != 0 {
+                                if self.until_gates(&target.of).await {
+                                    at = at.max(Instant::now());
+                                }
+                                triggers.give().await;
                             }
                         }
                         let ns = u64::from(phase.time).saturating_mul(sequence.prescale_ns);
@@ -188,12 +248,34 @@ impl Sequencer {
                 }
             }
         }
-        if let Some(served) = served {
+        if let Some(Target { of, run, .. }) = target {
             // The rows of the last triggers are part of it.
+            let given = of.given.load(Ordering::Relaxed);
             let all = |progress: &crate::spool::Progress| {
-                progress.is_over() || progress.run.is_some_and(|run| run.triggers >= triggers)
+                progress.is_over() || progress.run.is_some_and(|run| run.triggers >= given)
             };
-            let _ = tokio::time::timeout(REST, served.spool().watch().wait_for(all)).await;
+            let _ = tokio::time::timeout(REST, run.spool().watch().wait_for(all)).await;
+        }
+    }
+
+    /// Waits until the run does what its gates say: it is started by another task, and a rise before that would make no
+    /// row. Answers whether that took time.
+    async fn until_gates(&self, of: &Acquisition) -> bool {
+        let (mut counts, mut changes) = (of.counts.subscribe(), self.panel.watch());
+        let mut has_waited = false;
+        loop {
+            changes.borrow_and_update();
+            let is_open = (self.panel)
+                .with(|values| values.input("PCAP.ENABLE") && values.input("PCAP.GATE"));
+            if is_open == *counts.borrow_and_update() {
+                return has_waited;
+            }
+            has_waited = true;
+            tokio::select! {
+                _ = changes.changed() => {}
+                _ = counts.changed() => {}
+                () = of.wait_for_end() => return has_waited,
+            }
         }
     }
 
@@ -206,5 +288,21 @@ impl Sequencer {
                 values.set_bit(&format!("{}.OUT{out}", self.name), now & (1 << place) != 0);
             }
         });
+    }
+}
+
+/// The event of a run that a sequence makes, and how many rows it has at most.
+fn event(sequence: &Sequence, as_timer: Option<(u64, u64)>, limit: u64) -> (String, u64) {
+    match as_timer {
+        Some((units, rises)) => {
+            let period = units.saturating_mul(sequence.prescale_ns);
+            let all = rises.saturating_mul(sequence.repeats);
+            let limit = match (all, limit) {
+                (0, limit) | (limit, 0) => limit,
+                (all, limit) => all.min(limit),
+            };
+            (format!("timer:{period}ns"), limit)
+        }
+        None => ("soft".to_owned(), limit),
     }
 }

@@ -50,7 +50,7 @@ pub struct Value {
     pub content: Content,
     /// The change that made it so.
     pub changed: u64,
-    /// The change that made it 1 the last time, if it is a bit.
+    /// The change that made it 1 the last time, if it is a bit or an input.
     pub rose: u64,
 }
 
@@ -186,20 +186,32 @@ impl Values {
 
     /// Sets the value of this name. Answers whether that changed anything.
     pub fn set(&mut self, name: &str, content: Content) -> bool {
-        let place = self.places.get(name);
-        let Some(value) = place.and_then(|place| self.list.get_mut(*place)) else {
+        let Some(place) = self.places.get(name).copied() else {
             return false;
         };
-        if value.content == content {
+        let rises = match (self.list.get(place), &content) {
+            (Some(value), Content::Line(line)) => self.rises(value, line),
+            _ => false,
+        };
+        let Some(value) = self.list.get_mut(place).filter(|v| v.content != content) else {
             return false;
-        }
+        };
         self.changes += 1;
         value.changed = self.changes;
-        if value.group == Group::Bits && content == Content::Line("1".to_owned()) {
+        if rises {
             value.rose = self.changes;
         }
         value.content = content;
         true
+    }
+
+    /// Whether a bit rises, or an input with what it is connected to, when this is set.
+    fn rises(&self, value: &Value, line: &str) -> bool {
+        match (value.group, &value.content) {
+            (Group::Bits, _) => line == "1",
+            (Group::Config, Content::Line(before)) => self.bit(line) && !self.bit(before),
+            _ => false,
+        }
     }
 
     /// Sets the line of this name.
@@ -215,6 +227,12 @@ impl Values {
     /// What the input is connected to: `ZERO`, `ONE`, or a bit.
     pub fn input(&self, name: &str) -> bool {
         self.bit(self.line(name))
+    }
+
+    /// The change at which this input rose the last time.
+    pub fn rise(&self, name: &str) -> u64 {
+        let rose = |name: &str| self.get(name).map_or(0, |value| value.rose);
+        rose(name).max(rose(self.line(name)))
     }
 
     /// Whether the bit of this name is 1.

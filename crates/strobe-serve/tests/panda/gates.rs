@@ -130,7 +130,7 @@ async fn a_closed_gate_pauses_the_run() {
 }
 
 /// A line of the table: repeats, trigger, outputs of both phases, and their times.
-fn line(repeats: u32, trigger: u32, outputs: [u32; 2], times: [u32; 2]) -> String {
+pub fn line(repeats: u32, trigger: u32, outputs: [u32; 2], times: [u32; 2]) -> String {
     let first = repeats | trigger << 16 | outputs[0] << 20 | outputs[1] << 26;
     format!("{first}\n0\n{}\n{}\n", times[0], times[1])
 }

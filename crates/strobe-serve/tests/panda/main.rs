@@ -4,3 +4,4 @@
 mod client;
 mod gates;
 mod readers;
+mod sequences;

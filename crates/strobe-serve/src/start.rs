@@ -180,7 +180,13 @@ async fn panda_ports(
     let mut ports = of_manager(sockets, "panda")?.into_iter();
     match (ports.next(), ports.next()) {
         // In the order of their unit.
-        (Some(Listener::Tcp(control)), Some(Listener::Tcp(data))) => Ok(Some((control, data))),
+        (Some(Listener::Tcp(control)), Some(Listener::Tcp(data))) => {
+            for address in [&control, &data].into_iter().flat_map(|l| l.local_addr()) {
+                let object = format!("socket panda of the service manager, {address}");
+                daemon.config.panda.allow(address.ip(), object)?;
+            }
+            Ok(Some((control, data)))
+        }
         _ => panda::bind(&daemon.config.panda).await,
     }
 }

@@ -178,6 +178,23 @@ fn what_it_cannot_begin_with_is_named_with_the_remedy() {
 }
 
 #[test]
+fn sockets_of_the_service_manager_that_others_reach_are_no_panda_ports_unless_that_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let listener = TcpListener::bind("0.0.0.0:0").expect("a socket");
+    let script = "LISTEN_PID=$$ exec \"$@\" 3<&0 4<&0 </dev/null";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_strobe-serve")]);
+    (command.args(["--http", "127.0.0.1:0", "--data"])).arg(folder.path());
+    command.stdin(OwnedFd::from(listener));
+    (command.env("LISTEN_FDS", "2")).env("LISTEN_FDNAMES", "panda:panda");
+    let text = refusal(command);
+    assert!(
+        text.contains("socket panda") && text.contains("anyone = true"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_service_manager_hands_over_sockets_and_is_told_that_the_daemon_is_ready_and_alive() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notify");

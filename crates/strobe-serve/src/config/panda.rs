@@ -68,12 +68,23 @@ impl Config {
     /// Others could reach them, and nobody has said that they may.
     pub fn check(&self) -> Result<(), Words> {
         match self.listen {
-            Some(address) if !address.is_loopback() && !self.anyone => Err(Words::new(
-                format!("[panda] listen = \"{address}\""),
+            Some(address) => self.allow(address, format!("[panda] listen = \"{address}\"")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether `object` may listen there.
+    ///
+    /// # Errors
+    /// Others could reach it, and nobody has said that they may.
+    pub fn allow(&self, address: IpAddr, object: String) -> Result<(), Words> {
+        match address.is_loopback() || self.anyone {
+            true => Ok(()),
+            false => Err(Words::new(
+                object,
                 "whoever reaches these ports can arm and disarm, for the protocol knows no users",
             )
-            .mend("listen on 127.0.0.1, or say anyone = true as well")),
-            _ => Ok(()),
+            .mend("listen on 127.0.0.1, or say anyone = true in [panda] as well")),
         }
     }
 }
@@ -101,6 +112,11 @@ mod tests {
         assert!(read("").check().is_ok());
         let refused = read("listen = \"0.0.0.0\"").check().expect_err("a refusal");
         assert!(refused.to_string().contains("anyone = true"));
-        assert!(read("listen = \"0.0.0.0\"\nanyone = true").check().is_ok());
+        let anyone = read("listen = \"0.0.0.0\"\nanyone = true");
+        assert!(anyone.check().is_ok());
+        // A socket of the service manager is no other.
+        let any = IpAddr::from([0, 0, 0, 0]);
+        assert!(anyone.allow(any, "socket".to_owned()).is_ok());
+        assert!(read("").allow(any, "socket".to_owned()).is_err());
     }
 }

@@ -17,6 +17,7 @@ mod devices;
 mod field;
 mod get;
 mod header;
+mod left;
 mod line;
 mod model;
 mod number;
@@ -36,4 +37,5 @@ mod wire;
 mod fuzz;
 
 pub use crate::config::panda::Config;
+pub use left::end_left;
 pub use ports::{bind, serve};

@@ -77,6 +77,7 @@ pub fn run(config: Config, wanted: Wanted, handed_over: HandedOver) -> Result<()
     let sockets = std::mem::take(&mut handed_over.sockets);
     let (daemon, wrong) = Daemon::open(config, handed_over)?;
     say(&wrong);
+    say(&panda::end_left(&daemon.runs));
     let daemon = Arc::new(daemon);
     let tasks = TaskTracker::new();
     runtime.block_on(async {

@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 use super::acquisition::{Acquisition, Reason, Trigger};
 use super::answer::Status;
 use super::capture::{self, Origin};
+use super::left;
 use super::model::HEALTH;
 use super::number;
 use super::panel::Panel;
@@ -145,7 +146,7 @@ impl Arm {
         recipe.engine = self.engine;
         recipe.rows = (limit > 0).then_some(limit);
         let daemon = Arc::clone(&self.daemon);
-        let name = format!("panda-{}", of.number);
+        let name = left::name(of.number);
         let made = spawn_blocking(move || daemon.runs.create(&name, &recipe)).await;
         match made {
             Ok(made) => made.map_err(|error| error.to_string()),

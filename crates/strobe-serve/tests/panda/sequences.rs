@@ -44,14 +44,22 @@ async fn the_first_rise_of_a_table_that_waits_for_nothing_makes_a_row() {
 async fn a_sequence_that_is_given_up_while_its_run_is_made_leaves_none_behind() {
     let server = Server::start().await;
     let mut control = triggered(&server, &five()).await;
-    control.set(&["PCAP.ENABLE=ZERO", "*PCAP.ARM="]).await;
+    control
+        .set(&["SEQ1.REPEATS=0", "PCAP.ENABLE=ZERO", "*PCAP.ARM="])
+        .await;
     for _ in 0..50 {
         control.set(&["SEQ1.ENABLE=ONE", "SEQ1.ENABLE=ZERO"]).await;
     }
     control.set(&["*PCAP.DISARM="]).await;
+    control.until("SEQ1.ACTIVE?", "0").await;
+    // What was begun before is made when this one is, as a rule.
+    control.set(&["*PCAP.ARM=", "SEQ1.ENABLE=ONE"]).await;
+    control.until("SEQ1.ACTIVE?", "1").await;
+    control.set(&["*PCAP.DISARM="]).await;
+    // One of each acquisition at most.
     until(async || {
         let runs = server.daemon.runs.list();
-        runs.len() <= 1 && runs.iter().all(|run| run.progress().is_over())
+        runs.len() <= 2 && runs.iter().all(|run| run.progress().is_over())
     })
     .await;
     server.stop().await;

@@ -221,4 +221,10 @@ impl Observer for Watched {
             observer.progress(now);
         }
     }
+
+    fn written(&mut self, next: u64) {
+        if let Some(observer) = &mut self.observer {
+            observer.written(next);
+        }
+    }
 }

@@ -74,6 +74,11 @@ pub trait Sink: Send {
 
     /// What is in the file by now, also after an error.
     fn written(&self) -> Written;
+
+    /// Rows that survive the end of this process by now; `None`: before `finish`, none does.
+    fn safe(&self) -> Option<u64> {
+        Some(self.written().rows)
+    }
 }
 
 /// Part of the rows that a sink was given.

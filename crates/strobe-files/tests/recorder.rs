@@ -2,6 +2,7 @@
 //! Recordings beside a program that does something else, of runs and of rows from anywhere.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use strobe::plan::{Plan, Step};
 use strobe::ring::{Rows, State};
 use strobe::run::{OwnedRun, Run};
 use strobe_files::open;
+use strobe_files::record::{Observer, Progress};
 use strobe_files::recorder::{Recorder, Recording};
 use strobe_files::sink::{Sink, Written};
 
@@ -154,4 +156,62 @@ fn a_recording_is_recorded_again() {
     assert_eq!(again.period_ns, first.period_ns);
     let read = |file: &str| std::fs::read(name(file)).expect("bytes");
     assert_eq!(read("a.arrows").len(), read("b.arrows").len());
+}
+
+/// A sink that has its rows in the file when it is told so.
+#[derive(Clone, Default)]
+struct Late(Arc<AtomicU64>);
+
+impl Sink for Late {
+    fn begin(&mut self, _: &RunInfo) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&mut self, _: Rows<'_>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self, _: Option<&Totals>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn written(&self) -> Written {
+        Written {
+            rows: self.0.load(Ordering::Relaxed),
+            bytes: 0,
+        }
+    }
+}
+
+/// Hears how far the files are.
+#[derive(Clone, Default)]
+struct Heard(Arc<AtomicU64>);
+
+impl Observer for Heard {
+    fn progress(&mut self, _: Progress) {}
+
+    fn written(&mut self, next: u64) {
+        self.0.store(next, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn rows_are_said_to_be_written_when_they_are_in_the_files_and_not_before() {
+    let (run, late, heard) = (soft(), Late::default(), Heard::default());
+    run.start().expect("a start");
+    let rows = run.reader().expect("a reader");
+    let recorder = Recorder::of_rows(Box::new(rows)).observer(Box::new(heard.clone()));
+    let recorder = recorder.sink("late", Box::new(late.clone()));
+    let recording = recorder.spawn().expect("a thread");
+    run.trigger(7).expect("triggers");
+    until_rows(&recording, 7);
+    assert_eq!(heard.0.load(Ordering::Relaxed), 0);
+    late.0.store(7, Ordering::Relaxed);
+    until("they are written", || heard.0.load(Ordering::Relaxed) == 7);
+    recording.stop();
+    recording.join().expect("a summary");
 }

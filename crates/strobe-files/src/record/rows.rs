@@ -60,6 +60,7 @@ pub(crate) fn record_rows_into(
             .map(|named| Written::new(named, &info, options.last))
             .collect(),
         given: 0,
+        next: 0,
         timing: match next.as_ref().map(Block::first) {
             Some(1..) => Timing::joining(&info),
             _ => Timing::new(&info),
@@ -87,6 +88,7 @@ pub(crate) fn record_rows_into(
         rows.add(&block, observer);
         if flushed.elapsed() >= FLUSH_EVERY {
             rows.each(|sink| sink.flush());
+            rows.say_written(observer);
             observer.progress(rows.progress());
             flushed = Instant::now();
         }
@@ -109,14 +111,14 @@ pub(crate) fn record_rows_into(
     };
     observer.progress(rows.progress());
     Ok(match end {
-        Some(end) => rows.finish(Some(end)),
+        Some(end) => rows.finish(Some(end), observer),
         None => match source.totals() {
             Some(totals) => {
                 rows.seen = totals;
                 let end = rows.seen.end.clone();
-                rows.finish(Some(end))
+                rows.finish(Some(end), observer)
             }
-            None => rows.finish(None),
+            None => rows.finish(None, observer),
         },
     })
 }
@@ -127,6 +129,8 @@ struct Rows<'i> {
     sinks: Vec<Written>,
     /// Rows that were given to the sinks.
     given: u64,
+    /// The row after the last one that came.
+    next: u64,
     timing: Timing,
     faults: FaultCount,
     /// The account up to the last row.
@@ -149,6 +153,7 @@ impl Rows<'_> {
         }
         self.given += block.len() as u64;
         self.seen.lost += block.lost();
+        self.next = self.next.max(block.first());
         if block.is_empty() && block.first() > self.seen.rows {
             // Rows after the last one that came; each had a trigger at least.
             self.seen.triggers += block.first() - self.seen.rows;
@@ -159,6 +164,7 @@ impl Rows<'_> {
             self.faults.add(&row);
             self.seen.errors += u64::from(!row.faults.is_empty());
             self.seen.rows = row.row.saturating_add(1);
+            self.next = self.seen.rows;
             self.seen.triggers = row.trigger.saturating_add(1);
             (self.seen.skipped, self.seen.end_time_ns) = (row.skipped, row.time);
             self.timing.add(row);
@@ -169,6 +175,15 @@ impl Rows<'_> {
     fn each(&mut self, mut work: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
         for written in &mut self.sinks {
             written.work(&mut work);
+        }
+    }
+
+    /// Says how far the sinks are, if they have what they were given.
+    fn say_written(&self, observer: &mut dyn Observer) {
+        let going_on = || self.sinks.iter().filter(|sink| sink.ended.is_none());
+        let mut safe = going_on().filter_map(|written| written.sink.safe());
+        if going_on().next().is_some() && safe.all(|rows| rows == self.given) {
+            observer.written(self.next);
         }
     }
 
@@ -189,7 +204,7 @@ impl Rows<'_> {
     }
 
     /// With the account as it is, and this end; without one, it was cut off.
-    fn finish(mut self, end: Option<End>) -> Summary {
+    fn finish(mut self, end: Option<End>, observer: &mut dyn Observer) -> Summary {
         let is_whole = end.is_some();
         // Of a run that goes on, or a recording that was cut off, the causes are not known.
         let named: u64 = self.seen.missed_by.iter().sum();
@@ -199,6 +214,7 @@ impl Rows<'_> {
         self.seen.end = end.unwrap_or_else(|| End::Failed("the recording was cut off".to_owned()));
         let totals = self.seen.clone();
         self.each(|sink| sink.finish(is_whole.then_some(&totals)));
+        self.say_written(observer);
         let (lost, given) = (totals.lost, self.given);
         let sinks = self.sinks.into_iter();
         let sinks = sinks.map(|sink| sink.summary(lost, given)).collect();

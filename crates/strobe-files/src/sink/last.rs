@@ -74,6 +74,10 @@ impl Sink for Last {
     fn written(&self) -> Written {
         self.sink.written()
     }
+
+    fn safe(&self) -> Option<u64> {
+        None
+    }
 }
 
 #[cfg(test)]

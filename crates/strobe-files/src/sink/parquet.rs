@@ -117,6 +117,10 @@ impl Sink for ParquetFile {
     fn written(&self) -> Written {
         self.written
     }
+
+    fn safe(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl Writing {

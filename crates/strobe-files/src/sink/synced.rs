@@ -69,4 +69,8 @@ impl Sink for Synced {
     fn written(&self) -> Written {
         self.sink.written()
     }
+
+    fn safe(&self) -> Option<u64> {
+        self.sink.safe()
+    }
 }

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use strobe::error::Words;
+use strobe::info::End;
 use strobe_files::sink::Existing;
 use strobe_serve::config::Config;
-use strobe_serve::nats::subscribe::Options;
+use strobe_serve::nats::subscribe::{Options, Outcome};
 use strobe_serve::start::{self, Wanted};
 use strobe_serve::systemd::HandedOver;
 
@@ -105,12 +106,26 @@ fn subscribe(words: Subscribe) -> Result<ExitCode, Words> {
             false => Existing::Refuse,
         },
     };
-    let summary = start::subscribe(options)?;
-    let Some(summary) = summary else {
-        return Ok(ExitCode::from(130));
+    let summary = match start::subscribe(options)? {
+        Outcome::Recorded(summary) => summary,
+        Outcome::TakenBefore => {
+            eprintln!(
+                "strobe subscribe: all of it was taken before; to have it again, give another --name"
+            );
+            return Ok(ExitCode::SUCCESS);
+        }
+        Outcome::Interrupted => return Ok(ExitCode::from(130)),
     };
     let (rows, missed, lost) = (summary.rows, summary.missed, summary.lost);
     eprintln!("strobe subscribe: {rows} rows, {missed} missed, {lost} lost");
+    for sink in &summary.sinks {
+        if let Some(why) = &sink.error {
+            eprintln!("strobe subscribe: sink {}: {why}", sink.path);
+        }
+    }
+    if let End::Failed(why) = &summary.end {
+        eprintln!("strobe subscribe: the run failed: {why}");
+    }
     Ok(match summary.is_whole() || words.allow_loss {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(3),

@@ -15,7 +15,9 @@ use strobe::error::Words;
 
 mod incoming;
 mod message;
+mod order;
 pub mod publish;
+mod resume;
 pub mod subscribe;
 
 /// First word of all subjects.
@@ -33,7 +35,7 @@ async fn connect(url: &str) -> Result<Context, Words> {
         .connect(url)
         .await;
     let client = connected.map_err(|error| {
-        Words::new(url, error.to_string()).mend("name a server of NATS: nats://HOST:4222")
+        Words::new(shown(url), error.to_string()).mend("name a server of NATS: nats://HOST:4222")
     })?;
     let mut context = jetstream::new(client);
     context.set_timeout(PATIENCE);
@@ -53,6 +55,16 @@ fn stream(name: &str, bytes: Option<i64>) -> Config {
     }
 }
 
+/// An address as it may be shown: without the user, the password and the token that it may have.
+pub fn shown(url: &str) -> String {
+    let (scheme, rest) = match url.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), url),
+    };
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    format!("{scheme}{place}")
+}
+
 /// One word of a subject.
 fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -68,6 +80,15 @@ fn word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_sees_an_address_does_not_see_the_password() {
+        assert_eq!(shown("nats://bus:4222"), "nats://bus:4222");
+        assert_eq!(shown("tls://me:p@ss@bus.lab"), "tls://bus.lab");
+        assert_eq!(shown("nats://token@[::1]:4222"), "nats://[::1]:4222");
+        assert_eq!(shown("me:secret@bus"), "bus");
+        assert_eq!(shown("nats://me:a/b,c@bus"), "nats://bus");
+    }
 
     #[test]
     fn a_name_is_one_word_of_a_subject() {

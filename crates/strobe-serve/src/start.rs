@@ -14,7 +14,6 @@ use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
 use strobe::error::Words;
 use strobe::stop::Stop;
-use strobe_files::summary::Summary;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use crate::config::Config;
 use crate::daemon::Daemon;
 use crate::http::{Http, Listener};
-use crate::nats::{self, subscribe::Options};
+use crate::nats::{self, subscribe::Options, subscribe::Outcome};
 use crate::panda;
 use crate::systemd::{self, HandedOver};
 
@@ -109,7 +108,7 @@ pub fn run(config: Config, wanted: Wanted, handed_over: HandedOver) -> Result<()
 ///
 /// # Errors
 /// There is no such run, or nothing can be written.
-pub fn subscribe(options: Options) -> Result<Option<Summary>, Words> {
+pub fn subscribe(options: Options) -> Result<Outcome, Words> {
     let runtime = runtime().map_err(|error| Words::new("the subscriber", error.to_string()))?;
     let stop = Stop::default();
     runtime.block_on(async {
@@ -147,7 +146,7 @@ async fn listen(
         tasks.spawn(panda::serve(Arc::clone(daemon), control, data));
     }
     if let Some(config) = daemon.config.publish.nats.clone() {
-        places.push(format!("publishes to {}", config.url));
+        places.push(format!("publishes to {}", nats::shown(&config.url)));
         let daemon = Arc::clone(daemon);
         tasks.spawn(async move {
             if let Err(words) = nats::publish::serve(daemon, config).await {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Messages in the order of their rows, each row once, as a source of rows.
+//! Messages that come in the order of their rows, as a source of rows.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use strobe::block::{Block, Place};
 use strobe::error::{Error, Words};
@@ -13,59 +12,6 @@ use strobe::source::RowSource;
 
 use super::message::{self, Head};
 
-/// How long rows wait for those before them, until these are lost.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Brings messages into the order of their rows: the bus gives one again that was not acknowledged, and then it comes
-/// after those that follow it.
-pub struct Order<T> {
-    /// The row that comes next.
-    next: u64,
-    waiting: BTreeMap<(u64, bool), (Head, T)>,
-    since: Instant,
-}
-
-impl<T> Order<T> {
-    /// From this row on.
-    pub fn new(next: u64) -> Self {
-        Order {
-            next,
-            waiting: BTreeMap::new(),
-            since: Instant::now(),
-        }
-    }
-
-    /// Takes a message. What has nothing new is given back.
-    pub fn take(&mut self, head: Head, message: T) -> Option<T> {
-        if head.next <= self.next && !head.end {
-            return Some(message);
-        }
-        if self.waiting.is_empty() {
-            self.since = Instant::now();
-        }
-        let key = (head.begin(), head.end);
-        match self.waiting.get(&key) {
-            // Sent again by who did not know that it was kept, perhaps with other rows.
-            Some((known, _)) if known.next >= head.next => Some(message),
-            _ => (self.waiting.insert(key, (head, message))).map(|(_, before)| before),
-        }
-    }
-
-    /// The next message, if it is there.
-    pub fn next(&mut self) -> Option<(Head, T)> {
-        let (key, (head, _)) = self.waiting.first_key_value()?;
-        let is_next = head.begin() <= self.next;
-        if !is_next && self.since.elapsed() < PATIENCE {
-            return None;
-        }
-        let key = *key;
-        self.since = Instant::now();
-        let (head, message) = self.waiting.remove(&key)?;
-        self.next = self.next.max(head.next);
-        Some((head, message))
-    }
-}
-
 /// The rows of one run, as they come from the bus.
 pub struct Incoming {
     subject: String,
@@ -73,8 +19,11 @@ pub struct Incoming {
     /// The row that comes next.
     next: u64,
     last: Option<Place>,
+    /// Rows that did not come, since the first one that was wanted.
+    lost: u64,
     messages: Receiver<(Head, Vec<u8>)>,
     totals: Option<Totals>,
+    is_over: bool,
 }
 
 impl Incoming {
@@ -90,8 +39,10 @@ impl Incoming {
             info: Arc::new(info),
             next,
             last: (next == 0).then_some(Place::START),
+            lost: 0,
             messages,
             totals: None,
+            is_over: false,
         }
     }
 
@@ -101,6 +52,10 @@ impl Incoming {
         let shape = self.info.shape();
         let mut words = Vec::new();
         while let Some(rows) = journal.read().map_err(|error| error.words())? {
+            // Of the last message of a run whose last rows are lost.
+            if rows.words().is_empty() {
+                continue;
+            }
             if journal_shape(&rows) != shape.words() as usize {
                 return Err(Words::new(
                     &self.subject,
@@ -116,6 +71,7 @@ impl Incoming {
         let first = self.next.max(head.first);
         let lost = first - self.next;
         self.next = first + rows.len() as u64;
+        self.lost += lost;
         let info = Arc::clone(&self.info);
         Ok(Block::new(
             info,
@@ -126,9 +82,23 @@ impl Incoming {
         ))
     }
 
-    fn nothing(&mut self) -> Block {
+    /// The account. Rows before it that did not come are lost.
+    fn end(&mut self, head: Head, bytes: Vec<u8>) -> Result<Option<Block>, Words> {
+        if !bytes.is_empty() {
+            let journal = message::read(&self.subject, bytes, head.first)?;
+            self.totals = journal.totals().cloned();
+        }
+        self.is_over = true;
+        let lost = head.first.saturating_sub(self.next);
+        Ok((lost > 0).then(|| self.nothing(lost)))
+    }
+
+    /// No rows, after so many that are lost.
+    fn nothing(&mut self, lost: u64) -> Block {
+        self.next += lost;
+        self.lost += lost;
         let info = Arc::clone(&self.info);
-        let numbers = (self.next, 0);
+        let numbers = (self.next, lost);
         Block::new(info, Arc::default(), 0..0, numbers, &mut self.last)
     }
 }
@@ -143,56 +113,97 @@ impl RowSource for Incoming {
     }
 
     fn next(&mut self, wait: Duration) -> Result<Option<Block>, Error> {
+        if self.is_over {
+            return Ok(None);
+        }
         match self.messages.recv_timeout(wait) {
-            Ok((head, bytes)) if head.end => {
-                if !bytes.is_empty() {
-                    let journal = message::read(&self.subject, bytes, head.first);
-                    self.totals = journal.map_err(Error::Rows)?.totals().cloned();
-                }
-                Ok(None)
-            }
+            Ok((head, bytes)) if head.end => self.end(head, bytes).map_err(Error::Rows),
             Ok((head, bytes)) => self.block(head, bytes).map(Some).map_err(Error::Rows),
-            Err(RecvTimeoutError::Timeout) => Ok(Some(self.nothing())),
+            Err(RecvTimeoutError::Timeout) => Ok(Some(self.nothing(0))),
             Err(RecvTimeoutError::Disconnected) => Ok(None),
         }
     }
 
+    /// That of the run. What its own reader has lost did not come here either: it is among what was lost on the way.
     fn totals(&self) -> Option<Totals> {
-        self.totals.clone()
+        let totals = self.totals.clone()?;
+        Some(Totals {
+            lost: self.lost,
+            ..totals
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel as pipe;
+
+    use strobe::channel::Type;
+    use strobe::samples::{channel, info, totals};
+
     use super::*;
 
-    fn head(first: u64, next: u64, lost: u64) -> Head {
-        Head {
+    const WAIT: Duration = Duration::from_secs(120);
+
+    /// Rows up to before this one, the first of them, and what was lost before; as a message.
+    fn sent(info: &RunInfo, first: u64, next: u64, lost: u64) -> (Head, Vec<u8>) {
+        let words = (first..next).flat_map(|row| [row, row, 2_000 + row, 0, row]);
+        let (info, words) = (Arc::new(info.clone()), Arc::new(words.collect()));
+        let rows = 0..(next - first) as usize;
+        let block = Block::new(info, words, rows, (first, lost), &mut None);
+        (Head::of(&block), message::rows(&block).expect("a message"))
+    }
+
+    fn end(info: &RunInfo, first: u64) -> (Head, Vec<u8>) {
+        let head = Head {
             first,
-            next,
-            lost,
+            next: first,
+            lost: 0,
             missed: 0,
-            end: false,
+            end: true,
+        };
+        let account = message::account(info, Some(&totals(first)));
+        (head, account.expect("an account"))
+    }
+
+    /// First row, rows and loss of each block, and what was lost by the account.
+    fn taken(info: &RunInfo, messages: Vec<(Head, Vec<u8>)>) -> (Vec<(u64, usize, u64)>, u64) {
+        let (sender, receiver) = pipe();
+        for message in messages {
+            sender.send(message).expect("a message");
         }
+        let mut incoming = Incoming::new("a".to_owned(), info.clone(), 0, receiver);
+        let mut blocks = Vec::new();
+        while let Some(block) = incoming.next(WAIT).expect("rows") {
+            blocks.push((block.first(), block.len(), block.lost()));
+        }
+        (blocks, incoming.totals().expect("an account").lost)
     }
 
     #[test]
-    fn messages_come_in_the_order_of_their_rows_and_none_twice() {
-        let mut order = Order::new(0);
-        assert_eq!(order.take(head(10, 20, 0), "b"), None);
-        assert!(order.next().is_none(), "rows 0 to 9 may still come");
-        assert_eq!(order.take(head(10, 15, 0), "b again"), Some("b again"));
-        assert_eq!(order.take(head(3, 10, 3), "a"), None);
-        assert_eq!(order.next().map(|(_, message)| message), Some("a"));
-        assert_eq!(order.take(head(3, 10, 3), "a again"), Some("a again"));
-        let end = Head {
-            end: true,
-            ..head(20, 20, 0)
-        };
-        assert_eq!(order.take(end, "end"), None);
-        assert_eq!(order.next().map(|(_, message)| message), Some("b"));
-        assert_eq!(order.take(head(18, 25, 0), "c, in part"), None);
-        assert_eq!(order.next().map(|(_, message)| message), Some("c, in part"));
-        assert_eq!(order.next().map(|(_, message)| message), Some("end"));
+    fn rows_that_did_not_come_are_lost_in_the_account_whatever_the_runs_own_says() {
+        let info = info(vec![channel("a.x", Type::U64)]);
+        assert_eq!(totals(12).lost, 4);
+        // The beginning has gone, the publisher has lost some, and the last ones did not come.
+        let messages = vec![
+            sent(&info, 3, 5, 0),
+            sent(&info, 8, 10, 3),
+            sent(&info, 9, 11, 0),
+            end(&info, 12),
+        ];
+        let blocks = vec![(3, 2, 3), (8, 2, 3), (10, 1, 0), (12, 0, 1)];
+        assert_eq!(taken(&info, messages), (blocks, 7));
+    }
+
+    #[test]
+    fn a_run_whose_last_rows_are_lost_is_taken_to_its_end() {
+        let info = info(vec![channel("a.x", Type::U64)]);
+        let messages = vec![
+            sent(&info, 0, 5, 0),
+            sent(&info, 20, 20, 15),
+            end(&info, 20),
+        ];
+        let blocks = vec![(0, 5, 0), (20, 0, 15)];
+        assert_eq!(taken(&info, messages), (blocks, 15));
     }
 }

@@ -99,15 +99,19 @@ pub fn rows(block: &Block) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The account of a run as bytes.
+/// The account of a run as bytes; without one, what is known of the run.
 ///
 /// # Errors
 /// None that is known.
 pub fn account(info: &RunInfo, totals: Option<&Totals>) -> io::Result<Vec<u8>> {
-    match totals {
-        Some(totals) => strobe_files::sink::arrow::account(info, totals),
-        None => Ok(Vec::new()),
+    if let Some(totals) = totals {
+        return strobe_files::sink::arrow::account(info, totals);
     }
+    let stream = ArrowStream::new(info, None);
+    let mut stream = stream.map_err(io::Error::other)?;
+    let mut bytes = stream.schema();
+    bytes.extend(stream.end()?);
+    Ok(bytes)
 }
 
 /// Rows or an account again.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::task::TaskTracker;
 
 use super::message::{self, Head};
-use super::{AGAIN, PREFIX, connect, stream, word};
+use super::{AGAIN, PREFIX, connect, shown, stream, word};
 use crate::config::publish::Nats;
 use crate::cursor::From;
 use crate::daemon::Daemon;
@@ -92,7 +92,8 @@ impl Publisher {
     async fn run(&self, served: &Served) {
         let mut cursor = served.cursor(From::Oldest);
         let info = cursor.info().await;
-        if served.progress().is_over() && served.progress().next == 0 {
+        if info.start.realtime == 0 {
+            // It has ended before it was started: there is nothing to be said of it.
             return;
         }
         let run = format!("{}-{}", info.start.realtime, served.id());
@@ -108,7 +109,7 @@ impl Publisher {
             if error != said {
                 eprintln!(
                     "strobe serve: {}: {error}; rows wait in the spool",
-                    self.config.url
+                    shown(&self.config.url)
                 );
                 said = error;
             }

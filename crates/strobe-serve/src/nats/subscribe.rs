@@ -1,32 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes the rows of one run from the bus into sinks, on any machine.
 //!
-//! The bus remembers how far this subscriber has come, by its name. A message is acknowledged once its rows are in the
-//! sinks, so that one that is killed goes on where it was.
+//! The bus remembers how far this subscriber has come with this run, by its name. A message is acknowledged once its rows
+//! are in the files, so that one that is killed goes on where it was.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::pull::Config;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy};
 use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::{AckKind, Message};
+use futures_util::future::join_all;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use strobe::error::Words;
 use strobe::stop::Stop;
+use strobe_files::record::{Observer, Progress};
 use strobe_files::recorder::{Recorder, Recording};
 use strobe_files::sink::Existing;
 use strobe_files::summary::Summary;
 use tokio::time::sleep;
 
-use super::incoming::{Incoming, Order};
+use super::incoming::Incoming;
 use super::message::{self, Head};
+use super::order::Order;
 use super::publish::with_sources;
-use super::{AGAIN, PREFIX, connect, word};
+use super::resume::{Resume, resume};
+use super::{AGAIN, PREFIX, connect, shown, word};
 
-/// What is written is in the files after this time, at the latest.
-const WRITTEN: Duration = Duration::from_secs(1);
+/// A subscriber that has not come for so long is forgotten, and there is one for each run.
+const FORGET: Duration = Duration::from_secs(30 * 24 * 3600);
 /// What was not acknowledged by then is given again.
 const ACKNOWLEDGE: Duration = Duration::from_secs(10);
 /// Messages that are taken at once.
@@ -49,16 +55,26 @@ pub struct Options {
     pub existing: Existing,
 }
 
+/// What has become of it.
+pub enum Outcome {
+    /// Rows were taken.
+    Recorded(Box<Summary>),
+    /// Under this name all of the run was taken before.
+    TakenBefore,
+    /// It was told to stop before there were any rows.
+    Interrupted,
+}
+
 /// Takes the rows of a run to its end, or until it is told to stop.
 ///
 /// # Errors
 /// There is no such run, or nothing can be written.
-pub async fn subscribe(options: Options, stop: &Stop) -> Result<Option<Summary>, Words> {
+pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> {
     let context = connect(&options.url).await?;
     let mut said = String::new();
     let (subject, stream) = loop {
         if stop.is_over() {
-            return Ok(None);
+            return Ok(Outcome::Interrupted);
         }
         let found = match context.get_stream(&options.stream).await {
             Ok(stream) => match choose(&stream, &options).await {
@@ -72,7 +88,8 @@ pub async fn subscribe(options: Options, stop: &Stop) -> Result<Option<Summary>,
         if found != said {
             eprintln!(
                 "strobe subscribe: {}, stream {}: {found}; waiting for it",
-                options.url, options.stream
+                shown(&options.url),
+                options.stream
             );
             said = found;
         }
@@ -85,6 +102,8 @@ pub async fn subscribe(options: Options, stop: &Stop) -> Result<Option<Summary>,
         stream,
         recording: None,
         order: None,
+        begin: 0,
+        written: Arc::default(),
         given: VecDeque::new(),
         is_over: false,
     };
@@ -131,13 +150,28 @@ struct Taking {
     stream: Stream,
     recording: Option<Filling>,
     order: Option<Order<Message>>,
-    /// Messages that were given to the sinks, and when.
-    given: VecDeque<(Instant, Message)>,
+    /// The first row that is wanted.
+    begin: u64,
+    /// Rows before this one are in the files.
+    written: Arc<AtomicU64>,
+    /// Messages that were given to the sinks, and were not acknowledged yet.
+    given: VecDeque<(Head, Message)>,
     is_over: bool,
 }
 
+/// Hears of what is in the files.
+struct Written(Arc<AtomicU64>);
+
+impl Observer for Written {
+    fn progress(&mut self, _: Progress) {}
+
+    fn written(&mut self, next: u64) {
+        self.0.store(next, Ordering::Relaxed);
+    }
+}
+
 impl Taking {
-    async fn run(&mut self, stop: &Stop) -> Result<Option<Summary>, Words> {
+    async fn run(&mut self, stop: &Stop) -> Result<Outcome, Words> {
         while !self.is_over && !stop.is_over() {
             if self
                 .recording
@@ -154,19 +188,20 @@ impl Taking {
             }
         }
         let Some((recording, messages)) = self.recording.take() else {
-            return Ok(None);
+            return Ok(match self.is_over {
+                true => Outcome::TakenBefore,
+                false => Outcome::Interrupted,
+            });
         };
         drop(messages);
         let summary = tokio::task::spawn_blocking(move || recording.join()).await;
         let failed = |why: String| Words::new("the recording", why);
         let summary = summary.map_err(|error| failed(error.to_string()))?;
         let summary = summary.map_err(|error| failed(error.to_string()))?;
-        if summary.sinks.iter().all(|sink| sink.error.is_none()) {
-            for (_, message) in self.given.drain(..) {
-                let _ = message.double_ack().await;
-            }
-        }
-        Ok(Some(summary))
+        let is_whole = summary.sinks.iter().all(|sink| sink.error.is_none());
+        // If the bus is away just now, what was not acknowledged comes once more to who starts this again.
+        let _ = self.acknowledge(is_whole).await;
+        Ok(Outcome::Recorded(Box::new(summary)))
     }
 
     /// Takes what there is.
@@ -174,9 +209,19 @@ impl Taking {
         let away = |error: &dyn std::error::Error| Choice::Away(with_sources(error));
         let consumer = self.consumer().await?;
         if self.order.is_none() {
-            // Rows before the first message of a new subscriber are lost; those that one has had before are not.
-            let floor = consumer.cached_info().ack_floor.stream_sequence;
-            self.order = (floor == 0).then(|| Order::new(0));
+            let floor = consumer.cached_info().ack_floor;
+            match resume(&self.stream, &self.subject, floor).await {
+                Ok(Resume::Row(row)) => {
+                    self.begin = row;
+                    self.written.store(row, Ordering::Relaxed);
+                    self.order = Some(Order::new(row));
+                }
+                Ok(Resume::Over) => {
+                    self.is_over = true;
+                    return Ok(());
+                }
+                Err(why) => return Err(Choice::Away(why)),
+            }
         }
         while !self.is_over && !stop.is_over() {
             let batch = consumer.fetch().max_messages(AT_ONCE);
@@ -191,7 +236,7 @@ impl Taking {
                 self.take(message).await;
             }
             self.give()?;
-            self.acknowledge().await;
+            self.acknowledge(false).await?;
             if is_quiet && self.stream.get_info().await.is_err() {
                 return Err(Choice::Away("the bus is away".to_owned()));
             }
@@ -207,13 +252,16 @@ impl Taking {
     }
 
     async fn consumer(&self) -> Result<Consumer<Config>, Choice> {
-        let name = word(&self.options.name);
+        // Each run has its own, so that the same name does for the next run.
+        let run = self.subject.trim_start_matches(PREFIX).replace('.', "-");
+        let name = word(&self.options.name) + &run;
         let config = Config {
             durable_name: Some(name.clone()),
             deliver_policy: DeliverPolicy::All,
             ack_policy: AckPolicy::Explicit,
             ack_wait: ACKNOWLEDGE,
             filter_subject: self.subject.clone(),
+            inactive_threshold: FORGET,
             ..Config::default()
         };
         let consumer = self.stream.get_or_create_consumer(&name, config).await;
@@ -233,17 +281,27 @@ impl Taking {
 
     async fn take(&mut self, message: Message) {
         let head = message.headers.as_ref().and_then(Head::read);
-        let back = match head {
-            Some(head) => {
-                let order = self.order.get_or_insert_with(|| Order::new(head.begin()));
-                order.take(head, message)
-            }
-            None => Some(message),
-        };
-        if let Some(message) = back {
-            // It is given again, if the bus does not hear this.
+        let (Some(head), Some(order)) = (head, &mut self.order) else {
+            // Of somebody else. It is given again, if the bus does not hear this.
             let _ = message.ack().await;
+            return;
+        };
+        let Some((head, message)) = order.take(head, message) else {
+            return;
+        };
+        if self.is_written(&head) {
+            // The bus has not heard it, or it came too late.
+            self.given.retain(|(known, _)| *known != head);
+            self.given.push_front((head, message));
+        } else {
+            // Its rows are in memory only. It need not come again soon, but must not be forgotten.
+            let _ = message.ack_with(AckKind::Progress).await;
         }
+    }
+
+    /// Whether the rows of this message are in the files.
+    fn is_written(&self, head: &Head) -> bool {
+        !head.end && head.next <= self.written.load(Ordering::Relaxed)
     }
 
     /// Gives to the sinks what comes next.
@@ -258,7 +316,7 @@ impl Taking {
                 let _ = tokio::task::block_in_place(|| messages.send((head, bytes)));
             }
             self.is_over |= head.end;
-            self.given.push_back((Instant::now(), message));
+            self.given.push_back((head, message));
         }
         Ok(())
     }
@@ -269,10 +327,12 @@ impl Taking {
         let rows = Incoming::new(
             self.subject.clone(),
             journal.info().clone(),
-            head.begin(),
+            self.begin,
             messages,
         );
-        let mut recorder = Recorder::of_rows(Box::new(rows)).existing(self.options.existing);
+        let mut recorder = Recorder::of_rows(Box::new(rows))
+            .existing(self.options.existing)
+            .observer(Box::new(Written(Arc::clone(&self.written))));
         for sink in &self.options.sinks {
             recorder = recorder.file(sink.clone());
         }
@@ -281,15 +341,26 @@ impl Taking {
         Ok((recording, sender))
     }
 
-    /// Tells the bus what is in the files.
-    async fn acknowledge(&mut self) {
-        let has_failed = (self.recording.as_ref()).is_none_or(|(recording, _)| recording.is_over());
-        if has_failed {
-            return;
-        }
-        while (self.given.front()).is_some_and(|(given, _)| given.elapsed() > WRITTEN) {
-            if let Some((_, message)) = self.given.pop_front() {
-                let _ = message.ack().await;
+    /// Tells the bus what is in the files; that the account is, if they are whole.
+    async fn acknowledge(&mut self, are_whole: bool) -> Result<(), Choice> {
+        loop {
+            let given = self.given.iter();
+            let written = given.take_while(|(head, _)| match head.end {
+                true => are_whole,
+                false => self.is_written(head),
+            });
+            let told = written
+                .take(AT_ONCE)
+                .map(|(_, message)| message.double_ack());
+            let told = join_all(told).await;
+            if told.is_empty() {
+                return Ok(());
+            }
+            // In their order: the bus remembers up to where it has heard all.
+            let heard = told.iter().take_while(|told| told.is_ok()).count();
+            self.given.drain(..heard);
+            if heard < told.len() {
+                return Err(Choice::Away("it does not hear what was taken".to_owned()));
             }
         }
     }

@@ -1,58 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Rows by way of a bus that is killed again and again: each arrives, and none twice.
+//! A bus that is killed again and again: each row arrives, and none twice. A subscriber that is killed: none is missing.
 //!
 //! `STROBE_NATS_ROWS` and `STROBE_NATS_KILLS` say how many rows each of two publishers has, and how often the server is
 //! killed; `make soak` has more of both.
 
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(180);
+use crate::common::{
+    Lab, PATIENCE, Running, bus, free_port, numbers, subscriber as known, until, until_over,
+};
+
 const RATE: u64 = 5000;
-
-/// A program that does not outlive the test.
-struct Running(Child);
-
-impl Running {
-    fn start(command: &mut Command) -> Running {
-        Running(command.spawn().expect("a program"))
-    }
-
-    fn wait(mut self, rows: u64) -> ExitStatus {
-        let until = Instant::now() + PATIENCE + Duration::from_secs(3 * rows / RATE);
-        loop {
-            if let Some(status) = self.0.try_wait().expect("its state") {
-                return status;
-            }
-            assert!(Instant::now() < until, "it does not end");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 fn number(name: &str, usual: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.map_or(usual, |text| text.parse().expect("a number"))
-}
-
-fn bus(folder: &Path, port: u16) -> Running {
-    let mut command = Command::new("nats-server");
-    command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]);
-    Running::start(
-        command
-            .arg(folder)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null()),
-    )
 }
 
 fn publisher(folder: &Path, name: &str, rows: u64, port: u16) -> Running {
@@ -88,8 +53,7 @@ fn two_publishers_rows_arrive_once_each_though_the_bus_is_killed_again_and_again
     let rows = number("STROBE_NATS_ROWS", 25_000);
     let kills = number("STROBE_NATS_KILLS", 5);
     let folder = tempfile::tempdir().expect("a folder");
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let port = port.expect("a port").port();
+    let port = free_port();
     // Publishers and subscribers wait for it.
     let names = ["alpha", "beta"];
     let publishers = names.map(|name| publisher(folder.path(), name, rows, port));
@@ -105,7 +69,8 @@ fn two_publishers_rows_arrive_once_each_though_the_bus_is_killed_again_and_again
         server = bus(&store, port);
     }
     for (subscriber, sink) in subscribers {
-        assert!(subscriber.wait(rows).success());
+        let patience = PATIENCE + Duration::from_secs(3 * rows / RATE);
+        assert!(subscriber.wait(patience).success());
         let text = std::fs::read_to_string(&sink).expect("rows");
         let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
         let mut counted = 0;
@@ -117,4 +82,72 @@ fn two_publishers_rows_arrive_once_each_though_the_bus_is_killed_again_and_again
         assert_eq!(counted, rows, "{}", sink.display());
     }
     drop((publishers, server));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscriber_that_is_killed_and_started_again_leaves_no_row_out() {
+    const PORTION: u32 = 500;
+    let lab = Lab::new("", "").await;
+    let run = lab.run("scan", "event = \"soft\"\n");
+    lab.publish();
+    let trigger = async |portions: u64| {
+        for _ in 0..portions {
+            let next = run.progress().next + u64::from(PORTION);
+            run.trigger(PORTION).expect("triggers");
+            until("rows", async || run.progress().next >= next).await;
+        }
+    };
+    let stream = lab.stream().await;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strobe-serve"));
+    command.args(["subscribe", &lab.url, "-o", "-", "--run", "scan"]);
+    command.args(["--name", "test"]);
+    let mut killed = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::null()));
+    let mut sink = BufReader::new(killed.0.stdout.take().expect("its rows"));
+    trigger(4).await;
+    // Who reads its rows goes on for a while, and then is stuck: many messages are in no file.
+    let mut text = String::new();
+    let lines = tokio::task::spawn_blocking(move || {
+        while !text.contains("\n1999,") {
+            assert_ne!(sink.read_line(&mut text).expect("a row"), 0, "no rows");
+        }
+        (text, sink)
+    });
+    let (mut text, mut sink) = lines.await.expect("rows");
+    let acknowledged = async || {
+        let known = known(&stream).await;
+        known.is_some_and(|known| known.ack_floor.consumer_sequence > 0)
+    };
+    until("what was written is acknowledged", acknowledged).await;
+    trigger(40).await;
+    run.stop().expect("an end");
+    until_over(&run).await;
+    let total = run.progress().next;
+    let subject = known(&stream).await.expect("a subscriber");
+    let subject = subject.config.filter_subject;
+    let is_published = async || {
+        let last = stream.get_last_raw_message_by_subject(&subject).await;
+        let end = last
+            .ok()
+            .and_then(|last| last.headers.get("strobe-end").cloned());
+        end.is_some_and(|end| end.as_str() == "1")
+    };
+    until("all is published", is_published).await;
+    let is_stuck = async || {
+        known(&stream)
+            .await
+            .is_some_and(|known| known.num_pending == 0)
+    };
+    until("all is delivered", is_stuck).await;
+    drop(killed);
+    sink.read_to_string(&mut text).expect("the rest");
+    let first = numbers(&text);
+    let end = first.len() as u64;
+    assert_eq!(first, (0..end).collect::<Vec<_>>());
+    assert!(end < total, "it was stuck");
+    let summary = lab.take("scan", "second.csv").await;
+    let second = lab.rows("second.csv");
+    let begin = *second.first().expect("rows");
+    assert!(0 < begin && begin <= end, "{begin}, {end}");
+    assert_eq!(second, (begin..total).collect::<Vec<_>>());
+    assert_eq!((summary.rows, summary.lost), (total, 0));
 }

@@ -26,6 +26,109 @@ struct Part {
     end: u64,
 }
 
+impl Part {
+    /// Goes there; what is in memory of the file is used again.
+    fn go(&mut self, at: u64) -> io::Result<()> {
+        let by = at.wrapping_sub(self.at) as i64;
+        self.file.seek_relative(by)?;
+        self.at = at;
+        Ok(())
+    }
+
+    /// What is next, and where that ends; it is not read yet.
+    fn look(&mut self) -> io::Result<Next> {
+        let at = self.at;
+        let next = self.head();
+        self.go(at)?;
+        match next {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Next::Nothing),
+            next => next,
+        }
+    }
+
+    fn head(&mut self) -> io::Result<Next> {
+        let mut start = [0; 8];
+        self.read_exact(&mut start)?;
+        let left = self.end.saturating_sub(self.at);
+        let Some(length) = length(start).filter(|length| *length <= left) else {
+            return Ok(match start == END {
+                true => Next::End,
+                false => Next::Nothing,
+            });
+        };
+        let mut head = vec![0; usize::try_from(length).unwrap_or(0)];
+        self.read_exact(&mut head)?;
+        let end = body(&head).and_then(|body| self.at.checked_add(body));
+        Ok(end
+            .filter(|end| *end <= self.end)
+            .map_or(Next::Nothing, Next::Batch))
+    }
+}
+
+/// What comes next in a stream.
+enum Next {
+    /// A batch that is there as a whole, and ends here.
+    Batch(u64),
+    /// The end of the stream.
+    End,
+    /// Half of something, or nothing that is known.
+    Nothing,
+}
+
+/// How a stream ends.
+const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];
+
+/// Bytes of the head of a message that begins like this.
+fn length(start: [u8; 8]) -> Option<u64> {
+    let [mark @ .., a, b, c, d] = start;
+    let length = u32::from_le_bytes([a, b, c, d]);
+    (mark == [0xFF; 4] && length > 0).then_some(u64::from(length))
+}
+
+/// Bytes of the batch that follows this head. Lengths that are not to be believed would end the process.
+fn body(head: &[u8]) -> Option<u64> {
+    let message = arrow_ipc::root_as_message(head).ok()?;
+    let batch = message.header_as_record_batch()?;
+    let body = u64::try_from(message.bodyLength()).ok()?;
+    let is_inside = |offset: i64, length: i64| {
+        let end = offset.checked_add(length);
+        offset >= 0 && length >= 0 && end.is_some_and(|end| end as u64 <= body)
+    };
+    let mut buffers = batch.buffers().into_iter().flatten();
+    buffers
+        .all(|buffer| is_inside(buffer.offset(), buffer.length()))
+        .then_some(body)
+}
+
+/// Whether a batch that is there as a whole begins in this file, at this place or behind it.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn has_batch(path: &Path, from: u64) -> Result<bool, Error> {
+    let read = || {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(from))?;
+        let mut rest = Vec::new();
+        file.read_to_end(&mut rest)?;
+        Ok(rest)
+    };
+    let rest: Vec<u8> = read().map_err(|source| Error::File {
+        path: path.display().to_string(),
+        source,
+    })?;
+    // All that is in a stream begins at a multiple of 8.
+    let skip = (from.next_multiple_of(8) - from) as usize;
+    let is_batch = |at: usize| {
+        let (start, rest) = rest.get(at..)?.split_first_chunk::<8>()?;
+        let length = usize::try_from(length(*start)?).ok()?;
+        let (head, rest) = rest.split_at_checked(length)?;
+        (body(head)? <= rest.len() as u64).then_some(())
+    };
+    Ok((skip..rest.len())
+        .step_by(8)
+        .any(|at| is_batch(at).is_some()))
+}
+
 impl Read for Part {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
@@ -103,6 +206,38 @@ impl Segment {
         Err(Error::File { path, source })
     }
 
+    /// Goes past the next batch without reading its rows; whether there is one as a whole before `end`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn skip(&mut self, end: u64) -> Result<bool, Error> {
+        let part = self.stream.get_mut();
+        part.end = end;
+        let skipped = part.look().and_then(|next| match next {
+            Next::Batch(end) => part.go(end).map(|()| true),
+            Next::End | Next::Nothing => Ok(false),
+        });
+        skipped.map_err(|source| Error::File {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
+    /// Whether the stream ends there, and with it what is before `end`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn is_end(&mut self, at: u64, end: u64) -> Result<bool, Error> {
+        self.seek(at)?;
+        let part = self.stream.get_mut();
+        part.end = end;
+        let next = part.look().map_err(|source| Error::File {
+            path: self.path.clone(),
+            source,
+        })?;
+        Ok(at == end || (matches!(next, Next::End) && at + END.len() as u64 == end))
+    }
+
     /// The words of the next batch's rows; `None` if there is none before `end`. After an error nothing more is read.
     ///
     /// # Errors
@@ -117,6 +252,13 @@ impl Segment {
             path: self.path.clone(),
             why,
         };
+        let next = part.look().map_err(|source| Error::File {
+            path: self.path.clone(),
+            source,
+        })?;
+        if matches!(next, Next::Nothing) {
+            return Err(foreign("a batch is torn or damaged".to_owned()));
+        }
         let batch = match self.stream.next() {
             None => return Ok(None),
             Some(Err(ArrowError::IoError(_, source)))

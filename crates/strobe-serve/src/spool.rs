@@ -7,90 +7,38 @@
 //! to the next, which a cursor reports as lost.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use strobe::block::Block;
+use strobe::clock::RunClock;
 use strobe::info::{RunInfo, Totals};
-use strobe::ring::{Snapshot, State};
+use strobe::ring::Snapshot;
 use tokio::sync::watch;
 
+mod bounds;
+mod losses;
+mod progress;
 mod reading;
 mod recent;
+mod rows;
 mod segments;
 mod writer;
 
+pub use bounds::Bounds;
+use losses::Losses;
+pub use progress::Progress;
 pub(crate) use reading::Reading;
 pub use recent::Piece;
 use recent::Recent;
-use segments::{Place, Segments};
+use rows::{Disk, Rows};
+use segments::{Found as Files, Place, Segments};
 use writer::{Work, Writer};
 
-/// How much of a run is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Bytes of rows that stay in memory.
-    pub recent: usize,
-    /// Bytes on the disk.
-    pub bytes: u64,
-    /// Rows older than this are given up; `None`: they may get as old as they like.
-    pub age: Option<Duration>,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Bounds {
-            recent: 16 << 20,
-            bytes: 4 << 30,
-            age: None,
-        }
-    }
-}
-
-impl Bounds {
-    /// Bytes of a file: little is given up at once.
-    fn segment(&self) -> u64 {
-        (self.bytes / 16).clamp(256 << 10, 64 << 20)
-    }
-}
-
-/// Where a run and its spool are.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Progress {
-    /// The oldest row that can be read.
-    pub oldest: u64,
-    /// The row after the newest one.
-    pub next: u64,
-    /// Rows that the ring lost before they were drained.
-    pub lost: u64,
-    /// Counters of the run, as they were when rows came last, at most 100 ms old; `None` if it was not of this process.
-    pub run: Option<Snapshot>,
-    /// The account of the run, if it has ended and all its rows are here.
-    pub totals: Option<Totals>,
-    /// Why no more rows come, if that is not the end of the run.
-    pub failed: Option<String>,
-    /// The row after the newest one on the disk.
-    pub written: u64,
-    /// Bytes on the disk.
-    pub bytes: u64,
-    /// Why rows are not written to the disk, if they should be.
-    pub error: Option<String>,
-}
-
-impl Progress {
-    /// Whether no more rows will come.
-    pub fn is_over(&self) -> bool {
-        self.totals.is_some() || self.failed.is_some()
-    }
-
-    /// Whether the run was started.
-    pub fn has_started(&self) -> bool {
-        let is_waiting = |run: &Snapshot| matches!(run.state, State::Ready);
-        self.run.as_ref().is_some_and(|run| !is_waiting(run)) || self.next > 0 || self.is_over()
-    }
-}
+/// How often rows that are too old are looked for while no new ones come, at least.
+const QUIET: Duration = Duration::from_secs(60);
 
 /// The rows of one run.
 pub struct Spool {
@@ -99,30 +47,6 @@ pub struct Spool {
     /// There is work for the thread that writes, or it is done.
     work: Condvar,
     progress: watch::Sender<Progress>,
-}
-
-struct Rows {
-    info: Arc<RunInfo>,
-    recent: Recent,
-    /// What is being written: it may have left the memory, and is not on the disk yet.
-    in_flight: Vec<Piece>,
-    segments: Segments,
-    /// Where rows are written to, if they are.
-    disk: Disk,
-    /// The account, or `None` if there is none; no more rows come.
-    over: Option<Option<Totals>>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Disk {
-    /// There is none, or nothing is written to it any more.
-    None,
-    /// A thread writes.
-    Writing,
-    /// It is to write what is there, and then to end.
-    Closing,
-    /// It is to remove all.
-    Discarding,
 }
 
 /// Where the rows that a cursor wants are.
@@ -170,11 +94,18 @@ impl Spool {
     pub fn on_disk(info: RunInfo, bounds: Bounds, folder: &Path) -> io::Result<Arc<Self>> {
         std::fs::create_dir_all(folder)?;
         let found = Segments::find(folder)?;
-        let progress = of_files(&found.segments);
+        found.may_go_on(&info)?;
+        let losses = Losses::read(folder);
+        let progress = Progress::of_files(&found.segments, losses);
         let spool = Arc::new(Spool::of(info, bounds, found.segments, progress));
-        spool.lock().disk = Disk::Writing;
+        {
+            let mut rows = spool.lock();
+            (rows.disk, rows.is_for_disk) = (Disk::Writing, true);
+            (rows.lost_before, rows.lost_to_disk) = (losses.lost, losses.unwritten);
+            rows.touched = Some(Instant::now());
+        }
         let (writer, of) = (
-            Writer::new(folder.to_owned(), bounds),
+            Writer::new(folder.to_owned(), bounds, losses),
             Arc::downgrade(&spool),
         );
         Builder::new().name("spool".to_owned()).spawn(move || {
@@ -190,31 +121,34 @@ impl Spool {
     /// # Errors
     /// Those of the folder.
     pub fn past(bounds: Bounds, folder: &Path) -> io::Result<Option<Self>> {
-        let found = Segments::find(folder)?;
-        let Some(info) = found.info else {
+        let Files {
+            segments,
+            info,
+            totals,
+            last_time,
+        } = Segments::find(folder)?;
+        let Some(info) = info else {
             return Ok(None);
         };
         let failed = "the daemon ended before the run; rows after the last one here are not known";
-        let progress = Progress {
-            failed: found.totals.is_none().then(|| failed.to_owned()),
-            totals: found.totals,
-            ..of_files(&found.segments)
-        };
-        Ok(Some(Spool::of(info, bounds, found.segments, progress)))
+        let mut progress = Progress::of_files(&segments, Losses::read(folder));
+        match &totals {
+            Some(totals) => progress.lost = totals.lost,
+            None => progress.failed = Some(failed.to_owned()),
+        }
+        (progress.failed_at, progress.totals) = (last_time, totals);
+        Ok(Some(Spool::of(info, bounds, segments, progress)))
+    }
+
+    /// Whether the account of the run is in this folder: it has ended, and all its rows are there.
+    pub(crate) fn has_account(folder: &Path) -> bool {
+        Segments::account(folder).is_some()
     }
 
     fn of(info: RunInfo, bounds: Bounds, segments: Segments, progress: Progress) -> Self {
-        let rows = Mutex::new(Rows {
-            info: Arc::new(info),
-            recent: Recent::new(bounds.recent),
-            in_flight: Vec::new(),
-            segments,
-            disk: Disk::None,
-            over: None,
-        });
         Spool {
             bounds,
-            rows,
+            rows: Mutex::new(Rows::new(info, bounds.recent, segments)),
             work: Condvar::new(),
             progress: watch::channel(progress).0,
         }
@@ -252,28 +186,35 @@ impl Spool {
     /// Whether all rows are older than the bounds say.
     pub fn is_old(&self) -> bool {
         let rows = self.lock();
-        self.bounds.age.is_some_and(|age| rows.segments.is_old(age))
+        self.bounds.age.is_some_and(|age| rows.are_old(age))
+    }
+
+    /// Its first row will be this one: who comes later than the run has not lost what was before. Only before the first
+    /// rows come.
+    pub fn begin_at(&self, row: u64) {
+        self.progress
+            .send_modify(|progress| (progress.oldest, progress.next) = (row, row));
     }
 
     /// The next rows of the run, and what was lost before them. Only the drain thread calls this.
     pub fn append(&self, block: &Block, run: Snapshot) {
-        let (oldest, next) = {
+        let (oldest, next, unwritten) = {
             let mut rows = self.lock();
             rows.learn(&run);
             if !block.is_empty() {
-                let info = Arc::clone(&rows.info);
-                rows.recent.push(&info, block);
+                rows.push(block);
             }
             if rows.disk == Disk::Writing && rows.unwritten() >= self.bounds.recent / 4 {
                 self.work.notify_all();
             }
             let next = block.first() + block.len() as u64;
-            (rows.oldest().unwrap_or(next), next)
+            (rows.oldest().unwrap_or(next), next, rows.lost_to_disk)
         };
         self.progress.send_modify(|progress| {
             progress.lost += block.lost();
             progress.run = Some(run);
             (progress.oldest, progress.next) = (oldest, next);
+            progress.unwritten = unwritten;
         });
     }
 
@@ -286,9 +227,13 @@ impl Spool {
         });
     }
 
-    /// All rows are here.
-    pub fn finish(&self, totals: Totals) {
-        self.lock().over = Some(Some(totals.clone()));
+    /// All rows are here. The account is of all that there was to drain, also before this process.
+    pub fn finish(&self, mut totals: Totals) {
+        {
+            let mut rows = self.lock();
+            totals.lost += rows.lost_before;
+            rows.end(Some(totals.clone()));
+        }
         self.work.notify_all();
         self.progress
             .send_modify(|progress| progress.totals = Some(totals));
@@ -296,10 +241,16 @@ impl Spool {
 
     /// No more rows can be had.
     pub fn fail(&self, why: String) {
-        self.lock().over = Some(None);
+        let clock = {
+            let mut rows = self.lock();
+            rows.end(None);
+            rows.info.clock
+        };
         self.work.notify_all();
-        self.progress
-            .send_modify(|progress| progress.failed = Some(why));
+        self.progress.send_modify(|progress| {
+            progress.failed = Some(why);
+            progress.failed_at = RunClock::new(clock).now();
+        });
     }
 
     /// Rows from this number on, at most so many: the first ones that are in memory. `None`: there are none.
@@ -324,7 +275,7 @@ impl Spool {
     }
 
     /// Writes what is in memory, and nothing after that: the daemon ends. Returns when that is done, or after this time;
-    /// whether it is done.
+    /// whether the disk has all that it should.
     pub fn close(&self, patience: Duration) -> bool {
         self.turn(Disk::Closing);
         let until = Instant::now() + patience;
@@ -336,12 +287,31 @@ impl Spool {
             }
             rows = self.wait(rows, left);
         }
-        true
+        rows.is_whole
+    }
+
+    /// Rows that are not on the disk, and were meant for it: those that are in memory only, and those that are nowhere.
+    pub fn unwritten(&self) -> u64 {
+        let rows = self.lock();
+        match rows.is_for_disk {
+            true => rows.lost_to_disk + rows.in_memory_only(),
+            false => 0,
+        }
     }
 
     /// Gives up all rows; whether somebody writes, who removes the files soon.
     pub fn discard(&self) -> bool {
         self.turn(Disk::Discarding)
+    }
+
+    /// Nobody wants more rows, and the run does not end for that.
+    pub fn abandon(&self) {
+        self.lock().is_abandoned = true;
+    }
+
+    /// Whether nobody wants more rows.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.lock().is_abandoned
     }
 
     fn turn(&self, disk: Disk) -> bool {
@@ -354,10 +324,12 @@ impl Spool {
         is_written
     }
 
-    /// What is to be written: after this time, or as soon as there is much of it. Only the thread that writes calls this,
-    /// and what follows.
+    /// What is to be written: after this time, or as soon as there is much of it. If rows may get too old, nothing after
+    /// some time. Only the thread that writes calls this, and what follows.
     fn wait_for_work(&self, patience: Duration, at_once: usize) -> Work {
-        let until = Instant::now() + patience;
+        let begun = Instant::now();
+        let until = begun + patience;
+        let at_most = self.bounds.time().map(|time| time.min(QUIET));
         let mut rows = self.lock();
         rows.in_flight.clear();
         loop {
@@ -377,6 +349,9 @@ impl Spool {
                 let totals = rows.over.clone().flatten();
                 return Work::End(Arc::clone(&rows.info), totals);
             }
+            if at_most.is_some_and(|at_most| begun.elapsed() >= at_most) {
+                return Work::Nothing;
+            }
             let left = match left.is_zero() {
                 true => patience,
                 false => left,
@@ -388,7 +363,10 @@ impl Spool {
     /// Waits before the next try; whether there should be none.
     fn rest(&self, time: Duration) -> bool {
         let mut rows = self.lock();
-        rows.in_flight.clear();
+        rows.take_back();
+        let unwritten = rows.lost_to_disk;
+        self.progress
+            .send_modify(|progress| progress.unwritten = unwritten);
         let until = Instant::now() + time;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -417,28 +395,45 @@ impl Spool {
         done
     }
 
-    /// Why rows are not written, or that they are.
-    fn report(&self, error: Option<String>) {
-        self.progress.send_if_modified(|progress| {
+    /// Why rows are not written to this folder, or that they are.
+    fn report(&self, folder: &Path, error: Option<String>) {
+        let folder = folder.display();
+        let error = error.map(|error| format!("{folder}: {error}"));
+        let is_news = self.progress.send_if_modified(|progress| {
             let is_other = progress.error != error;
-            progress.error = error;
+            progress.error.clone_from(&error);
             is_other
         });
+        match error {
+            _ if !is_news => {}
+            Some(error) => eprintln!("strobe serve: {error}; rows wait in memory"),
+            None => {
+                let missing = self.lock().lost_to_disk;
+                eprintln!("strobe serve: {folder}: rows are written again; {missing} are missing");
+            }
+        }
     }
 
-    /// Nothing more is written.
-    fn is_written(&self, folder: &PathBuf) {
-        let mut rows = self.lock();
-        if rows.disk == Disk::Discarding {
-            rows.segments = Segments::new();
+    /// Nothing more is written; whether all that was to be written is.
+    fn is_written(&self, folder: &Path, is_whole: bool) {
+        let is_discarded = {
+            let mut rows = self.lock();
+            let is_discarded = rows.disk == Disk::Discarding;
+            if is_discarded {
+                rows.segments = Segments::new();
+            }
+            if rows.unwritten() == 0 {
+                // Who wants them finds them on the disk.
+                rows.recent = Recent::new(self.bounds.recent);
+            }
+            (rows.disk, rows.is_whole) = (Disk::None, is_whole);
+            is_discarded
+        };
+        self.work.notify_all();
+        // Not while the lock is held: that takes a while, and there may be readers yet.
+        if is_discarded {
             let _ = std::fs::remove_dir_all(folder);
         }
-        if rows.unwritten() == 0 {
-            // Who wants them finds them on the disk.
-            rows.recent = Recent::new(self.bounds.recent);
-        }
-        rows.disk = Disk::None;
-        self.work.notify_all();
     }
 
     fn wait<'a>(&self, rows: MutexGuard<'a, Rows>, time: Duration) -> MutexGuard<'a, Rows> {
@@ -448,43 +443,5 @@ impl Spool {
 
     fn lock(&self) -> MutexGuard<'_, Rows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Where a run is of which there is nothing but files.
-fn of_files(segments: &Segments) -> Progress {
-    Progress {
-        oldest: segments.first().unwrap_or(0),
-        next: segments.end(),
-        written: segments.end(),
-        bytes: segments.bytes(),
-        ..Progress::default()
-    }
-}
-
-impl Rows {
-    /// The start of the run is known now.
-    fn learn(&mut self, run: &Snapshot) {
-        if self.info.start != run.start {
-            Arc::make_mut(&mut self.info).start = run.start;
-        }
-    }
-
-    /// The piece with this row, or the first one after it.
-    fn in_memory(&self, row: u64) -> Option<&Piece> {
-        let in_flight = self.in_flight.iter().find(|piece| piece.end() > row);
-        let recent = self.recent.find(row);
-        in_flight.into_iter().chain(recent).min_by_key(|p| p.first)
-    }
-
-    /// Bytes in memory that are not on the disk.
-    fn unwritten(&self) -> usize {
-        self.recent.bytes_from(self.segments.end())
-    }
-
-    fn oldest(&self) -> Option<u64> {
-        let in_flight = self.in_flight.first().map(|piece| piece.first);
-        let all = [self.segments.first(), in_flight, self.recent.first()];
-        all.into_iter().flatten().min()
     }
 }

@@ -36,6 +36,7 @@ pub struct RunView {
 #[derive(Debug, Serialize)]
 struct SpoolView {
     bytes: u64,
+    unwritten: u64,
     error: Option<String>,
 }
 
@@ -69,6 +70,7 @@ impl RunView {
             end: end(&progress),
             spool: SpoolView {
                 bytes: served.spool().bytes(),
+                unwritten: progress.unwritten,
                 error: progress.error.clone(),
             },
             readers: served.spool().readers(),
@@ -88,6 +90,7 @@ fn elapsed_s(info: &RunInfo, progress: &Progress) -> f64 {
     let end = progress.totals.as_ref().map_or(end, |t| t.end_time_ns);
     let end = match (info.start.time, end) {
         (0, _) => 0,
+        (_, 0) if progress.is_over() => progress.failed_at,
         (_, 0) => RunClock::new(info.clock).now(),
         (_, end) => end,
     };

@@ -48,6 +48,11 @@ impl Piece {
         self.words.get(part).unwrap_or_default()
     }
 
+    /// How many of its rows are from this number on, and before that.
+    pub(super) fn rows_within(&self, start: u64, end: u64) -> u64 {
+        self.end().min(end).saturating_sub(self.first.max(start))
+    }
+
     /// The rows from this number on, at most so many.
     pub(crate) fn from(&self, row: u64, at_most: usize) -> Piece {
         let skip = row.saturating_sub(self.first) as usize;
@@ -91,6 +96,12 @@ impl Recent {
         later.map(|piece| size_of_val(piece.words())).sum()
     }
 
+    /// Rows from this one on.
+    pub(super) fn rows_from(&self, row: u64) -> u64 {
+        let later = self.pieces.iter().skip(self.place(row));
+        later.map(|piece| piece.rows_within(row, u64::MAX)).sum()
+    }
+
     /// The rows from this number on, or the first ones after it.
     pub(super) fn find(&self, row: u64) -> Option<&Piece> {
         self.pieces.get(self.place(row))
@@ -108,17 +119,20 @@ impl Recent {
         some.map(|piece| piece.from(row, usize::MAX)).collect()
     }
 
-    /// The rows of this block, which come after all others.
-    pub(super) fn push(&mut self, info: &Arc<RunInfo>, block: &Block) {
+    /// The rows of this block, which come after all others; those that have to go for them.
+    pub(super) fn push(&mut self, info: &Arc<RunInfo>, block: &Block) -> Vec<Piece> {
         let piece = Piece::new(Arc::clone(info), block.words().to_vec(), block.first());
         self.bytes += size_of_val(piece.words());
         self.pieces.push_back(piece);
         self.join();
+        let mut gone = Vec::new();
         while self.bytes > self.bound && self.pieces.len() > 1 {
             if let Some(piece) = self.pieces.pop_front() {
                 self.bytes -= size_of_val(piece.words());
+                gone.push(piece);
             }
         }
+        gone
     }
 
     /// Puts the last pieces together, while the last one is not much smaller: so each word is copied a few times only.

@@ -8,22 +8,22 @@ use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use strobe::info::{RunInfo, Totals};
-use strobe_files::journal::{Error as Unreadable, Segment as Reading};
+use strobe_files::journal::{self, Error as Unreadable, Segment as Reading};
 
 /// Bytes from mark to mark.
 const MARK: u64 = 256 << 10;
 
 /// One file.
-struct Segment {
-    path: PathBuf,
+pub(super) struct Segment {
+    pub(super) path: PathBuf,
     /// Its first row.
     first: u64,
     /// Bytes that can be read.
     bytes: u64,
-    /// When rows were last written, as far as this process knows.
+    /// When rows were last written.
     written: Instant,
     /// Rows at which batches begin, and where they are.
     marks: Vec<(u64, u64)>,
@@ -57,6 +57,24 @@ pub(super) struct Found {
     pub(super) info: Option<RunInfo>,
     /// Its account, if it has come to its end.
     pub(super) totals: Option<Totals>,
+    /// When its last row was made, on its clock, if it has not come to its end.
+    pub(super) last_time: u64,
+}
+
+impl Found {
+    /// Whether more rows of this run may follow.
+    ///
+    /// # Errors
+    /// They may not.
+    pub(super) fn may_go_on(&self, run: &RunInfo) -> io::Result<()> {
+        let is_other = |info: &RunInfo| info.shape() != run.shape();
+        let why = match (&self.totals, self.info.as_ref().is_some_and(is_other)) {
+            (Some(_), _) => "the run whose rows are there has come to its end",
+            (None, true) => "the rows that are there are of another run",
+            (None, false) => return Ok(()),
+        };
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
+    }
 }
 
 impl Segments {
@@ -71,8 +89,44 @@ impl Segments {
 
     /// Those of a folder, as somebody has left them. The last file may end in the middle of a batch, which is cut off.
     pub(super) fn find(folder: &Path) -> io::Result<Found> {
+        let mut segments = Segments::list(folder)?;
+        let (mut info, mut totals, mut last_time) = (None, None, 0);
+        while let Some(last) = segments.all.back_mut() {
+            // Whatever is in it, it stays if it is not understood.
+            match last.recover().map_err(io::Error::other)? {
+                Recovered::Rows(segment, end, time) => {
+                    segments.end = end;
+                    totals = segment.totals().cloned();
+                    info = Some(segment.info().clone());
+                    last_time = time;
+                    break;
+                }
+                // Its writer was killed before it had a batch: no row is lost with it, and the next file has its name.
+                Recovered::Nothing => fs::remove_file(&last.path)?,
+                Recovered::Damaged => last.set_aside()?,
+            }
+            segments.all.pop_back();
+        }
+        segments.bytes = segments.all.iter().map(|segment| segment.bytes).sum();
+        Ok(Found {
+            segments,
+            info,
+            totals,
+            last_time,
+        })
+    }
+
+    /// The account of the run, if it is in a folder. Nothing is changed there.
+    pub(super) fn account(folder: &Path) -> Option<Totals> {
+        let segments = Segments::list(folder).ok()?;
+        let last = segments.all.back()?;
+        let reading = Reading::open(&last.path, last.bytes).ok()?;
+        reading.totals().cloned()
+    }
+
+    /// The files of a folder, in their order. What is in them is not known yet.
+    fn list(folder: &Path) -> io::Result<Self> {
         let mut segments = Segments::new();
-        let (mut info, mut totals) = (None, None);
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
@@ -80,9 +134,10 @@ impl Segments {
             let Some(first) = stem.and_then(|s| s.parse().ok()).filter(|_| is_segment) else {
                 continue;
             };
+            let about = fs::metadata(&path)?;
             segments.all.push_back(Segment {
-                bytes: fs::metadata(&path)?.len(),
-                written: Instant::now(),
+                bytes: about.len(),
+                written: when(about.modified()?),
                 marks: Vec::new(),
                 path,
                 first,
@@ -92,27 +147,7 @@ impl Segments {
             .all
             .make_contiguous()
             .sort_unstable_by_key(|segment| segment.first);
-        while let Some(last) = segments.all.back_mut() {
-            match last.recover() {
-                // Its writer was killed before it had a batch: no row is lost with it, and the next file has its name.
-                Ok(None) => fs::remove_file(&last.path)?,
-                Ok(Some((segment, end))) => {
-                    segments.end = end;
-                    totals = segment.totals().cloned();
-                    info = Some(segment.info().clone());
-                    break;
-                }
-                // Whatever is in it, it stays.
-                Err(error) => return Err(io::Error::other(error)),
-            }
-            segments.all.pop_back();
-        }
-        segments.bytes = segments.all.iter().map(|segment| segment.bytes).sum();
-        Ok(Found {
-            segments,
-            info,
-            totals,
-        })
+        Ok(segments)
     }
 
     /// The name of the file whose first row this is.
@@ -188,8 +223,8 @@ impl Segments {
     }
 
     /// Gives up the oldest files, but never the last one, so that others have room for so many bytes; and those whose rows
-    /// are too old. Their paths.
-    pub(super) fn give_up(&mut self, bytes: u64, age: Option<Duration>) -> Vec<PathBuf> {
+    /// are too old.
+    pub(super) fn give_up(&mut self, bytes: u64, age: Option<Duration>) -> Vec<Segment> {
         let mut old = Vec::new();
         while let [first, _, ..] = self.all.make_contiguous() {
             let is_old = age.is_some_and(|age| first.written.elapsed() > age);
@@ -197,55 +232,124 @@ impl Segments {
                 break;
             }
             self.bytes -= first.bytes;
-            old.extend(self.all.pop_front().map(|segment| segment.path));
+            old.extend(self.all.pop_front());
         }
         old
     }
 
-    /// Whether all rows of the run are too old.
-    pub(super) fn is_old(&self, age: Duration) -> bool {
+    /// These of the files that were given up cannot be removed.
+    pub(super) fn put_back(&mut self, stay: Vec<Segment>) {
+        for segment in stay.into_iter().rev() {
+            self.bytes += segment.bytes;
+            self.all.push_front(segment);
+        }
+    }
+
+    /// Whether there are no rows that are younger than this.
+    pub(super) fn are_old(&self, age: Duration) -> bool {
         (self.all.back()).is_none_or(|segment| segment.written.elapsed() > age)
     }
 }
 
 const EXTENSION: &str = "arrows";
+/// Of a file that is set aside.
+const DAMAGED: &str = "damaged";
+
+/// What the file is that was written last.
+enum Recovered {
+    /// It has rows, or an account: the row after the last one, and when that was made, if it has no account.
+    Rows(Reading, u64, u64),
+    /// There is neither in it.
+    Nothing,
+    /// What is in it cannot be read from its beginning on.
+    Damaged,
+}
 
 impl Segment {
-    /// Reads the file that was written last: cuts off half a batch, and answers the row after the last one. `None` if there
-    /// is neither a row nor an account in it.
-    fn recover(&mut self) -> Result<Option<(Reading, u64)>, Unreadable> {
+    /// Looks what the file has that was written last, and cuts off half a batch. Of its rows only the last ones are read:
+    /// rings wait for this.
+    fn recover(&mut self) -> Result<Recovered, Unreadable> {
         if self.has_no_head() {
-            return Ok(None);
+            return Ok(match self.has_batch(0)? {
+                true => Recovered::Damaged,
+                false => Recovered::Nothing,
+            });
         }
         let mut reading = Reading::open(&self.path, self.bytes)?;
-        let width = reading.info().shape().words() as usize;
-        let mut end = self.first;
-        let mut whole = reading.offset();
-        loop {
-            let words = match reading.read(self.bytes) {
-                Ok(Some(words)) => words,
-                Err(error @ Unreadable::File { .. }) => return Err(error),
-                // The end, or half a batch.
-                Ok(None) | Err(_) => break,
-            };
-            if let Some(row) = words
-                .chunks_exact(width)
-                .next_back()
-                .and_then(|r| r.first())
-            {
-                end = row + 1;
-            }
-            whole = reading.offset();
+        if let Some(totals) = reading.totals() {
+            // What its writer has ended needs no look.
+            let end = totals.rows.max(self.first);
+            return Ok(Recovered::Rows(reading, end, 0));
         }
-        // Of a file that came to its end, what is left is its end.
-        if whole < self.bytes && reading.totals().is_none() {
-            if let Ok(file) = File::options().write(true).open(&self.path) {
-                let _ = file.set_len(whole);
+        let mut begins = vec![reading.offset()];
+        while reading.skip(self.bytes)? {
+            begins.push(reading.offset());
+        }
+        let mut whole = begins.pop().unwrap_or_default();
+        let mut last = None;
+        while let Some(begin) = begins.pop() {
+            last = self.last_row(begin)?;
+            if last.is_some() {
+                break;
             }
+            whole = begin;
+        }
+        let is_end = reading.is_end(whole, self.bytes)?;
+        // If more batches follow, it is no torn end: nothing is cut off then, and what cannot be read is a gap.
+        let is_damaged = !is_end && self.has_batch(whole)?;
+        match last {
+            Some(_) if is_damaged => self.complain(whole),
+            Some(_) if !is_end => self.cut(whole),
+            _ => {}
+        }
+        Ok(match last {
+            Some((row, time)) => Recovered::Rows(reading, row + 1, time),
+            None if is_damaged => Recovered::Damaged,
+            None => Recovered::Nothing,
+        })
+    }
+
+    /// The last row of the batch that begins there, and when it was made; `None` if it cannot be read.
+    fn last_row(&self, begin: u64) -> Result<Option<(u64, u64)>, Unreadable> {
+        let mut reading = Reading::open(&self.path, self.bytes)?;
+        reading.seek(begin)?;
+        let width = reading.info().shape().words() as usize;
+        let words = match reading.read(self.bytes) {
+            Err(error @ Unreadable::File { .. }) => return Err(error),
+            Ok(None) | Err(_) => return Ok(None),
+            Ok(Some(words)) => words,
+        };
+        let last = words.chunks_exact(width).next_back();
+        Ok(last.and_then(|row| Some((*row.first()?, *row.get(2)?))))
+    }
+
+    /// Cuts off what is behind the last whole batch.
+    fn cut(&mut self, whole: u64) {
+        if let Ok(file) = File::options().write(true).open(&self.path) {
+            let _ = file.set_len(whole);
         }
         self.bytes = whole;
-        let is_empty = end == self.first && reading.totals().is_none();
-        Ok((!is_empty).then_some((reading, end)))
+    }
+
+    /// Says what cannot be read any more.
+    fn complain(&self, whole: u64) {
+        let (path, rest) = (self.path.display(), self.bytes - whole);
+        eprintln!(
+            "strobe serve: {path}: damaged at byte {whole}; the {rest} bytes from there on cannot be read, and stay"
+        );
+    }
+
+    /// Whether a batch begins behind this place that is there as a whole.
+    fn has_batch(&self, behind: u64) -> Result<bool, Unreadable> {
+        journal::has_batch(&self.path, behind + 8)
+    }
+
+    /// Another name, for the next file may have this one.
+    fn set_aside(&self) -> io::Result<()> {
+        let aside = self.path.with_extension(DAMAGED);
+        let (path, name) = (self.path.display(), aside.display());
+        eprintln!("strobe serve: {path}: damaged at its beginning; it is {name} now");
+        fs::rename(&self.path, &aside)
     }
 
     /// Whether the file ends within its first message, which says what the columns are.
@@ -260,4 +364,11 @@ impl Segment {
             Err(error) => error.kind() == io::ErrorKind::UnexpectedEof,
         }
     }
+}
+
+/// A time of a file, on the clock that is never set.
+fn when(modified: SystemTime) -> Instant {
+    let now = Instant::now();
+    let age = modified.elapsed().unwrap_or_default();
+    now.checked_sub(age).unwrap_or(now)
 }

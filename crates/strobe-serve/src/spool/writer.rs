@@ -7,15 +7,16 @@ use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use strobe::info::{RunInfo, Totals};
 use strobe_files::sink::Sink;
 use strobe_files::sink::arrow::ArrowFile;
 
+use super::losses::Losses;
 use super::recent::Piece;
 use super::segments::Segments;
-use super::{Bounds, Spool};
+use super::{Bounds, Progress, Spool};
 
 /// How old rows may get before they are on the disk. A ring that holds more than this loses nothing if the daemon is killed.
 pub(super) const EVERY: Duration = Duration::from_millis(100);
@@ -29,6 +30,8 @@ pub(super) struct Writer {
     folder: PathBuf,
     bounds: Bounds,
     file: Option<Open>,
+    /// What is said of losses in the folder.
+    losses: Losses,
 }
 
 /// The file that is being written.
@@ -39,6 +42,7 @@ struct Open {
     /// Bytes of whole batches.
     whole: u64,
     rows: u64,
+    begun: Instant,
 }
 
 /// What there is to do.
@@ -47,41 +51,46 @@ pub(super) enum Work {
     Rows(Vec<Piece>),
     /// No more rows come; the account, if the run has come to its end.
     End(Arc<RunInfo>, Option<Totals>),
+    /// Nothing but to look after what is there.
+    Nothing,
 }
 
 impl Writer {
     /// Into this folder.
-    pub(super) fn new(folder: PathBuf, bounds: Bounds) -> Self {
+    pub(super) fn new(folder: PathBuf, bounds: Bounds, losses: Losses) -> Self {
         Writer {
             folder,
             bounds,
             file: None,
+            losses,
         }
     }
 
     /// Writes what comes, until the end.
     pub(super) fn run(mut self, spool: &Spool) {
-        loop {
+        let is_whole = loop {
             let work = spool.wait_for_work(EVERY, AT_ONCE);
             let done = match &work {
                 Work::Rows(pieces) => self.write(spool, pieces),
                 Work::End(info, totals) => self.end(spool, info, totals.as_ref()),
+                Work::Nothing => self.look_after(spool),
             };
+            self.remember(spool);
             if let Err(error) = &done {
                 self.leave(spool);
-                spool.report(Some(format!("{}: {error}", self.folder.display())));
+                spool.report(&self.folder, Some(error.to_string()));
                 // Once the daemon ends, nothing is tried again.
                 if !spool.rest(AGAIN) {
                     continue;
                 }
             } else {
-                spool.report(None);
+                spool.report(&self.folder, None);
             }
             if done.is_err() || matches!(work, Work::End(..)) {
-                break;
+                break done.is_ok();
             }
-        }
-        spool.is_written(&self.folder);
+        };
+        spool.is_written(&self.folder, is_whole);
     }
 
     fn write(&mut self, spool: &Spool, pieces: &[Piece]) -> io::Result<()> {
@@ -97,11 +106,35 @@ impl Writer {
         open.sink.flush()?;
         open.whole = open.sink.written().bytes;
         open.rows = open.sink.written().rows;
-        let (whole, is_full) = (open.whole, open.whole >= self.bounds.segment());
+        let whole = open.whole;
         spool.segments(|segments| segments.grow(first.first..last.end(), whole));
-        match self.file.take_if(|_| is_full) {
-            Some(mut full) => full.sink.finish(None),
-            None => Ok(()),
+        self.end_full()
+    }
+
+    /// Ends the file that is written, if it is large, or old, enough.
+    fn end_full(&mut self) -> io::Result<()> {
+        let (bytes, time) = (self.bounds.segment(), self.bounds.time());
+        let is_old = |open: &Open| time.is_some_and(|time| open.begun.elapsed() >= time);
+        let full = self
+            .file
+            .take_if(|open| open.whole >= bytes || (open.rows > 0 && is_old(open)));
+        full.map_or(Ok(()), |mut full| full.sink.finish(None))
+    }
+
+    /// No rows have come for some time.
+    fn look_after(&mut self, spool: &Spool) -> io::Result<()> {
+        self.end_full()?;
+        self.make_room(spool)
+    }
+
+    /// Writes down what was lost so far. Should that fail, it is tried again with the next rows.
+    fn remember(&mut self, spool: &Spool) {
+        let Progress {
+            lost, unwritten, ..
+        } = spool.progress();
+        let losses = Losses { lost, unwritten };
+        if losses != self.losses && losses.write(&self.folder).is_ok() {
+            self.losses = losses;
         }
     }
 
@@ -124,6 +157,7 @@ impl Writer {
                 file,
                 whole,
                 rows: 0,
+                begun: Instant::now(),
             });
         }
         (self.file.as_mut()).ok_or_else(|| io::Error::other("no file is open"))
@@ -163,16 +197,19 @@ impl Writer {
         let room = self.bounds.bytes.saturating_sub(AT_ONCE as u64);
         let age = self.bounds.age;
         let old = spool.segments(|segments| segments.give_up(room, age));
-        remove(&old)
-    }
-}
-
-fn remove(paths: &[PathBuf]) -> io::Result<()> {
-    for path in paths {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
+        let (mut done, mut stay) = (Ok(()), Vec::new());
+        for old in old {
+            match fs::remove_file(&old.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    stay.push(old);
+                    done = done.and(Err(error));
+                }
+                _ => {}
+            }
         }
+        if !stay.is_empty() {
+            spool.segments(|segments| segments.put_back(stay));
+        }
+        done
     }
-    Ok(())
 }

@@ -11,12 +11,13 @@ use strobe::channel::Type;
 use strobe::info::{End, RunInfo, Totals};
 use strobe::ring::{Snapshot, State};
 use strobe::samples::{channel, info, totals};
-use strobe_files::recipe::Recipe;
 use strobe_serve::cursor::{Cursor, From};
-use strobe_serve::runs::Runs;
 use strobe_serve::spool::{Bounds, Progress, Spool};
-use strobe_serve::store::Store;
-use strobe_serve::systemd::HandedOver;
+
+mod age;
+mod damage;
+mod losses;
+mod runs;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Words of a row: its header and one channel.
@@ -369,6 +370,8 @@ fn on_a_small_disk() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let (rows, lost) = runtime.block_on(read(&spool, 0, usize::MAX));
     assert!(lost > 0, "there is a gap");
+    assert_eq!(spool.progress().unwritten, lost, "which is counted");
+    assert_eq!(spool.unwritten(), lost);
     assert_eq!(rows.len() as u64 + lost, next);
     assert_eq!((rows.first(), rows.last()), (Some(&0), Some(&(next - 1))));
     drop(spool);
@@ -390,59 +393,4 @@ async fn who_skips_to_the_newest_row_is_told_what_that_cost() {
     let block = cursor.next(10).await.expect("rows");
     assert_eq!((block.first(), block.len(), block.lost()), (200, 10, 190));
     assert_eq!(cursor.rows() + cursor.lost(), cursor.next_row());
-}
-
-fn open(folder: &Path) -> Runs {
-    let store = Store::open(folder).expect("a store");
-    let (runs, wrong) = Runs::open(Bounds::default(), store, HandedOver::default());
-    assert_eq!(wrong, []);
-    runs
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn runs_that_are_over_are_served_by_the_next_daemon_until_they_are_removed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let runs = open(folder.path());
-    let recipe = "event = \"timer:1kHz\"\nread = [\"sim.counter\"]\nengine = \"user\"\n";
-    let recipe = Recipe::from_toml("test", recipe).expect("a recipe");
-    let served = runs.create("test", &recipe).expect("a run");
-    served.start().expect("a start");
-    wait_until(served.spool(), "there are rows", |p| p.next > 300);
-    // In an orderly way: it is stopped, and has an account.
-    runs.leave(PATIENCE);
-    let totals = served.progress().totals.expect("an account");
-    assert_eq!(
-        totals.triggers,
-        totals.rows + totals.missed() + totals.skipped
-    );
-    assert_eq!(totals.end, End::Stopped);
-    let id = served.id();
-    drop((served, runs));
-
-    let runs = open(folder.path());
-    let served = runs.get(id).expect("the run");
-    assert_eq!((served.name(), served.state()), ("test", State::Stopped));
-    assert_eq!(served.progress().totals, Some(totals.clone()));
-    let mut cursor = served.cursor(From::Row(0));
-    let mut counted = Vec::new();
-    while let Some(block) = cursor.next(usize::MAX).await {
-        counted.extend(block.rows().map(|row| row.values[0]));
-    }
-    assert_eq!(cursor.rows() + cursor.lost(), totals.rows);
-    assert!(counted.windows(2).all(|pair| pair[0] < pair[1]));
-    let error = served.start().expect_err("it is over").to_string();
-    assert!(error.contains("it has ended"), "{error}");
-    assert_eq!(runs.remove(id).map(|run| run.id()), Some(id));
-    let next = runs.create("test", &recipe).expect("a run");
-    assert_eq!(next.id(), id + 1, "numbers are not used again");
-    runs.remove(next.id());
-    drop((served, cursor, next, runs));
-    // Who writes the files takes them away, when it has noticed.
-    let files = || std::fs::read_dir(folder.path().join("runs")).map_or(0, |runs| runs.count());
-    let until = std::time::Instant::now() + Duration::from_secs(60);
-    while files() > 0 {
-        assert!(std::time::Instant::now() < until, "they stay");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert_eq!(open(folder.path()).list().len(), 0);
 }

@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use strobe::error::Words;
+use strobe::ring::State;
 use strobe_files::recipe::Recipe;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Exported, Made};
-use crate::runs::Runs;
+use crate::runs::{self, Runs};
 use crate::store::Store;
 use crate::systemd::HandedOver;
 
@@ -38,7 +39,9 @@ impl Daemon {
     /// The folder cannot be used.
     pub fn open(config: Config, handed_over: HandedOver) -> Result<(Self, Vec<Words>), Words> {
         let Some(data) = &config.data else {
-            return Ok((Daemon::new(config), Vec::new()));
+            let kept = handed_over.runs.iter();
+            let wrong = kept.map(|(kept, _)| runs::stray(kept)).collect();
+            return Ok((Daemon::new(config), wrong));
         };
         let store = Store::open(data)?;
         let (runs, wrong) = Runs::open(config.spool.bounds(), store, handed_over);
@@ -60,8 +63,13 @@ impl Daemon {
             None => made.recipe.clone(),
         };
         let name = name(&path);
-        if self.runs.live(&name).is_some() {
-            return Ok(());
+        if let Some(live) = self.runs.live(&name) {
+            // The daemon of before may have ended before it could start it.
+            let is_waiting = live.is_own() && live.state() == State::Ready;
+            return match made.start && is_waiting {
+                true => live.start(),
+                false => Ok(()),
+            };
         }
         let recipe = Recipe::read(&path).map_err(|faults| {
             Words::new(path.display().to_string(), faults.to_string())

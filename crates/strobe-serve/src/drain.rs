@@ -36,6 +36,9 @@ pub fn spawn(
 fn drain(mut reader: RunReader, spool: &Spool) {
     let fetch = rows_at_once(reader.info());
     loop {
+        if spool.is_abandoned() {
+            return spool.fail("it is not served any more".to_owned());
+        }
         match next(&mut reader, fetch) {
             Ok(Some(block)) if block.is_empty() && block.lost() == 0 => {
                 spool.look(reader.snapshot())

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use strobe::engine::kernel::Control;
 use strobe::error::Words;
 use strobe::info::RunInfo;
-use strobe::plan::WakeWithin;
 use strobe::run::OwnedRun;
 use strobe::runs::RunName;
 use strobe_files::recipe::Recipe;
@@ -17,10 +17,10 @@ use tokio::sync::watch;
 
 use crate::served::Served;
 use crate::spool::{Bounds, Spool};
-use crate::store::{About, Store};
+use crate::store::{About, Left, Store};
 use crate::systemd::{HandedOver, Kept};
 
-/// Runs that have ended and are kept, at most.
+/// Runs that have ended and are kept, at most: the oldest one goes when there are more.
 const ENDED: usize = 64;
 
 /// All of them, by number.
@@ -37,6 +37,8 @@ pub struct Runs {
 struct All {
     runs: BTreeMap<u32, Arc<Served>>,
     last: u32,
+    /// Runs that are being made, and have a place among those that there can be at once.
+    reserved: usize,
 }
 
 impl Runs {
@@ -58,32 +60,51 @@ impl Runs {
             last: store.last(),
             ..All::default()
         };
-        let mut owners: BTreeMap<u32, (u32, OwnedFd)> = (handed_over.runs.into_iter())
-            .map(|(id, run, owner)| (id, (run, owner)))
-            .collect();
-        let left = store.runs().unwrap_or_else(|error| {
+        let mut owners: BTreeMap<Kept, OwnedFd> = handed_over.runs.into_iter().collect();
+        let left = store.runs();
+        let is_known = left.is_ok();
+        let mut left = left.unwrap_or_else(|error| {
             wrong.push(Words::new("the rows on disk", error.to_string()));
-            Vec::new()
+            Left::default()
         });
-        for (id, about) in left {
-            let adopted = owners.remove(&id).map(|(run, owner)| {
-                let kept = Kept::again(id, run);
-                adopt(id, &about, (run, owner), kept, &store, bounds)
+        // Those that go on come first: their rings do not wait until the files of all others are looked through.
+        left.runs
+            .sort_by_key(|(id, about)| !owners.contains_key(&about.kept(*id)));
+        for (id, about) in left.runs {
+            let folder = store.run(id);
+            let mut kept = None;
+            let adopted = owners.remove(&about.kept(id)).map(|owner| {
+                kept = Some(about.kept(id));
+                adopt(id, &about, owner, &folder, bounds)
             });
+            let is_lost = matches!(adopted, Some(Err(_)));
             let served = match adopted {
-                Some(Ok(served)) => Ok(Some(served)),
+                Some(Ok(Some(served))) => Ok(Some(served)),
                 Some(Err(words)) => {
                     wrong.push(words);
-                    past(id, &about, &store, bounds)
+                    past(id, &about, &folder, bounds, kept)
                 }
-                None => past(id, &about, &store, bounds),
+                Some(Ok(None)) | None => {
+                    // Its end is written already.
+                    kept.iter().for_each(Kept::end);
+                    past(id, &about, &folder, bounds, None)
+                }
             };
             match served {
                 Ok(Some(served)) => drop(all.runs.insert(id, served)),
+                // The next daemon may have more luck.
+                Ok(None) if is_lost => {}
                 Ok(None) => store.remove(id),
                 Err(words) => wrong.push(words),
             }
         }
+        for kept in owners.into_keys() {
+            let is_ours = |(id, _): &(u32, Words)| *id == kept.id;
+            if is_known && !left.wrong.iter().any(is_ours) {
+                wrong.push(stray(&kept));
+            }
+        }
+        wrong.extend(left.wrong.into_iter().map(|(_, words)| words));
         let runs = Runs {
             store: Some(store),
             all: Mutex::new(all),
@@ -119,6 +140,32 @@ impl Runs {
     /// # Errors
     /// The engine's reason.
     pub fn create(&self, name: &str, recipe: &Recipe) -> Result<Arc<Served>, Words> {
+        self.make(name, recipe, 0)
+    }
+
+    /// The same, unless so many runs are there already that have not ended: `None` then.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    pub fn create_within(
+        &self,
+        most: usize,
+        name: &str,
+        recipe: &Recipe,
+    ) -> Result<Option<Arc<Served>>, Words> {
+        {
+            let mut all = self.lock();
+            let going = all.runs.values().filter(|run| !run.progress().is_over());
+            if going.count() + all.reserved >= most {
+                return Ok(None);
+            }
+            all.reserved += 1;
+        }
+        let made = self.make(name, recipe, 1);
+        made.inspect_err(|_| self.lock().reserved -= 1).map(Some)
+    }
+
+    fn make(&self, name: &str, recipe: &Recipe, reserved: usize) -> Result<Arc<Served>, Words> {
         let failed = |why: String| Words::new(format!("run {name}"), why);
         let mut selection = recipe
             .selection()
@@ -135,11 +182,17 @@ impl Runs {
         let about = About {
             name: name.to_owned(),
             own: true,
+            run: run.info().run,
+            made: now(),
+            wake_within: recipe.wake_within.to_string(),
         };
-        self.add(about, &run.info().clone(), |id, name, spool| {
-            let owner = run.owner();
-            let kept = owner.and_then(|owner| Kept::give(id, run.info().run, owner));
-            Served::own(id, name, run, spool, kept)
+        // Without a folder the next daemon would not know what it is.
+        let is_stored = self.store.is_some();
+        self.add(about, &run.info().clone(), reserved, |id, about, spool| {
+            let owner = run.owner().filter(|_| is_stored);
+            let kept = owner.and_then(|owner| about.kept(id).give(owner));
+            Served::own(id, about.name, run, spool, kept.clone())
+                .inspect_err(|_| kept.iter().for_each(Kept::end))
         })
     }
 
@@ -154,9 +207,12 @@ impl Runs {
         let about = About {
             name: name.to_string(),
             own: false,
+            run: run.info().run,
+            made: now(),
+            wake_within: String::new(),
         };
-        self.add(about, &run.info().clone(), |id, name, spool| {
-            Served::of_another(id, name, run.as_ref(), spool)
+        self.add(about, &run.info().clone(), 0, |id, about, spool| {
+            Served::of_another(id, about.name, run.as_ref(), spool)
         })
     }
 
@@ -164,6 +220,9 @@ impl Runs {
     pub fn remove(&self, id: u32) -> Option<Arc<Served>> {
         let removed = self.lock().runs.remove(&id)?;
         removed.release();
+        if !removed.is_own() {
+            removed.spool().abandon();
+        }
         let is_written = removed.spool().discard();
         if let Some(store) = self.store.as_ref().filter(|_| !is_written) {
             store.remove(id);
@@ -180,27 +239,38 @@ impl Runs {
             .collect();
         let many = ended.len().saturating_sub(ENDED);
         for (place, served) in ended.into_iter().enumerate() {
-            if place < many || served.spool().is_old() {
-                self.remove(served.id());
+            let why = match place < many {
+                true => format!("more than {ENDED} runs have ended"),
+                false if served.spool().is_old() => "its rows are too old".to_owned(),
+                false => continue,
+            };
+            if self.remove(served.id()).is_some() {
+                let (id, name) = (served.id(), served.name());
+                eprintln!("strobe serve: run {id} ({name}) was removed with its rows: {why}");
             }
         }
     }
 
-    /// The daemon ends: rows are brought to the disk, and runs that cannot outlive it are stopped.
+    /// The daemon ends: runs that cannot outlive it are stopped, and rows are brought to the disk. Those of runs that go on
+    /// come last, for until then they are written.
     pub fn leave(&self, patience: Duration) {
-        let all = self.list();
-        std::thread::scope(|scope| {
-            for served in &all {
-                scope.spawn(|| served.leave(patience));
-            }
-        });
+        let (kept, others): (Vec<_>, Vec<_>) =
+            self.list().into_iter().partition(|run| run.goes_on());
+        for some in [others, kept] {
+            std::thread::scope(|scope| {
+                for served in &some {
+                    scope.spawn(|| served.leave(patience));
+                }
+            });
+        }
     }
 
     fn add(
         &self,
         about: About,
         info: &RunInfo,
-        make: impl FnOnce(u32, String, Arc<Spool>) -> Result<Arc<Served>, Words>,
+        reserved: usize,
+        make: impl FnOnce(u32, About, Arc<Spool>) -> Result<Arc<Served>, Words>,
     ) -> Result<Arc<Served>, Words> {
         self.tidy();
         let id = {
@@ -220,10 +290,14 @@ impl Runs {
             )
             .mend("make room, or name another folder: --data DIR")
         })?;
-        let served = make(id, about.name, Arc::clone(&spool)).inspect_err(|_| {
+        let served = make(id, about, Arc::clone(&spool)).inspect_err(|_| {
             spool.discard();
         })?;
-        self.lock().runs.insert(id, Arc::clone(&served));
+        {
+            let mut all = self.lock();
+            all.runs.insert(id, Arc::clone(&served));
+            all.reserved -= reserved;
+        }
         self.changes.send_modify(|changes| *changes += 1);
         Ok(served)
     }
@@ -233,35 +307,66 @@ impl Runs {
     }
 }
 
-/// A run that has outlived the daemon.
+/// Of a run that was given to the service manager, and that no folder knows: its rows would be seen by nobody.
+pub(crate) fn stray(kept: &Kept) -> Words {
+    kept.end();
+    let object = format!("run kernel:{}", kept.run);
+    Words::new(
+        object,
+        "the service manager has kept it for a folder of rows that is not this one: it is ended",
+    )
+}
+
+/// A run that has outlived the daemon; `None`: it has not, its account is there. If that fails, it goes on nevertheless.
 fn adopt(
     id: u32,
     about: &About,
-    (run, owner): (u32, OwnedFd),
-    kept: Kept,
-    store: &Store,
+    owner: OwnedFd,
+    folder: &Path,
     bounds: Bounds,
-) -> Result<Arc<Served>, Words> {
-    let failed = |why: String| Words::new(format!("run {} ({})", id, about.name), why);
+) -> Result<Option<Arc<Served>>, Words> {
+    if Spool::has_account(folder) {
+        return Ok(None);
+    }
+    let failed = |why: String| {
+        let object = format!("run {id} ({})", about.name);
+        Words::new(object, format!("nobody drains it: {why}")).mend(
+            "it goes on: start the daemon again once this is mended, or remove the run to end it",
+        )
+    };
     let control = Control::open().map_err(|error| failed(error.to_string()))?;
-    let run = control.adopt(owner, run, WakeWithin::default());
+    let wake_within = about.wake_within.parse().unwrap_or_default();
+    let run = control.adopt(owner, about.run, wake_within);
     let run: Arc<dyn OwnedRun> = Arc::new(run.map_err(|error| failed(error.to_string()))?);
-    let spool = Spool::on_disk(run.info().clone(), bounds, &store.run(id));
+    let spool = Spool::on_disk(run.info().clone(), bounds, folder);
     let spool = spool.map_err(|error| failed(error.to_string()))?;
-    Served::own(id, about.name.clone(), run, spool, Some(kept))
+    let kept = Some(about.kept(id));
+    let served = Served::own(id, about.name.clone(), run, Arc::clone(&spool), kept);
+    // Nobody else would tell its thread to end.
+    let served = served.inspect_err(|_| {
+        spool.close(Duration::ZERO);
+    });
+    served.map(Some).map_err(|words| failed(words.to_string()))
 }
 
-/// What is left of a run; `None`: nothing.
+/// What is left of a run; `None`: nothing. If the manager still has it, it ends when it is removed.
 fn past(
     id: u32,
     about: &About,
-    store: &Store,
+    folder: &Path,
     bounds: Bounds,
+    kept: Option<Kept>,
 ) -> Result<Option<Arc<Served>>, Words> {
-    let spool = Spool::past(bounds, &store.run(id)).map_err(|error| {
+    let spool = Spool::past(bounds, folder).map_err(|error| {
         let object = format!("the rows of run {} ({})", id, about.name);
         Words::new(object, error.to_string())
     })?;
-    let served = |spool| Served::past(id, about.name.clone(), Arc::new(spool), about.own);
+    let served = |spool| Served::past(id, about.name.clone(), Arc::new(spool), about.own, kept);
     Ok(spool.map(served))
+}
+
+/// ns since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as u64)
 }

@@ -2,6 +2,7 @@
 //! A run that is served: one that the daemon owns, one of somebody else on this machine, or one that is over.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::Builder;
 use std::time::Duration;
 
 use strobe::engine;
@@ -62,19 +63,25 @@ impl Served {
         run: &dyn Run,
         spool: Arc<Spool>,
     ) -> Result<Arc<Self>, Words> {
-        let served = Served::past(id, name, spool, false);
+        let served = Served::past(id, name, spool, false, None);
         served.begin(run)?;
         Ok(served)
     }
 
-    /// A run that is over: nothing but its rows.
-    pub fn past(id: u32, name: String, spool: Arc<Spool>, is_own: bool) -> Arc<Self> {
+    /// A run that is over: nothing but its rows. Or one that goes on without the daemon, until it is removed.
+    pub fn past(
+        id: u32,
+        name: String,
+        spool: Arc<Spool>,
+        is_own: bool,
+        kept: Option<Kept>,
+    ) -> Arc<Self> {
         Arc::new(Served {
             id,
             name,
             spool,
             own: Mutex::new(None),
-            kept: Mutex::new(None),
+            kept: Mutex::new(kept),
             is_own,
         })
     }
@@ -112,12 +119,13 @@ impl Served {
     /// Where the run is, in a word.
     pub fn state(&self) -> State {
         let progress = self.progress();
-        match (progress.run, progress.totals.map(|totals| totals.end)) {
-            (Some(run), _) => run.state,
-            (None, Some(End::Complete)) => State::Done,
-            (None, Some(End::Stopped)) => State::Stopped,
-            (None, Some(End::Failed(_))) => State::Failed,
-            (None, None) if progress.failed.is_some() => State::Failed,
+        match (progress.totals.map(|totals| totals.end), progress.run) {
+            (Some(End::Complete), _) => State::Done,
+            (Some(End::Stopped), _) => State::Stopped,
+            (Some(End::Failed(_)), _) => State::Failed,
+            // Whatever it was when it was seen last.
+            (None, _) if progress.failed.is_some() => State::Failed,
+            (None, Some(run)) => run.state,
             (None, None) => State::Ready,
         }
     }
@@ -172,26 +180,39 @@ impl Served {
 
     /// Lets the run go: it ends, if it is the daemon's own.
     pub fn release(&self) {
-        lock(&self.kept).take();
+        if let Some(kept) = lock(&self.kept).take() {
+            kept.end();
+        }
         lock(&self.own).take();
+    }
+
+    /// Whether the run outlives the daemon.
+    pub fn goes_on(&self) -> bool {
+        lock(&self.kept).is_some()
     }
 
     /// The daemon ends: a run that can outlive it goes on, any other one of its own is stopped. Its rows are written to the
     /// disk as far as that takes no longer than this.
     pub fn leave(&self, patience: Duration) {
-        let kept = lock(&self.kept).take();
-        match kept {
-            Some(kept) => kept.leave(),
-            None => {
-                let own = lock(&self.own).clone();
-                if let Some(run) = own {
-                    // It may have ended by itself.
-                    let _ = run.stop();
-                    self.wait_until_over(patience);
-                }
-            }
+        let own = lock(&self.own).clone();
+        if let Some(run) = own.filter(|_| !self.goes_on()) {
+            // It may have ended by itself. On a thread of its own: nobody knows how long that takes.
+            let stop = move || drop(run.stop());
+            let _ = Builder::new().name("stop".to_owned()).spawn(stop);
+            self.wait_until_over(patience);
         }
-        self.spool.close(patience);
+        let is_whole = self.spool.close(patience);
+        // Of a run that goes on, the next daemon has what its ring has.
+        let rows = match self.goes_on() {
+            true => self.progress().unwritten,
+            false => self.spool.unwritten(),
+        };
+        if !is_whole || rows > 0 {
+            let why = self.progress().error;
+            let why = why.unwrap_or_else(|| "the disk is too slow".to_owned());
+            let object = self.object();
+            eprintln!("strobe serve: {object}: {rows} rows are not on the disk, or its end: {why}");
+        }
     }
 
     fn wait_until_over(&self, patience: Duration) {
@@ -216,6 +237,11 @@ impl Served {
         };
         let reader = run.reader_with(options);
         let reader = reader.map_err(|error| failed(error.to_string()))?;
+        if !self.is_own {
+            self.spool.begin_at(reader.ring().next_row());
+        }
+        // Where it is, is known from the first moment on.
+        self.spool.look(reader.snapshot());
         let served: Weak<Served> = Arc::downgrade(self);
         let end = move || {
             if let Some(served) = served.upgrade() {

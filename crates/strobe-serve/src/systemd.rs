@@ -5,6 +5,7 @@
 //! (`FDSTORE=1`), and hands it over again when the daemon is started anew. Without a manager, nobody keeps anything.
 
 use std::env;
+use std::fmt;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,57 +33,67 @@ pub fn watchdog() -> Option<Duration> {
     Some((patience / 3).max(Duration::from_millis(10)))
 }
 
-/// A run that the manager keeps alive. It does no longer when this is dropped.
+/// A run that the manager keeps alive, whatever happens to this process: until it is told otherwise, by [`Kept::end`] and
+/// by nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kept {
-    name: Option<String>,
+    /// Its number in the daemon.
+    pub id: u32,
+    /// Its number in the kernel.
+    pub run: u32,
+    /// When it was made: both numbers may be those of another run, in another folder.
+    pub made: u64,
 }
 
 impl Kept {
-    /// Gives the manager a copy of a run's owner fd. `None` without a manager, or one that keeps nothing.
-    pub fn give(id: u32, run: u32, owner: BorrowedFd<'_>) -> Option<Kept> {
-        let is_manager = env::var_os("NOTIFY_SOCKET").is_some() && keeps_files();
-        let name = is_manager.then(|| name(id, run))?;
-        let words = format!("FDSTORE=1\nFDPOLL=0\nFDNAME={name}");
-        send(&words, Some(owner)).ok()?;
-        Some(Kept { name: Some(name) })
+    /// Gives the manager a copy of the run's owner fd. `None` without a manager, or one that keeps nothing.
+    pub fn give(self, owner: BorrowedFd<'_>) -> Option<Kept> {
+        let limit = env::var("FDSTORE").ok();
+        let is_manager = env::var_os("NOTIFY_SOCKET").is_some() && keeps(limit.as_deref());
+        let words = format!("FDSTORE=1\nFDPOLL=0\nFDNAME={self}");
+        is_manager
+            .then(|| send(&words, Some(owner)))
+            .and_then(Result::ok)?;
+        Some(self)
     }
 
-    /// The one that was handed over.
-    pub fn again(id: u32, run: u32) -> Kept {
-        Kept {
-            name: Some(name(id, run)),
-        }
+    /// It is not to outlive this process: the manager lets go of it.
+    pub fn end(&self) {
+        let _ = notify(&format!("FDSTOREREMOVE=1\nFDNAME={self}"));
     }
 
-    /// It is to outlive this process.
-    pub fn leave(mut self) {
-        self.name = None;
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(name) = &self.name {
-            let _ = notify(&format!("FDSTOREREMOVE=1\nFDNAME={name}"));
-        }
+    /// That of this name.
+    fn of(name: &str) -> Option<Kept> {
+        let mut numbers = name.strip_prefix("run-")?.split('-');
+        let kept = Kept {
+            id: numbers.next()?.parse().ok()?,
+            run: numbers.next()?.parse().ok()?,
+            made: numbers.next()?.parse().ok()?,
+        };
+        numbers.next().is_none().then_some(kept)
     }
 }
 
-/// Whether the manager says that it keeps files; old ones do not say.
-fn keeps_files() -> bool {
-    env::var("FDSTORE").map_or(true, |limit| limit != "0")
+/// The name of its file.
+impl fmt::Display for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "run-{}-{}-{}", self.id, self.run, self.made)
+    }
 }
 
-/// A run of this number in the daemon, and that in the kernel.
-fn name(id: u32, run: u32) -> String {
-    format!("run-{id}-{run}")
+/// Whether a manager that says this keeps files. One that says nothing keeps none, or is too old to say it: then its unit
+/// does.
+fn keeps(limit: Option<&str>) -> bool {
+    limit
+        .and_then(|limit| limit.parse::<u32>().ok())
+        .is_some_and(|limit| limit > 0)
 }
 
 /// What was handed over.
 #[derive(Default)]
 pub struct HandedOver {
-    /// Owner fds: number of the run in the daemon, and in the kernel.
-    pub runs: Vec<(u32, u32, OwnedFd)>,
+    /// Runs that outlived the daemon, and their owner fds.
+    pub runs: Vec<(Kept, OwnedFd)>,
     /// Sockets, by the name of their unit.
     pub sockets: Vec<(String, OwnedFd)>,
 }
@@ -92,18 +103,13 @@ impl HandedOver {
     pub fn take() -> Self {
         let mut found = HandedOver::default();
         for (name, fd) in strobe_hw::fd::handed_over() {
-            match run(&name) {
-                Some((id, run)) => found.runs.push((id, run, fd)),
+            match Kept::of(&name) {
+                Some(kept) => found.runs.push((kept, fd)),
                 None => found.sockets.push((name, fd)),
             }
         }
         found
     }
-}
-
-fn run(name: &str) -> Option<(u32, u32)> {
-    let (id, run) = name.strip_prefix("run-")?.split_once('-')?;
-    Some((id.parse().ok()?, run.parse().ok()?))
 }
 
 fn send(words: &str, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
@@ -134,9 +140,29 @@ mod tests {
 
     #[test]
     fn a_run_is_found_again_by_the_name_of_its_file() {
-        assert_eq!(run(&name(7, 12)), Some((7, 12)));
-        for other in ["http", "run-", "run-1", "run-x-2", "run-1-2-3", "stored"] {
-            assert_eq!(run(other), None, "{other}");
+        let kept = Kept {
+            id: 7,
+            run: 12,
+            made: 1_700_000_000_000_000_000,
+        };
+        assert_eq!(Kept::of(&kept.to_string()), Some(kept));
+        for other in [
+            "http",
+            "run-",
+            "run-1-2",
+            "run-x-2-3",
+            "run-1-2-3-4",
+            "stored",
+        ] {
+            assert_eq!(Kept::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_manager_that_does_not_say_that_it_keeps_files_keeps_none() {
+        assert!(keeps(Some("256")));
+        for limit in [None, Some("0"), Some(""), Some("yes")] {
+            assert!(!keeps(limit), "{limit:?}");
         }
     }
 }

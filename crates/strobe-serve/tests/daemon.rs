@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program: how it starts, how it ends, and what is left when it is killed.
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -177,6 +178,94 @@ fn what_it_cannot_begin_with_is_named_with_the_remedy() {
     );
 }
 
+/// What a service manager is to the daemon.
+struct Manager {
+    path: PathBuf,
+    socket: UnixDatagram,
+}
+
+impl Manager {
+    fn new(folder: &Path) -> Manager {
+        let path = folder.join("notify");
+        let socket = UnixDatagram::bind(&path).expect("a socket");
+        socket.set_read_timeout(Some(PATIENCE)).expect("patience");
+        Manager { path, socket }
+    }
+
+    /// The program, with this file handed over.
+    fn command(&self, data: &Path, name: &str, file: OwnedFd) -> Command {
+        let mut command = Command::new("sh");
+        let script = "LISTEN_PID=$$ WATCHDOG_PID=$$ exec \"$@\" 3<&0 </dev/null";
+        command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_strobe-serve")]);
+        command.arg("--data").arg(data).stdin(file);
+        command.env("LISTEN_FDS", "1").env("LISTEN_FDNAMES", name);
+        command.env("NOTIFY_SOCKET", &self.path);
+        command
+    }
+
+    fn word(&self) -> String {
+        let mut buffer = [0; 4096];
+        let length = self.socket.recv(&mut buffer).expect("a word");
+        String::from_utf8_lossy(buffer.get(..length).expect("it fits")).into_owned()
+    }
+}
+
+/// What the manager calls a run of this folder that it keeps.
+fn kept(data: &Path) -> String {
+    let about = std::fs::read(data.join("runs/1/run.json")).expect("a run");
+    let about: serde_json::Value = serde_json::from_slice(&about).expect("what it is");
+    format!("run-1-{}-{}", about["run"], about["made"])
+}
+
+#[test]
+fn a_daemon_that_cannot_begin_leaves_runs_alone_that_the_service_manager_keeps() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let daemon = start(command(&data));
+    daemon.make_run();
+    daemon.wait_for_rows(100);
+    daemon.ended("-KILL");
+    let manager = Manager::new(folder.path());
+    // It is no run: it cannot be adopted. And the place is taken.
+    let file = File::open("/dev/null").expect("a file");
+    let mut command = manager.command(&data, &kept(&data), file.into());
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let place = taken.local_addr().expect("its address").to_string();
+    command.args(["--http", &place]);
+    let text = refusal(command);
+    assert!(text.contains("another address"), "{text}");
+    assert!(
+        text.contains("it goes on: start the daemon again"),
+        "{text}"
+    );
+    manager.socket.set_nonblocking(true).expect("no patience");
+    let word = manager.socket.recv(&mut [0; 4096]);
+    assert!(word.is_err(), "the manager is told nothing");
+}
+
+#[test]
+fn a_run_of_another_folder_that_the_service_manager_keeps_is_said_and_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manager = Manager::new(folder.path());
+    let data = folder.path().join("data");
+    let daemon = start(command(&data));
+    daemon.make_run();
+    daemon.wait_for_rows(100);
+    daemon.ended("-KILL");
+    // The same number as that of one that is there, but it was made at another time.
+    let kept = kept(&data);
+    let (numbers, _) = kept.rsplit_once('-').expect("its numbers");
+    for name in ["run-5-7-9".to_owned(), format!("{numbers}-9")] {
+        let file = File::open("/dev/null").expect("a file");
+        let mut command = manager.command(&data, &name, file.into());
+        command.args(["--http", "127.0.0.1:0"]);
+        let daemon = start(command);
+        assert_eq!(manager.word(), format!("FDSTOREREMOVE=1\nFDNAME={name}"));
+        assert_eq!(manager.word(), "READY=1");
+        daemon.ended("-KILL");
+    }
+}
+
 #[test]
 fn sockets_of_the_service_manager_that_others_reach_are_no_panda_ports_unless_that_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -197,29 +286,14 @@ fn sockets_of_the_service_manager_that_others_reach_are_no_panda_ports_unless_th
 #[test]
 fn the_service_manager_hands_over_sockets_and_is_told_that_the_daemon_is_ready_and_alive() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("notify");
-    let manager = UnixDatagram::bind(&path).expect("a socket");
-    manager.set_read_timeout(Some(PATIENCE)).expect("patience");
+    let manager = Manager::new(folder.path());
     let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let url = format!("http://{}", listener.local_addr().expect("its address"));
-    let data = folder.path().join("data");
-    let mut command = Command::new("sh");
-    let script = "LISTEN_PID=$$ WATCHDOG_PID=$$ exec \"$@\" 3<&0 </dev/null";
-    command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_strobe-serve")]);
-    command
-        .arg("--data")
-        .arg(&data)
-        .stdin(OwnedFd::from(listener));
-    command.env("LISTEN_FDS", "1").env("LISTEN_FDNAMES", "http");
-    command.env("NOTIFY_SOCKET", &path);
+    let mut command = manager.command(&folder.path().join("data"), "http", listener.into());
     command.env("WATCHDOG_USEC", "300000");
     let daemon = start(command);
     assert_eq!(daemon.url, url);
-    let mut buffer = [0; 4096];
-    let mut word = || {
-        let length = manager.recv(&mut buffer).expect("a word");
-        String::from_utf8_lossy(buffer.get(..length).expect("it fits")).into_owned()
-    };
+    let word = || manager.word();
     assert_eq!(word(), "READY=1");
     assert_eq!((word(), word()), ("WATCHDOG=1".into(), "WATCHDOG=1".into()));
     assert!(daemon.get("/api").contains("strobe"));

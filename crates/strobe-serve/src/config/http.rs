@@ -53,7 +53,7 @@ pub struct Limits {
     pub per_client: usize,
     /// Requests a second of one client; for a moment it can have as many at once.
     pub requests: u32,
-    /// Runs that there can be at once.
+    /// Runs that there can be at once; those that have ended do not count.
     pub runs: usize,
 }
 

@@ -105,16 +105,16 @@ fn make(
 ) -> Result<(StatusCode, Json<RunView>), Failure> {
     let runs = &http.daemon.runs;
     let most = http.limits.runs;
-    if runs.list().len() >= most {
+    let made = runs.create_within(most, name, recipe);
+    let Some(served) = made.map_err(Failure::refused)? else {
         let words = Words::new(
             format!("run {name}"),
-            format!("there are {most} runs already"),
+            format!("there are {most} runs already that have not ended"),
         );
         return Err(Failure::conflict(words.mend(
-            "remove one that is not needed any more, or raise `runs` in [limits]",
+            "stop one that is not needed any more, or raise `runs` in [limits]",
         )));
-    }
-    let served = runs.create(name, recipe).map_err(Failure::refused)?;
+    };
     if start {
         if let Err(words) = served.start() {
             runs.remove(served.id());

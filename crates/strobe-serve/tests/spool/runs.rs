@@ -13,6 +13,40 @@ fn recipe() -> Recipe {
     Recipe::from_toml("test", RECIPE).expect("a recipe")
 }
 
+#[test]
+fn runs_that_have_ended_take_no_place_and_who_comes_at_once_gets_no_more_than_there_are() {
+    let runs = Runs::new(Bounds::default());
+    let made = |name: &str| runs.create_within(3, name, &recipe()).expect("a run");
+    let all: Vec<_> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| made("test").is_some()))
+            .collect();
+        let all = asked
+            .into_iter()
+            .map(|asked| asked.join().expect("an answer"));
+        all.collect()
+    });
+    assert_eq!(all.iter().filter(|is_made| **is_made).count(), 3);
+    assert!(made("more").is_none());
+    let first = runs.list().remove(0);
+    first.start().expect("a start");
+    first.stop().expect("a stop");
+    wait_until(first.spool(), "it has ended", Progress::is_over);
+    assert!(made("more").is_some(), "its place is free");
+    assert_eq!(runs.list().len(), 4, "its rows are there");
+}
+
+#[test]
+fn a_run_that_has_failed_is_not_running_any_more() {
+    let spool = Arc::new(Spool::new(run(), Bounds::default()));
+    append(&spool, 0..10, 0);
+    let served = strobe_serve::served::Served::past(1, "x".into(), Arc::clone(&spool), false, None);
+    assert_eq!(served.state(), State::Running);
+    spool.fail("its owner was killed".to_owned());
+    assert_eq!(served.state(), State::Failed);
+    assert!(spool.progress().failed_at > 0);
+}
+
 fn open(folder: &Path) -> Runs {
     let store = Store::open(folder).expect("a store");
     let (runs, wrong) = Runs::open(Bounds::default(), store, HandedOver::default());

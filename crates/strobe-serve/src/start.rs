@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::net::AddressFamily;
 use rustix::net::sockopt::socket_domain;
+use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, getsockname};
 use strobe::error::Words;
 use strobe::stop::Stop;
 use tokio::net::TcpListener;
@@ -19,7 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::task::TaskTracker;
 
-use crate::config::Config;
+use crate::config::{Config, http};
 use crate::daemon::Daemon;
 use crate::http::{Http, Listener};
 use crate::nats::{self, subscribe::Options, subscribe::Outcome};
@@ -62,9 +62,12 @@ pub fn usual_data() -> Option<PathBuf> {
 pub fn run(config: Config, wanted: Wanted, handed_over: HandedOver) -> Result<(), Words> {
     let runtime = runtime().map_err(|error| Words::new("the daemon", error.to_string()))?;
     let (mut config, mut handed_over) = (config, handed_over);
+    let sockets = std::mem::take(&mut handed_over.sockets);
+    let is_said = wanted.http.is_some() || config.http.listen != http::Config::default().listen;
     if let Some(address) = wanted.http {
         config.http.listen = vec![address.to_string()];
     }
+    beside(&mut config.http, is_said, &sockets);
     if config.demo {
         config
             .panda
@@ -73,7 +76,6 @@ pub fn run(config: Config, wanted: Wanted, handed_over: HandedOver) -> Result<()
     }
     config.panda.listen = wanted.panda.or(config.panda.listen);
     recipes(&mut config)?;
-    let sockets = std::mem::take(&mut handed_over.sockets);
     let (daemon, wrong) = Daemon::open(config, handed_over)?;
     say(&wrong);
     say(&panda::end_left(&daemon.runs));
@@ -155,11 +157,8 @@ async fn listen(
         });
     }
     let http = Http::new(Arc::clone(daemon))?;
-    let handed_over = of_manager(sockets, "http")?;
-    let listeners = match handed_over.is_empty() {
-        true => http.listen().await?,
-        false => handed_over,
-    };
+    let mut listeners = of_manager(sockets, "http")?;
+    listeners.extend(http.listen().await?);
     for listener in listeners {
         places.push(http.url(&listener));
         let http = Arc::clone(&http);
@@ -211,6 +210,27 @@ fn of_manager(sockets: Vec<(String, OwnedFd)>, name: &str) -> Result<Vec<Listene
             error.to_string(),
         )
     })
+}
+
+/// Where the manager listens for the daemon, this does not: neither there, nor at the usual place, if nobody has named it.
+fn beside(config: &mut http::Config, is_said: bool, sockets: &[(String, OwnedFd)]) {
+    let ours = sockets.iter().filter(|(name, _)| name == "http");
+    let places: Vec<SocketAddrAny> = ours
+        .filter_map(|(_, socket)| getsockname(socket).ok())
+        .collect();
+    if places.is_empty() {
+        return;
+    }
+    let is_taken = |place: SocketAddrAny| places.contains(&place);
+    config.listen.retain(|address| {
+        let address = address.parse::<SocketAddr>();
+        is_said && !address.is_ok_and(|address| is_taken(address.into()))
+    });
+    let unix = config.unix.take();
+    config.unix = unix.filter(|path| {
+        let path = SocketAddrUnix::new(path.as_path());
+        !path.is_ok_and(|path| is_taken(path.into()))
+    });
 }
 
 /// The folder of the recipes is there, with something in it for who has no hardware.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -281,6 +281,24 @@ fn sockets_of_the_service_manager_that_others_reach_are_no_panda_ports_unless_th
         text.contains("socket panda") && text.contains("anyone = true"),
         "{text}"
     );
+}
+
+#[test]
+fn it_listens_where_the_service_manager_does_and_where_it_is_told_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let manager = Manager::new(folder.path());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let theirs = listener.local_addr().expect("its address").to_string();
+    let mut command = manager.command(&folder.path().join("data"), "http", listener.into());
+    let config = folder.path().join("serve.toml");
+    let text = format!("[http]\nlisten = [\"{theirs}\"]\nunix = \"socket\"\n");
+    std::fs::write(&config, text).expect("a file");
+    command.arg(&config);
+    let daemon = start(command);
+    assert_eq!(daemon.url, format!("http://{theirs}"));
+    assert_eq!(manager.word(), "READY=1");
+    let socket = UnixStream::connect(folder.path().join("socket"));
+    assert!(socket.is_ok(), "{socket:?}");
 }
 
 #[test]

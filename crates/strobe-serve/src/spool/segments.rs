@@ -258,7 +258,7 @@ const DAMAGED: &str = "damaged";
 /// What the file is that was written last.
 enum Recovered {
     /// It has rows, or an account: the row after the last one, and when that was made, if it has no account.
-    Rows(Reading, u64, u64),
+    Rows(Box<Reading>, u64, u64),
     /// There is neither in it.
     Nothing,
     /// What is in it cannot be read from its beginning on.
@@ -279,7 +279,7 @@ impl Segment {
         if let Some(totals) = reading.totals() {
             // What its writer has ended needs no look.
             let end = totals.rows.max(self.first);
-            return Ok(Recovered::Rows(reading, end, 0));
+            return Ok(Recovered::Rows(Box::new(reading), end, 0));
         }
         let mut begins = vec![reading.offset()];
         while reading.skip(self.bytes)? {
@@ -303,7 +303,7 @@ impl Segment {
             _ => {}
         }
         Ok(match last {
-            Some((row, time)) => Recovered::Rows(reading, row + 1, time),
+            Some((row, time)) => Recovered::Rows(Box::new(reading), row + 1, time),
             None if is_damaged => Recovered::Damaged,
             None => Recovered::Nothing,
         })

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who gets in, and who may do what.
 
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -364,45 +363,6 @@ fn the_socket_in_the_file_system_is_for_the_daemons_group() {
     );
     daemon.stop.cancel();
     thread.join().expect("served");
-}
-
-#[test]
-fn one_client_cannot_have_all_connections_and_cannot_ask_without_end() {
-    let mut config = Config::default();
-    (config.limits.per_client, config.limits.requests) = (3, 50);
-    let server = Server::new(config);
-    let request = "GET /api HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
-    let idle: Vec<TcpStream> = (0..3)
-        .map(|_| TcpStream::connect(server.address).expect("a connection"))
-        .collect();
-    wait_until("there is no place", || {
-        server.raw(request).starts_with("HTTP/1.1 503")
-    });
-    drop(idle);
-    wait_until("there is a place", || {
-        server.raw(request).starts_with("HTTP/1.1 200")
-    });
-    // A thousand at once on one connection, however slow this is.
-    let many = "GET /api HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1000) + request;
-    let answers = server.raw(&many);
-    let refused = answers.matches("HTTP/1.1 429").count();
-    assert!(
-        refused > 0 && answers.contains("retry-after: 1"),
-        "{refused}"
-    );
-}
-
-#[test]
-fn there_are_no_more_runs_than_there_may_be() {
-    let mut config = Config::default();
-    config.limits.runs = 2;
-    let server = Server::new(config);
-    let first = server.run(SOFT, false);
-    server.run(SOFT, false);
-    let refused = server.post("/api/runs", json!({"recipe": SOFT}));
-    assert_eq!(refused.status, 409, "{}", refused.text());
-    assert_eq!(server.delete(&format!("/api/runs/{first}")).status, 204);
-    server.run(SOFT, false);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod access;
 mod common;
+mod limits;
 mod live;
 mod machine;
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use super::writer::EVERY;
+/// How old rows may get before they are on the disk. A ring that holds more than this loses nothing if the daemon is killed.
+pub(super) const EVERY: Duration = Duration::from_millis(100);
 
 /// How much of a run is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,13 +13,12 @@ use strobe::info::{RunInfo, Totals};
 use strobe_files::sink::Sink;
 use strobe_files::sink::arrow::ArrowFile;
 
+use super::bounds::EVERY;
 use super::losses::Losses;
 use super::recent::Piece;
 use super::segments::Segments;
 use super::{Bounds, Progress, Spool};
 
-/// How old rows may get before they are on the disk. A ring that holds more than this loses nothing if the daemon is killed.
-pub(super) const EVERY: Duration = Duration::from_millis(100);
 /// After an error, before the next try.
 const AGAIN: Duration = Duration::from_secs(1);
 /// Bytes that are written at once, at most.

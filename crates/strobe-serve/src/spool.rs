@@ -104,15 +104,14 @@ impl Spool {
             (rows.lost_before, rows.lost_to_disk) = (losses.lost, losses.unwritten);
             rows.touched = Some(Instant::now());
         }
+        // It has the spool, too: who discards a spool and lets it go has its files removed.
         let (writer, of) = (
             Writer::new(folder.to_owned(), bounds, losses),
-            Arc::downgrade(&spool),
+            Arc::clone(&spool),
         );
-        Builder::new().name("spool".to_owned()).spawn(move || {
-            if let Some(spool) = of.upgrade() {
-                writer.run(&spool);
-            }
-        })?;
+        Builder::new()
+            .name("spool".to_owned())
+            .spawn(move || writer.run(&of))?;
         Ok(spool)
     }
 

@@ -312,8 +312,13 @@ fn an_answer_that_the_end_of_the_daemon_cuts_off_is_not_as_if_it_were_whole() {
     let id = server.run(SOFT, true);
     trigger(&server, id, 10);
     let url = server.url(&format!("/api/runs/{id}/rows"));
-    let follower =
-        std::thread::spawn(move || super::common::Answer::of(super::agent().get(url).call()));
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let follower = std::thread::spawn(move || {
+        let answer = super::agent().get(url).call();
+        begun.send(()).expect("heard");
+        super::common::Answer::of(answer)
+    });
+    has_begun.recv().expect("it begins");
     let socket = connect(&server, id, &json!({"from": 0, "policy": "every"}));
     wait_until("they read", || {
         let view = server.get(&format!("/api/runs/{id}")).json();

@@ -398,12 +398,19 @@ pub struct Found {
 
 impl Found {
     /// Writes the events of each verdict into a file of this directory, which is made if there is something to be kept.
+    /// Rows of two rounds that have the same number have a file each.
     ///
     /// # Errors
     /// A file cannot be written.
     pub fn keep(&mut self, dir: &Path, name: &str) -> Result<(), Error> {
+        let mut kept: Vec<u64> = Vec::new();
         for verdict in &mut self.verdicts {
-            let path = dir.join(format!("{name}-row-{}.txt", verdict.row));
+            let row = verdict.row;
+            let path = match kept.iter().filter(|other| **other == row).count() {
+                0 => dir.join(format!("{name}-row-{row}.txt")),
+                others => dir.join(format!("{name}-row-{row}-{}.txt", others + 1)),
+            };
+            kept.push(row);
             let text = format!("{}\n{}", verdict.text(), verdict.events);
             let written = fs::create_dir_all(dir).and_then(|()| fs::write(&path, text));
             written.map_err(|why| Error::Keep {

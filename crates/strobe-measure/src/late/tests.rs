@@ -141,3 +141,22 @@ fn a_row_that_came_while_others_were_looked_at_is_not_among_the_worst() {
         assert_eq!(late.overlooked, overlooked);
     }
 }
+
+#[test]
+fn rows_of_two_rounds_with_the_same_number_have_a_file_each() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let rows = [[7, 7, 9000, 0], [7, 7, 9500, 0], [8, 8, 9900, 0]];
+    let mut found = Found::default();
+    for (round, [row, trigger, time, _]) in rows.into_iter().enumerate() {
+        let suspect = suspects(Which::Worst(1), &[[row, trigger, time]]).take();
+        let suspect = suspect.into_iter().next().expect("a late row");
+        let verdict = Verdict::new(suspect, Vec::new(), format!("round {round}"));
+        found.verdicts.push(verdict);
+    }
+    found.keep(dir.path(), "block").expect("files");
+    let names = ["block-row-7.txt", "block-row-7-2.txt", "block-row-8.txt"];
+    for (round, name) in names.into_iter().enumerate() {
+        let text = std::fs::read_to_string(dir.path().join(name)).expect("a file");
+        assert!(text.ends_with(&format!("round {round}")), "{text}");
+    }
+}

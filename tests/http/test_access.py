@@ -9,7 +9,8 @@ import sys
 import unittest
 from pathlib import Path
 
-from daemon import SCAN, Daemon
+from daemon import Daemon
+from recipes import SCAN
 
 VIEW, CONTROL = "view-0123456789abcdef", "control-0123456789abcdef"
 TOKENS = f"view {VIEW}\ncontrol {CONTROL}\n"

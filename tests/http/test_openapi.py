@@ -5,8 +5,8 @@ import subprocess
 import unittest
 
 from daemon import Daemon
+from recipes import SCAN, SOFT
 
-EVENT = 'event = "soft"\nread = ["sim.counter"]\nengine = "user"\n'
 CONFIG = '[limits]\nrequests = 100000\nruns = 8\n'
 # 422 says that a name or a recipe is none of this machine, which a document cannot know.
 CHECKS = """[checks.positive_data_acceptance]
@@ -16,13 +16,13 @@ expected-statuses = ["2xx", "404", "409", "422"]
 
 class OpenApi(unittest.TestCase):
     def test_the_server_does_what_its_document_says(self) -> None:
-        daemon = Daemon(CONFIG)
+        daemon = Daemon({"scan": SCAN}, config=CONFIG)
         self.addCleanup(daemon.close)
         # A run that goes on would be followed to its end; one that was made by a request has the event soft or a limit.
-        run = daemon.make(EVENT)
-        daemon.ask("POST", f"/api/runs/{run}/trigger", {"count": 1000})
-        daemon.ask("POST", f"/api/runs/{run}/stop")
-        daemon.over(run)
+        run = daemon.post("/runs", {"recipe": SOFT})["id"]
+        daemon.post(f"/runs/{run}/trigger", {"count": 1000})
+        daemon.post(f"/runs/{run}/stop")
+        daemon.ended(run)
         (daemon.folder / "schemathesis.toml").write_text(CHECKS)
         # The run is removed last.
         for words in (("--exclude-method", "DELETE"), ("--include-method", "DELETE")):
@@ -34,4 +34,4 @@ class OpenApi(unittest.TestCase):
             done = subprocess.run(asked, capture_output=True, text=True, timeout=900, cwd=daemon.folder)
             self.assertEqual(done.returncode, 0, done.stdout[-20000:] + done.stderr)
         self.assertIsNone(daemon.process.poll())
-        self.assertEqual(daemon.get("/api")["role"], "control")
+        self.assertEqual(daemon.get("")["role"], "control")

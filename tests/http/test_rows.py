@@ -9,7 +9,8 @@ from urllib.request import urlopen
 import polars
 import pyarrow
 import pyarrow.ipc
-from daemon import SCAN, Daemon, wait_for
+from daemon import Daemon, wait_for
+from recipes import SCAN
 
 COLUMNS = ["row", "trigger", "time", "status", "sim.counter", "sim.ramp", "sim.sine"]
 
@@ -31,11 +32,11 @@ class Rows(unittest.TestCase):
         return wait_for(look, f"{rows} rows are on the disk")
 
     def test_pyarrow_and_polars_open_a_run_with_one_line_each(self) -> None:
-        run = self.daemon.make(SCAN)
+        run = self.daemon.post("/runs", {"recipe": SCAN})["id"]
         url = f"{self.daemon.url}/api/runs/{run}/rows"
         # Follows the run to its end.
         live = pyarrow.ipc.open_stream(urlopen(url)).read_all()
-        account = self.daemon.over(run)
+        account = self.daemon.ended(run)
         self.assertEqual(live.column_names, COLUMNS)
         self.assertEqual(live.num_rows + account["lost"], account["rows"])
         self.assertTrue(live.equals(pyarrow.ipc.open_stream(urlopen(f"{url}?from=0")).read_all()))
@@ -46,8 +47,8 @@ class Rows(unittest.TestCase):
             self.assertEqual(disk[name].to_pylist(), live[name].to_pylist(), name)
 
     def test_a_part_is_the_part_of_the_whole_in_each_form(self) -> None:
-        run = self.daemon.make(SCAN)
-        channels = {channel["name"]: channel for channel in self.daemon.over(run)["info"]["channels"]}
+        run = self.daemon.post("/runs", {"recipe": SCAN})["id"]
+        channels = {channel["name"]: channel for channel in self.daemon.ended(run)["info"]["channels"]}
 
         def value(name: str, word: int) -> float:
             """Lines have values in their unit, and streams the words as they were read."""

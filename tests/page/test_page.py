@@ -29,7 +29,7 @@ class Page(unittest.TestCase):
         # Each test begins without runs.
         self.browser.driver.get("about:blank")
         for run in self.daemon.get("/runs")["runs"]:
-            self.daemon.ask(f"/api/runs/{run['id']}", "DELETE")
+            self.daemon.delete(f"/runs/{run['id']}")
         # What the daemon has refused is in the log too, and no fault of the page.
         self.assertEqual([line for line in said if "Uncaught" in line or "Content Security Policy" in line], [])
 

@@ -13,7 +13,7 @@ use strobe::stop::Stop;
 use strobe_files::record::{self as recording};
 use strobe_measure::cpu::{NoCpu, check_cpu};
 use strobe_measure::doctor::prove::{Proof, prove};
-use strobe_measure::doctor::{CHECKS, Check, Finding, Intent, System, When};
+use strobe_measure::doctor::{CHECKS, Check, Intent, Line, System, When};
 
 use crate::choice::WaitChoice;
 use crate::progress::Rounds;
@@ -88,16 +88,6 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// One check, and what it has found.
-#[derive(Serialize)]
-struct Line {
-    check: &'static str,
-    subject: &'static str,
-    about: &'static str,
-    #[serde(flatten)]
-    finding: Finding,
-}
-
 #[derive(Serialize)]
 struct Report {
     interrupted: bool,
@@ -134,12 +124,7 @@ fn report(args: &Args) -> Result<Report, Error> {
         system.watch(WATCHED);
     }
     let fitting = checks.iter().filter(|check| check.fits(&system, &intent));
-    let lines = fitting.map(|check| Line {
-        check: check.name,
-        subject: check.subject,
-        about: check.about,
-        finding: check.find(&system, &intent),
-    });
+    let lines = fitting.map(|check| check.line(&system, &intent));
     let checks: Vec<Line> = lines.collect();
     let stop = Stop::default();
     let proofs = match args.prove {

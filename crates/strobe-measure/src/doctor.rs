@@ -135,7 +135,31 @@ pub struct Check {
     look: fn(&System, &Intent) -> Verdict,
 }
 
+/// A check, and what it has found.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    /// What the check is called.
+    pub check: &'static str,
+    /// What it belongs to.
+    pub subject: &'static str,
+    /// Why it matters.
+    pub about: &'static str,
+    /// What it has found.
+    #[serde(flatten)]
+    pub finding: Finding,
+}
+
 impl Check {
+    /// Looks, and says what at.
+    pub fn line(&self, system: &System, intent: &Intent) -> Line {
+        Line {
+            check: self.name,
+            subject: self.subject,
+            about: self.about,
+            finding: self.find(system, intent),
+        }
+    }
+
     /// Looks.
     pub fn find(&self, system: &System, intent: &Intent) -> Finding {
         (self.look)(system, intent).unwrap_or_else(|Unknown(why)| Finding {

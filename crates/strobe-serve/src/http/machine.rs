@@ -18,7 +18,7 @@ use strobe::error::Words;
 use strobe::once::{self, Once, once};
 use strobe::plan::Step;
 use strobe::select::Selection;
-use strobe_measure::doctor::{CHECKS, Finding, Intent, System};
+use strobe_measure::doctor::{CHECKS, Intent, Line, System};
 use tokio::sync::Mutex;
 
 use super::Http;
@@ -73,16 +73,6 @@ pub async fn catalogue() -> Result<Json<Value>, Failure> {
     blocking("catalogue", work).await
 }
 
-/// What the doctor says of one thing.
-#[derive(Serialize)]
-struct Note {
-    check: &'static str,
-    subject: &'static str,
-    about: &'static str,
-    #[serde(flatten)]
-    finding: Finding,
-}
-
 /// `GET /api/health`
 pub async fn health(State(http): State<Arc<Http>>) -> Result<Json<Value>, Failure> {
     let mut known = Arc::clone(&http.machine.health).lock_owned().await;
@@ -93,13 +83,7 @@ pub async fn health(State(http): State<Arc<Http>>) -> Result<Json<Value>, Failur
     let work = move || {
         let (system, intent) = (System::this_one(), Intent::default());
         let fitting = CHECKS.iter().filter(|check| check.fits(&system, &intent));
-        let notes = fitting.map(|check| Note {
-            check: check.name,
-            subject: check.subject,
-            about: check.about,
-            finding: check.find(&system, &intent),
-        });
-        let notes: Vec<Note> = notes.collect();
+        let notes: Vec<Line> = fitting.map(|check| check.line(&system, &intent)).collect();
         let health = json!({"notes": notes});
         // Held by the work: who asks and goes away does not make the next one begin anew.
         *known = Some((Instant::now(), health.clone()));

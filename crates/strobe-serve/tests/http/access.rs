@@ -393,7 +393,7 @@ fn a_recipe_is_written_once_and_never_outside_its_folder() {
             answer.text()
         );
     }
-    let with_sink = format!("{SCAN}sinks = [\"/tmp/x.h5\"]\n");
+    let with_sink = format!("{SCAN}sinks = [\"/nonexistent/x.h5\"]\n");
     assert_eq!(
         server.put("/api/recipes/sink", text(&with_sink)).status,
         422

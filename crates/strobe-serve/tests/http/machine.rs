@@ -29,7 +29,7 @@ fn a_value_is_read_and_an_output_is_written_now() {
         json!({}),
         json!({"sim.latch": "x"}),
         json!({"sim.latch": 0.5}),
-        json!({"file:/tmp/x": 1}),
+        json!({"file:/nonexistent/x": 1}),
     ] {
         assert_eq!(
             server.post("/api/set", json!({"outputs": outputs})).status,

@@ -164,7 +164,7 @@ fn an_error_says_the_object_the_reason_and_the_remedy() {
     assert_eq!(post(json!({"recipe": SOFT, "name": "both"})), 400);
     assert_eq!(post(json!({"recipe": "event = 7"})), 422);
     assert_eq!(
-        post(json!({"recipe": format!("{SOFT}sinks = [\"/tmp/x.h5\"]")})),
+        post(json!({"recipe": format!("{SOFT}sinks = [\"/nonexistent/x.h5\"]")})),
         422
     );
     assert_eq!(

@@ -161,6 +161,21 @@ class Page(unittest.TestCase):
             page.press(" ")
             self.daemon.ended(first)
 
+    def test_a_key_right_after_a_dialog_has_closed_is_taken(self) -> None:
+        run = self.start()
+        with self.browser.opened(self.daemon.url, run) as page:
+            page.press("n")
+            page.wait("document.activeElement.id === 'recipe'")
+            # An element that is gone has the focus until the next frame, and a busy machine draws that late.
+            where = page.do("""
+                document.querySelector('#new').close();
+                const where = document.activeElement;
+                where.dispatchEvent(new KeyboardEvent('keydown', { key: 's', bubbles: true, cancelable: true }));
+                return where.id;""")
+            self.assertEqual(where, "recipe")
+            page.wait("document.querySelector('#ask').open")
+            page.press(Keys.ESCAPE)
+
     def test_the_theme_is_that_of_the_system_unless_it_is_said(self) -> None:
         page = self.browser
         run = self.start()

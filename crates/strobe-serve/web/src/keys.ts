@@ -17,10 +17,14 @@ export function named(key: string): string {
 /** Calls these, unless somebody types a text. */
 export function followKeys(keys: Key[]): void {
   addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const target = event.target as HTMLElement;
-    if (event.ctrlKey || event.altKey || event.metaKey || target.closest("input, textarea, select, dialog")) return;
-    // A button is pressed by the space bar.
-    if (event.key === " " && target.closest("button, summary")) return;
+    // What a closed dialog has taken away has the focus until the next frame; nobody types there.
+    if (target.checkVisibility()) {
+      if (target.closest("input, textarea, select, dialog")) return;
+      // A button is pressed by the space bar.
+      if (event.key === " " && target.closest("button, summary")) return;
+    }
     const key = keys.find(({ keys }) => keys.includes(event.key));
     if (!key) return;
     event.preventDefault();

@@ -14,7 +14,7 @@ use strobe_hw::bell::Bell;
 use strobe_hw::mmap;
 use strobe_hw::rt::{Policy, Step, Usage};
 use strobe_ring::layout::{MISSED_CAUSES, NO_LIMIT, STRIDE_UNIT};
-use strobe_ring::{End, Engine, Geometry, Header, Missed, Row, StartTimes, State, Writer};
+use strobe_ring::{End, Engine, Geometry, Header, Missed, Row, State, Writer};
 
 use super::User;
 use super::base::{self, Base};
@@ -26,6 +26,10 @@ use crate::clock::monotonic;
 use crate::error::Error;
 use crate::info::{self, RunInfo, Totals};
 use crate::source::RowSource;
+
+mod pace;
+
+use pace::Pace;
 
 /// Causes by their numbers; a recording of a later version may have others, which count as the last.
 const CAUSES: [Missed; 5] = [
@@ -40,9 +44,6 @@ const CAUSES: [Missed; 5] = [
 const BYTES_MAX: u64 = 256 << 20;
 /// Rows of a recording that does not say how many it has.
 const ROWS: u64 = 1 << 16;
-
-/// For its first row, if rows before it are not there, a replay waits for so long at most.
-const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// How fast a recording is replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -163,53 +164,6 @@ struct Replay {
     /// The rows at hand, and how many of them were made.
     block: Option<Block>,
     made: usize,
-}
-
-/// When rows are due.
-struct Pace {
-    speed: Speed,
-    /// The time in the recording that is due at `at`, ns on CLOCK_MONOTONIC.
-    from: u64,
-    at: u64,
-    /// The time of the last row that was made.
-    reached: u64,
-}
-
-impl Pace {
-    /// For a recording that was started at this time of its clock.
-    fn new(speed: Speed, start: u64) -> Self {
-        Pace {
-            speed,
-            from: start,
-            at: 0,
-            reached: start,
-        }
-    }
-
-    /// When this time of the recording is due; `None`: at once.
-    fn due(&self, time: u64) -> Option<u64> {
-        match self.speed {
-            Speed::Max => None,
-            Speed::Times(factor) => {
-                let factor = if factor > 0.0 { factor } else { 1.0 };
-                let after = time.saturating_sub(self.from) as f64 / factor;
-                Some(self.at.saturating_add(after as u64))
-            }
-        }
-    }
-
-    /// The first row of a recording that lacks rows before it. If it was made long after the start, it is due now.
-    fn join(&mut self, time: u64, start: &StartTimes) {
-        if time.saturating_sub(start.time) > PATIENCE_NS {
-            self.reached = time;
-            self.go_on();
-        }
-    }
-
-    /// The recording goes on now, from where it is.
-    fn go_on(&mut self) {
-        (self.from, self.at) = (self.reached, monotonic());
-    }
 }
 
 /// What is still to be missed, by cause.

@@ -13,8 +13,32 @@ use strobe::runs::RunName;
 use strobe_board::Faults;
 use strobe_files::recipe::{self, Recipe};
 
-use super::other;
 use crate::{at, choice, existing, why};
+
+/// Options that say what a run of one's own is like.
+const OF_OWN_RUNS: [&str; 21] = [
+    "recipe",
+    "event",
+    "read",
+    "set",
+    "engine",
+    "wait",
+    "board",
+    "cpu",
+    "policy",
+    "priority",
+    "wake_within",
+    "clock",
+    "shared",
+    "rows",
+    "ring",
+    "save",
+    "trace_late",
+    "trace_to",
+    "dry_run",
+    "force",
+    "wait_for_device",
+];
 
 /// Clock of all times.
 #[derive(Clone, Copy, ValueEnum)]
@@ -53,7 +77,7 @@ pub struct Args {
 
     /// Record a run of somebody else, or a replay: its number as `strobe status`
     /// shows it. It is not ended
-    #[arg(long, value_name = "RUN", conflicts_with_all = other::OF_OWN_RUNS)]
+    #[arg(long, value_name = "RUN", conflicts_with_all = OF_OWN_RUNS)]
     pub(super) run: Option<RunName>,
 
     /// Values to write at each trigger, before the channels are read

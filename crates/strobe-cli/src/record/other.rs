@@ -13,31 +13,6 @@ use super::{Args, Error, View, exit_status, handle_signals, show};
 use crate::progress::Line;
 use crate::term;
 
-/// Options that say what a run of one's own is like.
-pub(super) const OF_OWN_RUNS: [&str; 21] = [
-    "recipe",
-    "event",
-    "read",
-    "set",
-    "engine",
-    "wait",
-    "board",
-    "cpu",
-    "policy",
-    "priority",
-    "wake_within",
-    "clock",
-    "shared",
-    "rows",
-    "ring",
-    "save",
-    "trace_late",
-    "trace_to",
-    "dry_run",
-    "force",
-    "wait_for_device",
-];
-
 pub(super) fn run(args: &Args, name: &RunName) -> Result<ExitCode, Error> {
     let machine = args.at.machine()?;
     let place = machine.runs()?.find(name).map_err(Error::Name)?;

@@ -147,9 +147,14 @@ impl Arm {
         recipe.rows = (limit > 0).then_some(limit);
         let daemon = Arc::clone(&self.daemon);
         let name = left::name(of.number);
-        let made = spawn_blocking(move || daemon.runs.create(&name, &recipe)).await;
+        let most = daemon.config.limits.runs;
+        let made = spawn_blocking(move || daemon.runs.create_within(most, &name, &recipe)).await;
         match made {
-            Ok(made) => made.map_err(|error| error.to_string()),
+            Ok(Ok(Some(made))) => Ok(made),
+            Ok(Ok(None)) => Err(format!(
+                "There are {most} runs already: stop one, or raise runs in [limits]"
+            )),
+            Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("The daemon ends".to_owned()),
         }
     }

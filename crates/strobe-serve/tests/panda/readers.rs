@@ -309,3 +309,27 @@ async fn connections_are_limited_and_what_is_rubbish_harms_nobody() {
     );
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arm_makes_no_more_runs_than_there_may_be() {
+    let server = Server::start().await;
+    let mut control = server.control().await;
+    let recipe = "event = \"soft\"\nread = [\"sim.counter\"]\nengine = \"user\"\nring = 65536\n";
+    let recipe = strobe_files::recipe::Recipe::from_toml("soft", recipe).expect("a recipe");
+    let most = server.daemon.config.limits.runs;
+    for number in 0..most {
+        let made = server.daemon.runs.create(&number.to_string(), &recipe);
+        made.expect("a run");
+    }
+    let answer = control.ask("*PCAP.ARM=").await;
+    assert!(
+        answer.starts_with("ERR ") && answer.contains("[limits]"),
+        "{answer}"
+    );
+    assert_eq!(server.daemon.runs.list().len(), most);
+    let first = server.daemon.runs.list().remove(0);
+    server.daemon.runs.remove(first.id()).expect("a run");
+    control.set(&["*PCAP.ARM="]).await;
+    control.set(&["*PCAP.DISARM="]).await;
+    server.stop().await;
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use strobe::block::{Block, Place};
 use strobe::info::RunInfo;
 use strobe_files::journal::Error;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::spool::{Found, OnDisk, Piece, Progress, Reading, Spool};
@@ -15,6 +15,10 @@ use crate::spool::{Found, OnDisk, Piece, Progress, Reading, Spool};
 /// How often a file that cannot be read is tried again, before its rows count as lost, and how long that takes.
 const TRIES: u32 = 5;
 const AGAIN: Duration = Duration::from_millis(100);
+/// Files that are read at once for all clients together. A disk may be slow, and what controls runs shares its threads with
+/// these reads: it finds one free at any time.
+const READS: usize = 8;
+static READING: Semaphore = Semaphore::const_new(READS);
 
 /// Where a client begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,11 +142,20 @@ impl Cursor {
     /// Reads a file, which takes its time.
     async fn read(&mut self, place: OnDisk) {
         let row = self.next.max(self.skip);
-        let pending = self.pending.get_or_insert_with(|| {
+        if self.pending.is_none() {
+            // Nobody closes it.
+            let turn = READING.acquire().await;
             let (before, end) = (self.reading.take(), place.end());
-            let read = tokio::task::spawn_blocking(move || place.read(before, row));
-            Pending { read, end }
-        });
+            let read = tokio::task::spawn_blocking(move || {
+                // Held by the read: who asks and goes away does not make room for one more.
+                let _turn = turn;
+                place.read(before, row)
+            });
+            self.pending = Some(Pending { read, end });
+        }
+        let Some(pending) = &mut self.pending else {
+            return;
+        };
         let (read, end) = ((&mut pending.read).await, pending.end);
         self.pending = None;
         match read {
@@ -212,28 +225,66 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
     use crate::spool::Bounds;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
     use strobe::channel::Type;
     use strobe::ring::{RowShape, Rows};
     use strobe::samples::{channel, info};
     use strobe_files::sink::{Sink, arrow::ArrowFile};
 
-    #[tokio::test]
-    async fn who_asks_anew_goes_on_with_the_file_that_is_being_read() {
-        const ROWS: u64 = 300_000;
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = std::fs::File::create(folder.path().join("00000000000000000000.arrows"));
+    const FILE: &str = "00000000000000000000.arrows";
+
+    /// The spool of a run that is over, with a file of so many rows.
+    fn spool(folder: &Path, rows: u64) -> Arc<Spool> {
+        let file = std::fs::File::create(folder.join(FILE));
         let mut sink = ArrowFile::new(file.expect("a file"));
         sink.begin(&info(vec![channel("sim.counter", Type::U64)]))
             .expect("begin");
-        for row in 0..ROWS {
+        for row in 0..rows {
             let words = [row, row, 100 * row, 0, 7];
             let rows = Rows::new(&words, RowShape::of_channels(1));
             sink.write(rows).expect("write");
         }
         sink.finish(None).expect("finish");
-        let spool = Spool::past(Bounds::default(), folder.path()).expect("files");
-        let spool = Arc::new(spool.expect("a run"));
+        let spool = Spool::past(Bounds::default(), folder).expect("files");
+        Arc::new(spool.expect("a run"))
+    }
+
+    #[test]
+    fn clients_of_a_disk_that_does_not_answer_leave_threads_for_what_controls_runs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = spool(folder.path(), 10);
+        // Who opens it waits.
+        let file = folder.path().join(FILE);
+        std::fs::remove_file(&file).expect("removed");
+        mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+        let runtime = crate::start::runtime().expect("a runtime");
+        let done = runtime.block_on(async {
+            for _ in 0..10 * READS {
+                let mut cursor = Cursor::new(Arc::clone(&spool), From::Row(0));
+                tokio::spawn(async move { cursor.next(10).await });
+            }
+            while READING.available_permits() > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let control = tokio::task::spawn_blocking(|| "stopped");
+            tokio::time::timeout(Duration::from_secs(60), control).await
+        });
+        // Whatever came of it, the disk answers again.
+        let answers = std::fs::File::options().read(true).write(true).open(&file);
+        std::fs::remove_file(&file).expect("removed");
+        runtime.shutdown_background();
+        drop(answers);
+        assert_eq!(done.expect("a free thread").expect("an answer"), "stopped");
+    }
+
+    #[tokio::test]
+    async fn who_asks_anew_goes_on_with_the_file_that_is_being_read() {
+        const ROWS: u64 = 300_000;
+        let folder = tempfile::tempdir().expect("a folder");
+        let spool = spool(folder.path(), ROWS);
         let mut cursor = Cursor::new(spool, From::Row(ROWS - 1));
         let mut asked = 0;
         // To find this row takes far longer than each of these is waited for.

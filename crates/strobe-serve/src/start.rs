@@ -28,8 +28,8 @@ use crate::systemd::{self, HandedOver};
 
 /// How long the end may take: rows that are on their way, and then rows for the disk.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Threads that read from disks, at most: each takes memory of its own.
-const DISK_THREADS: usize = 16;
+/// Threads for what may have to wait, at most: half of them for files, see `cursor`. Each takes memory of its own.
+const WAITING: usize = 16;
 /// The simulator, as a recipe.
 const DEMO: &str = r#"# The simulator: what there is without hardware. Start it on the page, or with a PandA client.
 event = "timer:1kHz"
@@ -124,10 +124,14 @@ pub fn subscribe(options: Options) -> Result<Outcome, Words> {
     })
 }
 
-fn runtime() -> io::Result<Runtime> {
+/// Threads of the daemon.
+///
+/// # Errors
+/// There are none to be had.
+pub(crate) fn runtime() -> io::Result<Runtime> {
     Builder::new_multi_thread()
         .thread_name("serve")
-        .max_blocking_threads(DISK_THREADS)
+        .max_blocking_threads(WAITING)
         .enable_all()
         .build()
 }

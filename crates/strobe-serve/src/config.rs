@@ -124,10 +124,14 @@ impl Spool {
 }
 
 fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    duration(from).map(Some)
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(from)?;
     let time = strobe::quantity::duration_ns(&text);
     let time = time.map_err(|_| de::Error::custom("write a time: \"24h\", \"30min\", \"90s\""))?;
-    Ok(Some(Duration::from_nanos(time)))
+    Ok(Duration::from_nanos(time))
 }
 
 #[cfg(test)]
@@ -154,6 +158,19 @@ mod tests {
         assert_eq!(bounds.age, Some(Duration::from_secs(86_400)));
         assert_eq!(config.data.as_deref(), Some("/var/lib/strobe".as_ref()));
         assert_eq!(config.run.len() + config.export.len(), 2);
+    }
+
+    #[test]
+    fn what_is_rubbish_is_refused() {
+        let right = [
+            "data = \"/data\"\n[spool]\nbytes = 100_000_000\nage = \"24h\"\n[[run]]\nrecipe = \"a.toml\"\n",
+            "[http]\nlisten = [\"127.0.0.1:8000\"]\n[limits]\nclients = 5\n[panda]\nlisten = \"127.0.0.1\"\n",
+            "[publish.nats]\nurl = \"nats://bus:4222\"\n[tokens]\nfile = \"tokens\"\n",
+        ];
+        crate::fuzz::texts(&right, |text| {
+            let read = toml::from_str::<Config>(text);
+            read.is_ok_and(|config| config.spool.bounds().recent > 0)
+        });
     }
 
     #[test]

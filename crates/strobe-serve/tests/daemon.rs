@@ -319,3 +319,55 @@ fn the_service_manager_hands_over_sockets_and_is_told_that_the_daemon_is_ready_a
     let last = std::iter::from_fn(|| Some(word())).find(|word| word != "WATCHDOG=1");
     assert_eq!(last.as_deref(), Some("STOPPING=1"));
 }
+
+/// Addresses at which the sockets of a network namespace listen, by its tables: those of UDP that are bound, too.
+fn listening(tables: &str) -> Vec<(String, String)> {
+    let mut table = "";
+    let mut found = Vec::new();
+    for line in tables.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["table", name] => table = *name,
+            // A TCP socket that listens, or any other.
+            [number, local, _, state, ..]
+                if number.ends_with(':') && (!table.starts_with("tcp") || *state == "0A") =>
+            {
+                found.push((table.to_owned(), (*local).to_owned()));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn unless_told_otherwise_it_listens_at_loopback_only_whatever_it_offers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // A network of its own, where the usual ports are free; all that listens there is the daemon's.
+    let script = "ip link set lo up; \"$@\" & \
+                  while kill -0 $! && ! grep -q :1F40 /proc/net/tcp; do sleep 0.05; done; \
+                  while kill -0 $! && ! grep -q :22B9 /proc/net/tcp; do sleep 0.05; done; \
+                  for table in tcp tcp6 udp udp6 raw raw6; do echo table $table; cat /proc/net/$table; done; \
+                  kill $!; wait $!";
+    let mut command = Command::new("unshare");
+    command.args([
+        "--user",
+        "--map-root-user",
+        "--net",
+        "sh",
+        "-c",
+        script,
+        "sh",
+    ]);
+    command.arg(env!("CARGO_BIN_EXE_strobe-serve"));
+    command.arg("--demo").arg("--data").arg(folder.path());
+    let done = command.output().expect("unshare, of util-linux");
+    let tables = String::from_utf8_lossy(&done.stdout);
+    let said = String::from_utf8_lossy(&done.stderr);
+    let mut places = listening(&tables);
+    places.sort();
+    // 127.0.0.1, with the ports 8000, 8888 and 8889.
+    let ports = ["1F40", "22B8", "22B9"];
+    let expected = ports.map(|port| ("tcp".to_owned(), format!("0100007F:{port}")));
+    assert_eq!(places, expected, "{tables}\n{said}");
+}

@@ -2,6 +2,7 @@
 //! What the configuration says of HTTP, of tokens, and of what clients can have.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -55,6 +56,9 @@ pub struct Limits {
     pub requests: u32,
     /// Runs that there can be at once; those that have ended do not count.
     pub runs: usize,
+    /// How long a client may take for what it has begun to say, and to take what is sent.
+    #[serde(deserialize_with = "super::duration")]
+    pub patience: Duration,
 }
 
 impl Default for Limits {
@@ -64,6 +68,7 @@ impl Default for Limits {
             per_client: 256,
             requests: 200,
             runs: 64,
+            patience: Duration::from_secs(30),
         }
     }
 }

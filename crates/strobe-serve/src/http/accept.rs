@@ -14,8 +14,6 @@ use super::connection::{self, Connection, Wire};
 use super::limits::Client;
 use super::{Http, Listener, routes};
 
-/// How long the beginning of an encrypted connection may take.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// What is sent may stay unconfirmed for so long.
 const UNCONFIRMED_MS: u32 = 60_000;
 /// When there is nothing to be had for a new connection, before the next attempt.
@@ -92,7 +90,7 @@ async fn one(http: Arc<Http>, router: Router, caller: Caller) {
     let tls = http.tls.as_ref().filter(|_| local.is_some());
     let is_secure = tls.is_some();
     if let Some(tls) = tls {
-        match timeout(PATIENCE, tls.acceptor().accept(wire)).await {
+        match timeout(place.patience(), tls.acceptor().accept(wire)).await {
             Ok(Ok(stream)) => wire = Box::new(stream),
             _ => return,
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a client says in the body of a request.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
@@ -13,14 +14,15 @@ use serde_json::Number;
 use strobe::error::Words;
 use tokio::time::timeout;
 
+use super::connection::Connection;
 use super::failure::Failure;
 
 /// Bytes of a body, at most.
 pub const BODY_MAX: usize = 1 << 20;
 /// Bytes of a body that nobody wants, at most. After them the connection is closed while the client still sends.
 const DISCARDED_MAX: usize = 16 << 20;
-/// A body that has not arrived by then does not.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a body that nobody wants may take.
+const DISCARDED: Duration = Duration::from_secs(30);
 
 /// A JSON object.
 pub struct Said<T>(pub T);
@@ -70,14 +72,17 @@ pub fn word(value: &Number) -> Option<u64> {
 /// All bytes of a body.
 async fn whole(request: Request) -> Result<Vec<u8>, Failure> {
     let object = format!("body of {}", request.uri().path());
+    let connection = request.extensions().get::<Arc<Connection>>();
+    let patience = connection.map_or(DISCARDED, |connection| connection.place.patience());
     let mut parts = request.into_body().into_data_stream();
-    let why = match timeout(PATIENCE, collect(&mut parts)).await {
+    let why = match timeout(patience, collect(&mut parts)).await {
         Ok(Ok(bytes)) => return Ok(bytes),
         Ok(Err(why)) => why,
         Err(_) => {
             return Err(Failure::new(
                 StatusCode::REQUEST_TIMEOUT,
-                Words::new(object, "it has not arrived in 30 s"),
+                Words::new(object, format!("it has not arrived in {patience:?}"))
+                    .mend("send it quicker, or raise `patience` in [limits]"),
             ));
         }
     };
@@ -115,7 +120,7 @@ async fn skip(parts: &mut BodyDataStream) {
             }
         }
     };
-    let _ = timeout(PATIENCE, all).await;
+    let _ = timeout(DISCARDED, all).await;
 }
 
 #[cfg(test)]

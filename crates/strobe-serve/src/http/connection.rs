@@ -22,8 +22,6 @@ use tower::ServiceExt;
 
 use super::limits::Place;
 
-/// How long a client may take: for the head of a request, and to take what is sent.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes that are kept of one connection, at most, in each direction.
 const BUFFER: usize = 256 << 10;
 
@@ -51,6 +49,7 @@ pub async fn serve(
     wire: Box<dyn Wire>,
     connection: Arc<Connection>,
 ) {
+    let patience = connection.place.patience();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Arc::clone(&connection));
@@ -59,9 +58,9 @@ pub async fn serve(
     let mut served = std::pin::pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(PATIENCE)
+            .header_read_timeout(patience)
             .max_buf_size(BUFFER)
-            .serve_connection(TokioIo::new(Patient::new(wire)), service)
+            .serve_connection(TokioIo::new(Patient::new(wire, patience)), service)
             .with_upgrades()
     );
     // Whatever ends it is the client's affair: all it has asked for was answered, or cannot be.
@@ -75,13 +74,17 @@ pub async fn serve(
 /// A wire that fails when nobody takes what is written for too long.
 struct Patient {
     wire: Box<dyn Wire>,
+    patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    fn new(wire: Box<dyn Wire>) -> Self {
-        let waiting = None;
-        Patient { wire, waiting }
+    fn new(wire: Box<dyn Wire>, patience: Duration) -> Self {
+        Patient {
+            wire,
+            patience,
+            waiting: None,
+        }
     }
 
     fn wait<T>(
@@ -93,9 +96,10 @@ impl Patient {
             self.waiting = None;
             return done;
         }
+        let patience = self.patience;
         let waiting = self
             .waiting
-            .get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+            .get_or_insert_with(|| Box::pin(sleep(patience)));
         match waiting.as_mut().poll(context) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,

@@ -1,86 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What parsers do with rubbish: they answer, and do not fall over. `STROBE_FUZZ` is how much of it there is.
+//! What parsers do with rubbish: they answer, and do not fall over.
 
-use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use axum::http::Uri;
+use strobe_files::recipe::Recipe;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
+use super::connection::{self, Connection};
 use super::hello::Hello;
+use super::limits::Client;
 use super::query::{RowsQuery, query};
 use super::recipes::{no_path, of_client};
+use super::trace::TraceQuery;
+use super::{Http, routes};
 use crate::access::Tokens;
-
-/// Inputs for each parser.
-fn inputs() -> u32 {
-    let said = std::env::var("STROBE_FUZZ").ok();
-    said.and_then(|said| said.parse().ok()).unwrap_or(100_000)
-}
-
-/// The same numbers each time (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % end.max(1)
-    }
-}
-
-/// Texts that are like what is right: parts of it, twice, mixed with each other and with what should not be there.
-fn fuzz(right: &[&str], mut parse: impl FnMut(&str) -> bool) {
-    const ODD: [&str; 24] = [
-        "",
-        "\0",
-        "\"",
-        "{",
-        "}",
-        "[",
-        "]",
-        ",",
-        "=",
-        "&",
-        "%",
-        "%00",
-        "\n",
-        "#",
-        "..",
-        "/",
-        "-1",
-        "18446744073709551616",
-        "1e999",
-        "null",
-        "\u{fffd}",
-        "é",
-        "\u{202e}",
-        "file:",
-    ];
-    let mut numbers = Numbers(0x5EED);
-    let mut understood = 0;
-    for _ in 0..inputs() {
-        let mut text = right[numbers.below(right.len())].as_bytes().to_vec();
-        for _ in 0..numbers.below(6) {
-            let at = numbers.below(text.len() + 1);
-            let end = (at + numbers.below(12)).min(text.len());
-            match numbers.below(6) {
-                0 => text.truncate(at),
-                1 => drop(text.drain(at..end)),
-                2 => drop(text.splice(at..end, ODD[numbers.below(ODD.len())].bytes())),
-                3 if at < text.len() => text[at] ^= 1 << numbers.below(8),
-                4 => drop(text.splice(at..at, text[at..end].to_vec())),
-                _ => {
-                    let other = right[numbers.below(right.len())].as_bytes();
-                    text.splice(at..end, other[numbers.below(other.len())..].iter().copied());
-                }
-            }
-        }
-        understood += u32::from(parse(black_box(&String::from_utf8_lossy(&text))));
-    }
-    // If nothing were understood, nothing would be tried but the first look.
-    assert!(understood > inputs() / 100, "{understood}");
-    assert!(understood < inputs(), "all of it");
-}
+use crate::config::Config;
+use crate::daemon::Daemon;
+use crate::fuzz::{bytes, texts};
 
 #[test]
 fn queries_of_rubbish_are_answered() {
@@ -89,9 +27,14 @@ fn queries_of_rubbish_are_answered() {
         "from=now&follow=true",
         "from=oldest&to=18446744073709551615",
     ];
-    fuzz(&right, |text| {
+    texts(&right, |text| {
         let uri: Result<Uri, _> = format!("/rows?{text}").parse();
         uri.is_ok_and(|uri| query::<RowsQuery>(&uri).is_ok())
+    });
+    let right = ["from=17&to=20&points=5&columns=a.x,b%232", "points=1"];
+    texts(&right, |text| {
+        let uri: Result<Uri, _> = format!("/trace?{text}").parse();
+        uri.is_ok_and(|uri| query::<TraceQuery>(&uri).is_ok())
     });
 }
 
@@ -102,7 +45,7 @@ fn messages_of_rubbish_are_answered() {
         r#"{"from": "now", "policy": "every"}"#,
         "{}",
     ];
-    fuzz(&right, |text| Hello::parse(text).is_ok());
+    texts(&right, |text| Hello::parse(text).is_ok());
 }
 
 #[test]
@@ -111,7 +54,7 @@ fn tokens_of_rubbish_are_refused_by_their_line() {
         "# of the lab\nview 0123456789abcdef\n\ncontrol fedcba9876543210\n",
         "view abcdefghijklmnopqrstuvwxyz\n",
     ];
-    fuzz(&right, |text| match Tokens::parse(text) {
+    texts(&right, |text| match Tokens::parse(text) {
         Ok(_) => true,
         Err((line, _)) => {
             assert!((1..=text.lines().count()).contains(&line));
@@ -126,7 +69,7 @@ fn recipes_of_rubbish_name_no_file() {
         "event = \"timer:1kHz\"\nread = [\"sim.counter\", \"gpio:chip0/3\"]\nengine = \"user\"\nrows = 5\n",
         "event = \"soft\"\nread = [\"file:/etc/hostname\"]\nset = [\"sim.level=1\"]\nboard = \"edu\"\n",
     ];
-    fuzz(&right, |text| {
+    texts(&right, |text| {
         of_client("fuzz", text).is_ok_and(|recipe| {
             assert!(recipe.sinks.is_empty());
             assert!(
@@ -138,4 +81,99 @@ fn recipes_of_rubbish_name_no_file() {
             true
         })
     });
+}
+
+/// A daemon with one run, which has ended.
+async fn with_a_run() -> Arc<Http> {
+    let mut config = Config::default();
+    config.limits.requests = u32::MAX;
+    let daemon = Arc::new(Daemon::new(config));
+    let recipe = "event = \"soft\"\nread = [\"sim.counter\"]\nengine = \"user\"\n";
+    let recipe = Recipe::from_toml("fuzz", recipe).expect("a recipe");
+    let run = daemon.runs.create("fuzz", &recipe).expect("a run");
+    run.start().expect("a start");
+    run.trigger(3).expect("triggers");
+    let mut progress = run.spool().watch();
+    let three = progress.wait_for(|progress| progress.next == 3);
+    drop(three.await.expect("three rows"));
+    run.stop().expect("an end");
+    let over = progress.wait_for(|progress| progress.is_over());
+    drop(over.await.expect("an end"));
+    Http::new(daemon).expect("a server")
+}
+
+#[test]
+fn bytes_of_rubbish_on_a_connection_are_answered_by_http_or_by_nothing() {
+    const HOST: &str = "host: localhost\r\n";
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\n{HOST}\r\n").into_bytes();
+    let said = |first: &str, more: &str, body: &str| {
+        let kind = "content-type: application/json";
+        format!("{first} HTTP/1.1\r\n{HOST}{kind}\r\n{more}\r\n\r\n{body}").into_bytes()
+    };
+    let upgrade = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                   sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==";
+    let socket = |hello: &str| {
+        let mut bytes = said("GET /api/runs/1/live", upgrade, "");
+        // A text, which is masked with zeros.
+        bytes.extend([0x81, 0x80 | hello.len() as u8, 0, 0, 0, 0]);
+        bytes.extend(hello.as_bytes());
+        bytes
+    };
+    let right = [
+        get("/api"),
+        get("/api/runs/1/rows?from=1&format=csv"),
+        get("/api/runs/1/trace?points=2"),
+        get("/"),
+        said(
+            "POST /api/runs",
+            "content-length: 19",
+            "{\"name\": \"nothing\"}",
+        ),
+        said(
+            "POST /api/runs/1/trigger",
+            "transfer-encoding: chunked",
+            "8\r\n{\"count\"\r\n4\r\n: 1}\r\n0\r\n\r\n",
+        ),
+        said(
+            "PUT /api/recipes/scan?overwrite=true",
+            "content-length: 2",
+            "{}",
+        ),
+        socket("{\"from\": 0, \"policy\": \"every\"}"),
+        socket("{\"policy\": \"latest\", \"rate\": 60}"),
+    ];
+    let right: Vec<&[u8]> = right.iter().map(Vec::as_slice).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.expect("a runtime");
+    let http = runtime.block_on(with_a_run());
+    let router = routes::router(&http);
+    let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    bytes(&right, |request| {
+        let connection = Connection {
+            place: http.counts.admit(Client::At(here)).expect("a place"),
+            local: Some(here),
+            is_secure: false,
+            _waits: http.tasks.token(),
+        };
+        let (mut client, wire) = duplex(64 << 10);
+        let stop = http.daemon.stop.clone();
+        let served = connection::serve(router.clone(), stop, Box::new(wire), Arc::new(connection));
+        let mut answer = Vec::new();
+        runtime.block_on(async {
+            client.write_all(request).await.expect("room");
+            client.shutdown().await.expect("an end");
+            let (_, read) = tokio::join!(served, client.read_to_end(&mut answer));
+            read.expect("an end");
+        });
+        assert!(
+            answer.is_empty() || answer.starts_with(b"HTTP/1."),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+        answer.starts_with(b"HTTP/1.1 20") || answer.starts_with(b"HTTP/1.1 101")
+    });
+    assert_eq!(http.counts.connections(), 0, "all of them have gone");
+    assert_eq!(http.daemon.runs.list().len(), 1, "no run was made");
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use crate::config::http::Limits;
 
@@ -76,6 +76,11 @@ pub struct Place {
 }
 
 impl Place {
+    /// How long the client may take.
+    pub fn patience(&self) -> Duration {
+        self.counts.limits.patience
+    }
+
     /// Whether the client may make one more request now.
     pub fn may_ask(&self) -> bool {
         let rate = f64::from(self.counts.limits.requests);
@@ -102,7 +107,7 @@ impl Drop for Place {
             count.connections -= 1;
         }
         // Who has gone a while ago has all its requests again, so nothing need be known of it.
-        let second = std::time::Duration::from_secs(1);
+        let second = Duration::from_secs(1);
         clients.retain(|_, count| count.connections > 0 || count.at.elapsed() < second);
     }
 }
@@ -117,6 +122,7 @@ mod tests {
             per_client: 2,
             requests: 5,
             runs: 1,
+            ..Limits::default()
         })
     }
 

@@ -29,8 +29,6 @@ use crate::served::Served;
 
 /// Bytes of a client's message, at most.
 const MESSAGE_MAX: usize = 64 << 10;
-/// A client that has not said by then what it wants does not.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// How often the state is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// After so many looks it is said, even if it is the same.
@@ -74,13 +72,14 @@ pub async fn live(
         .max_write_buffer_size(64 << 20);
     Ok(upgrade.on_upgrade(async move |socket| {
         // The place is taken until the end.
-        let _connection = connection;
+        let place = &connection.place;
         let (to, from) = socket.split();
         let mut live = Live {
             to,
             served,
             said: None,
             looks: 0,
+            patience: place.patience(),
         };
         let end = tokio::select! {
             end = live.speak(from) => end,
@@ -118,6 +117,8 @@ struct Live {
     /// State and end, as they were said last.
     said: Option<(&'static str, bool)>,
     looks: u32,
+    /// How long the client may take.
+    patience: Duration,
 }
 
 /// What happens next.
@@ -130,7 +131,7 @@ enum Step {
 impl Live {
     /// Does what the client wants; never returns but with the reason of the end.
     async fn speak(&mut self, mut from: SplitStream<WebSocket>) -> Result<(), End> {
-        let hello = hello(&mut from).await?;
+        let hello = hello(&mut from, self.patience).await?;
         let answer = async {
             match hello.policy {
                 Policy::Latest => self.latest(&hello).await,
@@ -296,7 +297,7 @@ impl Live {
             code: end.code,
             reason: reason.into(),
         };
-        let _ = timeout(PATIENCE, async {
+        let _ = timeout(self.patience, async {
             let _ = self.to.send(Message::Close(Some(frame))).await;
             let _ = self.to.close().await;
         })
@@ -325,7 +326,7 @@ impl Patience {
 }
 
 /// What the client wants: its first message.
-async fn hello(from: &mut SplitStream<WebSocket>) -> Result<Hello, End> {
+async fn hello(from: &mut SplitStream<WebSocket>, patience: Duration) -> Result<Hello, End> {
     let first = async {
         loop {
             match from.next().await {
@@ -338,11 +339,14 @@ async fn hello(from: &mut SplitStream<WebSocket>) -> Result<Hello, End> {
             }
         }
     };
-    match timeout(PATIENCE, first).await {
+    match timeout(patience, first).await {
         Ok(Ok(hello)) => Ok(hello),
         Ok(Err(why)) if why.is_empty() => Err(End::gone()),
         Ok(Err(why)) => Err(End::new(code::WRONG, why)),
-        Err(_) => Err(End::new(code::WRONG, "there was no message in 30 s")),
+        Err(_) => {
+            let why = format!("there was no message in {patience:?}");
+            Err(End::new(code::WRONG, why))
+        }
     }
 }
 

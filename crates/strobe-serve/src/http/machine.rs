@@ -195,12 +195,39 @@ async fn row(http: &Http, steps: Vec<Step>) -> Result<Once, Failure> {
     blocking("row", work).await
 }
 
-/// A whole number where the channel has whole numbers; what JSON has no number for is null.
+/// A whole number where the channel has whole numbers.
 fn number(channel: &Channel, word: u64) -> Value {
     match channel.kind {
-        _ if channel.is_scaled() => channel.value(word).into(),
-        Type::U64 => word.into(),
-        Type::S64 => (word as i64).into(),
-        Type::F64 => channel.value(word).into(),
+        Type::U64 if !channel.is_scaled() => word.into(),
+        Type::S64 if !channel.is_scaled() => (word as i64).into(),
+        _ => real(channel.value(word)),
+    }
+}
+
+/// JSON has no numbers for those that are none. They were read all the same: `null` is for what was not.
+fn real(value: f64) -> Value {
+    match value.is_finite() {
+        true => value.into(),
+        false => value.to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strobe::samples::channel;
+
+    #[test]
+    fn a_value_that_is_no_number_is_a_word_and_has_not_failed() {
+        let of = |value: f64| number(&channel("a.x", Type::F64), value.to_bits());
+        let words = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(of);
+        assert_eq!(words, ["NaN", "inf", "-inf"]);
+        assert_eq!(of(0.5), 0.5);
+        let whole = |kind| number(&channel("a.x", kind), u64::MAX);
+        assert_eq!(whole(Type::U64), u64::MAX);
+        assert_eq!(whole(Type::S64), -1);
+        let mut scaled = channel("a.x", Type::U64);
+        scaled.scale = f64::INFINITY;
+        assert_eq!(number(&scaled, 0), "NaN");
     }
 }

@@ -23,7 +23,7 @@ const POINTS: usize = 1000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct TraceQuery {
+pub(super) struct TraceQuery {
     #[serde(deserialize_with = "place")]
     from: From,
     to: Option<u64>,

@@ -6,6 +6,7 @@ mod common;
 mod limits;
 mod live;
 mod machine;
+mod patience;
 
 use std::io::Write;
 

@@ -85,7 +85,7 @@ pub trait Observer {
     fn progress(&mut self, now: Progress);
 
     /// Rows before this one survive the end of this process, in each sink that has not failed and that has any before its
-    /// end. Said only of rows from anywhere, as [`record_rows`] takes them; not said any more once all sinks have ended.
+    /// end; there is one at least. Said only of rows from anywhere, as [`record_rows`] takes them; not said any more once all sinks have ended.
     fn written(&mut self, _next: u64) {}
 }
 

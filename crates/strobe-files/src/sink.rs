@@ -213,6 +213,11 @@ pub fn is_journal(name: &str) -> bool {
     matches!(format_of(name), Ok(Format::Arrow))
 }
 
+/// Whether the sink of this name has none of its rows before its end.
+pub fn is_whole_or_nothing(name: &str) -> bool {
+    (Path::new(name).extension()).is_some_and(|extension| extension == "parquet")
+}
+
 /// The sink of this name, for a run on this event; and its name, filled in.
 ///
 /// # Errors

@@ -187,12 +187,14 @@ impl Sink for Late {
     }
 }
 
-/// Hears how far the files are.
+/// Hears how far the files are, and how often it might have.
 #[derive(Clone, Default)]
-struct Heard(Arc<AtomicU64>);
+struct Heard(Arc<AtomicU64>, Arc<AtomicU64>);
 
 impl Observer for Heard {
-    fn progress(&mut self, _: Progress) {}
+    fn progress(&mut self, now: Progress) {
+        self.1.fetch_add(u64::from(now.rows > 0), Ordering::Relaxed);
+    }
 
     fn written(&mut self, next: u64) {
         self.0.store(next, Ordering::Relaxed);
@@ -214,4 +216,24 @@ fn rows_are_said_to_be_written_when_they_are_in_the_files_and_not_before() {
     until("they are written", || heard.0.load(Ordering::Relaxed) == 7);
     recording.stop();
     recording.join().expect("a summary");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn rows_in_a_file_that_is_whole_only_at_its_end_are_not_said_to_be_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("a.parquet");
+    let (run, heard) = (soft(), Heard::default());
+    run.start().expect("a start");
+    let rows = run.reader().expect("a reader");
+    let recorder = Recorder::of_rows(Box::new(rows)).observer(Box::new(heard.clone()));
+    let recorder = recorder.file(file.to_str().expect("a name"));
+    let recording = recorder.spawn().expect("a thread");
+    run.trigger(7).expect("triggers");
+    until("it is said how far it is", || {
+        heard.1.load(Ordering::Relaxed) > 2
+    });
+    assert_eq!(heard.0.load(Ordering::Relaxed), 0);
+    recording.stop();
+    assert_eq!(recording.join().expect("a summary").rows, 7);
 }

@@ -4,13 +4,14 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use strobe::error::Words;
 use strobe::info::End;
 use strobe_files::sink::Existing;
 use strobe_serve::config::Config;
-use strobe_serve::nats::subscribe::{Options, Outcome};
+use strobe_serve::nats::subscribe::{Matches, Options, Outcome};
 use strobe_serve::start::{self, Wanted};
 use strobe_serve::systemd::HandedOver;
 
@@ -56,8 +57,12 @@ struct Subscribe {
     #[arg(short = 'o', long = "output", value_name = "SINK", required = true)]
     sinks: Vec<String>,
     /// The run, by the name of its recipe or by its whole subject; needed if there are several
-    #[arg(long, value_name = "NAME")]
-    run: Option<String>,
+    #[arg(long = "run", value_name = "NAME")]
+    runs: Vec<String>,
+    /// Join two runs: beside each row of the first --run the row of the second one that is nearest in time (TAI), and no
+    /// further away than this
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    join: Option<Duration>,
     /// The stream that keeps the rows
     #[arg(long, value_name = "STREAM", default_value = "STROBE")]
     stream: String,
@@ -70,6 +75,11 @@ struct Subscribe {
     /// Exit with 0 even if rows were missed or lost
     #[arg(long)]
     allow_loss: bool,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let ns = strobe::quantity::duration_ns(text).map_err(|error| error.to_string())?;
+    Ok(Duration::from_nanos(ns))
 }
 
 fn main() -> ExitCode {
@@ -98,7 +108,8 @@ fn subscribe(words: Subscribe) -> Result<ExitCode, Words> {
     let options = Options {
         url: words.url,
         stream: words.stream,
-        run: words.run,
+        runs: words.runs,
+        join: words.join,
         name: words.name,
         sinks: words.sinks,
         existing: match words.overwrite {
@@ -106,8 +117,8 @@ fn subscribe(words: Subscribe) -> Result<ExitCode, Words> {
             false => Existing::Refuse,
         },
     };
-    let summary = match start::subscribe(options)? {
-        Outcome::Recorded(summary) => summary,
+    let (summary, matches) = match start::subscribe(options)? {
+        Outcome::Recorded(summary, matches) => (summary, matches),
         Outcome::TakenBefore => {
             eprintln!(
                 "strobe subscribe: all of it was taken before; to have it again, give another --name"
@@ -118,6 +129,18 @@ fn subscribe(words: Subscribe) -> Result<ExitCode, Words> {
     };
     let (rows, missed, lost) = (summary.rows, summary.missed, summary.lost);
     eprintln!("strobe subscribe: {rows} rows, {missed} missed, {lost} lost");
+    if let Some(matches) = &matches {
+        let Matches {
+            joined,
+            alone,
+            others,
+            others_lost,
+        } = matches;
+        eprintln!(
+            "strobe subscribe: {joined} rows have one of the second run beside them, {alone} have none; \
+             of the second run {others} rows are beside none, {others_lost} lost"
+        );
+    }
     for sink in &summary.sinks {
         if let Some(why) = &sink.error {
             eprintln!("strobe subscribe: sink {}: {why}", sink.path);
@@ -126,7 +149,8 @@ fn subscribe(words: Subscribe) -> Result<ExitCode, Words> {
     if let End::Failed(why) = &summary.end {
         eprintln!("strobe subscribe: the run failed: {why}");
     }
-    Ok(match summary.is_whole() || words.allow_loss {
+    let is_whole = summary.is_whole() && matches.is_none_or(|matches| matches.others_lost == 0);
+    Ok(match is_whole || words.allow_loss {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(3),
     })

@@ -13,12 +13,17 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use async_nats::jetstream::{self, Context};
 use strobe::error::Words;
 
+mod filling;
+#[cfg(test)]
+mod fuzz;
 mod incoming;
+mod join;
 mod message;
 mod order;
 pub mod publish;
 mod resume;
 pub mod subscribe;
+mod taking;
 
 /// First word of all subjects.
 const PREFIX: &str = "strobe";

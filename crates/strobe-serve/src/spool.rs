@@ -191,8 +191,9 @@ impl Spool {
     /// Its first row will be this one: who comes later than the run has not lost what was before. Only before the first
     /// rows come.
     pub fn begin_at(&self, row: u64) {
-        self.progress
-            .send_modify(|progress| (progress.oldest, progress.next) = (row, row));
+        self.progress.send_modify(|progress| {
+            (progress.begun, progress.oldest, progress.next) = (row, row, row)
+        });
     }
 
     /// The next rows of the run, and what was lost before them. Only the drain thread calls this.

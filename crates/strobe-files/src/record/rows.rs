@@ -181,8 +181,10 @@ impl Rows<'_> {
     /// Says how far the sinks are, if they have what they were given.
     fn say_written(&self, observer: &mut dyn Observer) {
         let going_on = || self.sinks.iter().filter(|sink| sink.ended.is_none());
-        let mut safe = going_on().filter_map(|written| written.sink.safe());
-        if going_on().next().is_some() && safe.all(|rows| rows == self.given) {
+        let mut safe = going_on()
+            .filter_map(|written| written.sink.safe())
+            .peekable();
+        if safe.peek().is_some() && safe.all(|rows| rows == self.given) {
             observer.written(self.next);
         }
     }

@@ -48,21 +48,11 @@ impl Incoming {
 
     /// The rows of a message that were not given yet, and what was lost before them.
     fn block(&mut self, head: Head, bytes: Vec<u8>) -> Result<Block, Words> {
-        let mut journal = message::read(&self.subject, bytes, head.first)?;
-        let shape = self.info.shape();
-        let mut words = Vec::new();
-        while let Some(rows) = journal.read().map_err(|error| error.words())? {
-            // Of the last message of a run whose last rows are lost.
-            if rows.words().is_empty() {
-                continue;
-            }
-            if journal_shape(&rows) != shape.words() as usize {
-                return Err(Words::new(
-                    &self.subject,
-                    "rows with other columns than the run",
-                ));
-            }
-            words.extend_from_slice(rows.words());
+        let said = message::read(&self.subject, bytes)?;
+        let (shape, words) = (self.info.shape(), said.words);
+        if said.info.shape() != shape {
+            let why = "rows with other columns than the run";
+            return Err(Words::new(&self.subject, why));
         }
         let width = shape.words() as usize;
         let count = words.len() / width;
@@ -85,8 +75,7 @@ impl Incoming {
     /// The account. Rows before it that did not come are lost.
     fn end(&mut self, head: Head, bytes: Vec<u8>) -> Result<Option<Block>, Words> {
         if !bytes.is_empty() {
-            let journal = message::read(&self.subject, bytes, head.first)?;
-            self.totals = journal.totals().cloned();
+            self.totals = message::read(&self.subject, bytes)?.totals;
         }
         self.is_over = true;
         let lost = head.first.saturating_sub(self.next);
@@ -101,10 +90,6 @@ impl Incoming {
         let numbers = (self.next, lost);
         Block::new(info, Arc::default(), 0..0, numbers, &mut self.last)
     }
-}
-
-fn journal_shape(rows: &strobe::ring::Rows<'_>) -> usize {
-    rows.words().len().checked_div(rows.len()).unwrap_or(0)
 }
 
 impl RowSource for Incoming {
@@ -132,6 +117,11 @@ impl RowSource for Incoming {
             ..totals
         })
     }
+
+    /// Whether it was told to stop before the run's end came.
+    fn is_torn(&self) -> bool {
+        !self.is_over
+    }
 }
 
 #[cfg(test)]
@@ -151,16 +141,18 @@ mod tests {
         let (info, words) = (Arc::new(info.clone()), Arc::new(words.collect()));
         let rows = 0..(next - first) as usize;
         let block = Block::new(info, words, rows, (first, lost), &mut None);
-        (Head::of(&block), message::rows(&block).expect("a message"))
+        (
+            Head::of(&block, 0),
+            message::rows(&block).expect("a message"),
+        )
     }
 
     fn end(info: &RunInfo, first: u64) -> (Head, Vec<u8>) {
         let head = Head {
             first,
             next: first,
-            lost: 0,
-            missed: 0,
             end: true,
+            ..Head::default()
         };
         let account = message::account(info, Some(&totals(first)));
         (head, account.expect("an account"))

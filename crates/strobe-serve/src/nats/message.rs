@@ -2,6 +2,7 @@
 //! What is in a message: rows as an Arrow IPC stream that needs nothing else, and where they belong as headers.
 
 use std::io;
+use std::panic::catch_unwind;
 
 use async_nats::HeaderMap;
 use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID};
@@ -12,7 +13,7 @@ use strobe_files::journal::Journal;
 use strobe_files::sink::arrow::ArrowStream;
 
 /// Where the rows of a message belong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Head {
     /// Number of the first row.
     pub first: u64,
@@ -24,12 +25,15 @@ pub struct Head {
     pub missed: u64,
     /// Whether the run has ended: the account is in the message then, and no rows.
     pub end: bool,
+    /// The first row that was to be published: 0, but of another program's run, which may be older than the daemon.
+    pub begun: u64,
 }
 
 impl Head {
     /// That of these rows.
-    pub fn of(block: &Block) -> Head {
+    pub fn of(block: &Block, begun: u64) -> Head {
         Head {
+            begun,
             first: block.first(),
             next: block.first() + block.len() as u64,
             lost: block.lost(),
@@ -54,6 +58,7 @@ impl Head {
             headers.insert(name, number.to_string().as_str());
         }
         headers.insert("strobe-end", if self.end { "1" } else { "0" });
+        headers.insert("strobe-begun", self.begun.to_string().as_str());
         headers
     }
 
@@ -70,6 +75,7 @@ impl Head {
             end: headers
                 .get("strobe-end")
                 .is_some_and(|end| end.as_str() == "1"),
+            begun: number("strobe-begun").unwrap_or(0).min(first),
         })
     }
 
@@ -114,13 +120,40 @@ pub fn account(info: &RunInfo, totals: Option<&Totals>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Rows or an account again.
+/// What a message says.
+pub struct Said {
+    /// The run.
+    pub info: RunInfo,
+    /// Its account, if it is over.
+    pub totals: Option<Totals>,
+    /// Rows, word by word.
+    pub words: Vec<u64>,
+}
+
+/// Rows or an account again. Whoever may publish can send anything, and what reads Arrow may panic about it: that is no
+/// more than an error here.
 ///
 /// # Errors
 /// These bytes are neither.
-pub fn read(subject: &str, bytes: Vec<u8>, from: u64) -> Result<Journal, Words> {
-    let stream = Box::new(io::Cursor::new(bytes));
-    Journal::of(subject.to_owned(), stream, from).map_err(|error| error.words())
+pub fn read(subject: &str, bytes: Vec<u8>) -> Result<Said, Words> {
+    let read = catch_unwind(|| {
+        let stream = Box::new(io::Cursor::new(bytes));
+        let journal = Journal::of(subject.to_owned(), stream, 0);
+        let mut journal = journal.map_err(|error| error.words())?;
+        let mut words = Vec::new();
+        while let Some(rows) = journal.read().map_err(|error| error.words())? {
+            words.extend_from_slice(rows.words());
+        }
+        Ok(Said {
+            info: journal.info().clone(),
+            totals: journal.totals().cloned(),
+            words,
+        })
+    });
+    read.unwrap_or_else(|_| {
+        let words = Words::new(subject, "a message with neither rows nor an account");
+        Err(words.mend("see who publishes there; the bus keeps users apart by subject"))
+    })
 }
 
 #[cfg(test)]
@@ -135,6 +168,7 @@ mod tests {
             lost: 4,
             missed: 2,
             end: false,
+            begun: 3,
         };
         let mut headers = head.headers("a/b", 7);
         assert_eq!(Head::read(&headers), Some(head));

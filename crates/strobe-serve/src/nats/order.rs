@@ -68,8 +68,7 @@ mod tests {
             first,
             next,
             lost,
-            missed: 0,
-            end: false,
+            ..Head::default()
         }
     }
 

@@ -130,12 +130,14 @@ impl Publisher {
         if kept.is_over {
             return Ok(());
         }
+        let begun = served.progress().begun;
+        kept.next = kept.next.max(begun);
         let mut cursor = served.cursor(From::Row(kept.next));
         let width = served.info().shape().words() as usize * size_of::<u64>();
         let at_once = (BYTES / width).max(1);
         let mut sent = Instant::now();
         while let Some(block) = cursor.next(at_once).await {
-            let head = Head::of(&block);
+            let head = Head::of(&block, begun);
             let bytes = message::rows(&block).map_err(|error| error.to_string())?;
             self.send(subject, run, head, bytes, &mut kept).await?;
             *known = Some(kept);
@@ -148,9 +150,9 @@ impl Publisher {
         let head = Head {
             first: kept.next,
             next: kept.next,
-            lost: 0,
-            missed: 0,
             end: true,
+            begun,
+            ..Head::default()
         };
         let bytes = message::account(&served.info(), progress.totals.as_ref());
         let bytes = bytes.map_err(|error| error.to_string())?;

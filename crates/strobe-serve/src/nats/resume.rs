@@ -24,14 +24,13 @@ pub enum Resume {
 /// # Errors
 /// The bus is away.
 pub async fn resume(stream: &Stream, subject: &str, floor: SequenceInfo) -> Result<Resume, String> {
-    if floor.consumer_sequence == 0 {
-        return Ok(Resume::Row(0));
-    }
+    let is_new = floor.consumer_sequence == 0;
     let acknowledged = floor.stream_sequence;
     let mut from = acknowledged + 1;
     loop {
         match stream.get_first_raw_message_by_subject(subject, from).await {
             Ok(message) => match Head::read(&message.headers) {
+                Some(head) if is_new => return Ok(Resume::Row(head.begun)),
                 Some(head) => {
                     let row = behind(&head, before(&message.headers), acknowledged);
                     return Ok(Resume::Row(row));
@@ -64,7 +63,7 @@ fn before(headers: &HeaderMap) -> Option<u64> {
 /// was acknowledged is not known.
 fn behind(first: &Head, before: Option<u64>, acknowledged: u64) -> u64 {
     match before {
-        Some(before) if before > acknowledged => 0,
+        Some(before) if before > acknowledged => first.begun,
         _ => first.begin(),
     }
 }
@@ -79,12 +78,12 @@ mod tests {
             first: 110,
             next: 120,
             lost: 10,
-            missed: 0,
-            end: false,
+            begun: 5,
+            ..Head::default()
         };
         assert_eq!(behind(&first, Some(7), 7), 100, "right behind it");
         assert_eq!(behind(&first, Some(7), 9), 100, "others' are between");
-        assert_eq!(behind(&first, Some(8), 7), 0, "message 8 was removed");
+        assert_eq!(behind(&first, Some(8), 7), 5, "message 8 was removed");
         assert_eq!(behind(&first, None, 7), 100, "a copy of the stream");
         assert_eq!(before(&first.headers("a", 7)), Some(7));
     }

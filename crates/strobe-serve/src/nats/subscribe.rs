@@ -1,42 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Takes the rows of one run from the bus into sinks, on any machine.
+//! Takes the rows of one run from the bus into files, on any machine; or those of two, joined by time.
 //!
-//! The bus remembers how far this subscriber has come with this run, by its name. A message is acknowledged once its rows
+//! The bus remembers how far this subscriber has come with a run, by its name. A message is acknowledged once its rows
 //! are in the files, so that one that is killed goes on where it was.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::pull::Config;
-use async_nats::jetstream::consumer::{AckPolicy, Consumer, DeliverPolicy};
+use async_nats::jetstream::Context;
 use async_nats::jetstream::stream::Stream;
-use async_nats::jetstream::{AckKind, Message};
-use futures_util::future::join_all;
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::TryStreamExt as _;
 use strobe::error::Words;
 use strobe::stop::Stop;
-use strobe_files::record::{Observer, Progress};
-use strobe_files::recorder::{Recorder, Recording};
-use strobe_files::sink::Existing;
+use strobe_files::sink::{Existing, is_whole_or_nothing};
 use strobe_files::summary::Summary;
 use tokio::time::sleep;
 
-use super::incoming::Incoming;
-use super::message::{self, Head};
-use super::order::Order;
+use super::filling::{Filling, Joining};
+pub use super::join::Matches;
 use super::publish::with_sources;
-use super::resume::{Resume, resume};
+use super::taking::{Choice, Taking};
 use super::{AGAIN, PREFIX, connect, shown, word};
-
-/// A subscriber that has not come for so long is forgotten, and there is one for each run.
-const FORGET: Duration = Duration::from_secs(30 * 24 * 3600);
-/// What was not acknowledged by then is given again.
-const ACKNOWLEDGE: Duration = Duration::from_secs(10);
-/// Messages that are taken at once.
-const AT_ONCE: usize = 64;
 
 /// What to take, and where to.
 #[derive(Debug, Clone)]
@@ -45,8 +29,10 @@ pub struct Options {
     pub url: String,
     /// The stream that keeps the rows.
     pub stream: String,
-    /// The run: the name of its recipe, or its whole subject. `None`: the only one.
-    pub run: Option<String>,
+    /// The run: the name of its recipe, or its whole subject. None: the only one. Two, if they are to be joined.
+    pub runs: Vec<String>,
+    /// Two runs are joined: rows that are no further apart than this.
+    pub join: Option<Duration>,
     /// Under which name the bus remembers how far this has come.
     pub name: String,
     /// Where rows go.
@@ -57,8 +43,8 @@ pub struct Options {
 
 /// What has become of it.
 pub enum Outcome {
-    /// Rows were taken.
-    Recorded(Box<Summary>),
+    /// Rows were taken. If they were joined, how many found each other.
+    Recorded(Box<Summary>, Option<Matches>),
     /// Under this name all of the run was taken before.
     TakenBefore,
     /// It was told to stop before there were any rows.
@@ -70,16 +56,115 @@ pub enum Outcome {
 /// # Errors
 /// There is no such run, or nothing can be written.
 pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> {
+    check(&options)?;
     let context = connect(&options.url).await?;
-    let mut said = String::new();
-    let (subject, stream) = loop {
-        if stop.is_over() {
-            return Ok(Outcome::Interrupted);
+    let wanted = options.runs.iter().map(Some);
+    let wanted = wanted.chain(options.runs.is_empty().then_some(None));
+    let mut found = Vec::new();
+    for run in wanted {
+        match find(&context, &options, run.map(String::as_str), stop).await? {
+            Some(run) => found.push(run),
+            None => return Ok(Outcome::Interrupted),
         }
+    }
+    let mut found = found.into_iter();
+    let (Some(first), second) = (found.next(), found.next()) else {
+        return Ok(Outcome::Interrupted);
+    };
+    if second
+        .as_ref()
+        .is_some_and(|(subject, _)| *subject == first.0)
+    {
+        let words = Words::new(&first.0, "a run cannot be joined with itself");
+        return Err(words.mend("name two runs: --run A --run B"));
+    }
+    let joining = options.join.zip(second.as_ref());
+    let joining = joining.map(|(within, (subject, _))| Joining {
+        within,
+        name: machine(subject),
+    });
+    let filling = Filling::new(options.sinks, options.existing, joining);
+    let done = Arc::default();
+    let taking = |run, is_first| Taking::new(&options.name, run, &filling, is_first, &done);
+    let (mut first, mut second) = (taking(first, true), second.map(|run| taking(run, false)));
+    let others = async {
+        match &mut second {
+            Some(second) => second.run(stop).await,
+            None => Ok(()),
+        }
+    };
+    let (taken, others) = tokio::join!(first.run(stop), others);
+    taken.and(others)?;
+    let Some(recording) = filling.recording() else {
+        return Ok(match first.is_over() {
+            true => Outcome::TakenBefore,
+            false => Outcome::Interrupted,
+        });
+    };
+    let summary = tokio::task::spawn_blocking(move || recording.join()).await;
+    let failed = |why: String| Words::new("the recording", why);
+    let summary = summary.map_err(|error| failed(error.to_string()))?;
+    let summary = summary.map_err(|error| failed(error.to_string()))?;
+    let is_whole = summary.sinks.iter().all(|sink| sink.error.is_none());
+    // If the bus is away just now, what was not acknowledged comes once more to who starts this again.
+    let told = first.acknowledge(is_whole).await;
+    if let (Ok(()), Some(second)) = (told, &mut second) {
+        let _ = second.acknowledge(is_whole).await;
+    }
+    Ok(Outcome::Recorded(Box::new(summary), filling.matches()))
+}
+
+/// What can be asked for.
+fn check(options: &Options) -> Result<(), Words> {
+    let runs = options.runs.len();
+    let wrong = match (runs, options.join) {
+        (2, Some(_)) | (0 | 1, None) => None,
+        (_, Some(_)) => Some("two runs are joined, and no other number"),
+        (_, None) => Some("several runs are not taken into one file unless they are joined"),
+    };
+    if let Some(why) = wrong {
+        let words = Words::new(format!("{runs} runs"), why);
+        return Err(
+            words.mend("say both, and how far apart rows may be: --run A --run B --join 1ms")
+        );
+    }
+    // What was acknowledged does not come again, so that it must be in a file by then.
+    let Some(sink) = (options.sinks.first())
+        .filter(|_| options.sinks.iter().all(|name| is_whole_or_nothing(name)))
+    else {
+        return Ok(());
+    };
+    let why = "a Parquet file has none of its rows before its end, and the bus is told of rows as they come";
+    let words = Words::new(format!("sink {sink}"), why);
+    Err(words.mend(
+        "write a journal, and make the other of it: -o X.arrows; strobe convert X.arrows X.parquet",
+    ))
+}
+
+/// The machine that publishes to this subject.
+fn machine(subject: &str) -> String {
+    subject.split('.').nth(1).unwrap_or("other").to_owned()
+}
+
+/// Where a run is, as soon as there is one; `None`: it was told to stop.
+async fn find(
+    context: &Context,
+    options: &Options,
+    run: Option<&str>,
+    stop: &Stop,
+) -> Result<Option<(String, Stream)>, Words> {
+    let mut said = String::new();
+    while !stop.is_over() {
         let found = match context.get_stream(&options.stream).await {
-            Ok(stream) => match choose(&stream, &options).await {
-                Ok(Some(subject)) => break (subject, stream),
-                Ok(None) => "it has no such run yet".to_owned(),
+            Ok(stream) => match choose(&stream, &options.stream, run).await {
+                Ok(Some(subject)) => {
+                    eprintln!("strobe subscribe: {subject}");
+                    return Ok(Some((subject, stream)));
+                }
+                Ok(None) => match run {
+                    Some(run) => format!("it has no run {run} yet"),
+                    None => "it has no run yet".to_owned(),
+                },
                 Err(Choice::Words(words)) => return Err(words),
                 Err(Choice::Away(why)) => why,
             },
@@ -94,31 +179,14 @@ pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> 
             said = found;
         }
         sleep(AGAIN).await;
-    };
-    eprintln!("strobe subscribe: {subject}");
-    let mut taking = Taking {
-        options,
-        subject,
-        stream,
-        recording: None,
-        order: None,
-        begin: 0,
-        written: Arc::default(),
-        given: VecDeque::new(),
-        is_over: false,
-    };
-    taking.run(stop).await
-}
-
-enum Choice {
-    Words(Words),
-    Away(String),
+    }
+    Ok(None)
 }
 
 /// The subject of the run that is meant.
-async fn choose(stream: &Stream, options: &Options) -> Result<Option<String>, Choice> {
-    let filter = match &options.run {
-        Some(run) if run.starts_with(&format!("{PREFIX}.")) => run.clone(),
+async fn choose(stream: &Stream, name: &str, run: Option<&str>) -> Result<Option<String>, Choice> {
+    let filter = match run {
+        Some(run) if run.starts_with(&format!("{PREFIX}.")) => run.to_owned(),
         Some(run) => format!("{PREFIX}.*.{}.*", word(run)),
         None => format!("{PREFIX}.>"),
     };
@@ -132,236 +200,8 @@ async fn choose(stream: &Stream, options: &Options) -> Result<Option<String>, Ch
         [] => Ok(None),
         [subject] => Ok(Some(subject.clone())),
         several => Err(Choice::Words(
-            Words::new(
-                format!("stream {}", options.stream),
-                "it has several such runs",
-            )
-            .mend(format!("say which: --run {}", several.join(", or --run "))),
+            Words::new(format!("stream {name}"), "it has several such runs")
+                .mend(format!("say which: --run {}", several.join(", or --run "))),
         )),
-    }
-}
-
-/// A recording, and where its messages are handed in.
-type Filling = (Recording, SyncSender<(Head, Vec<u8>)>);
-
-struct Taking {
-    options: Options,
-    subject: String,
-    stream: Stream,
-    recording: Option<Filling>,
-    order: Option<Order<Message>>,
-    /// The first row that is wanted.
-    begin: u64,
-    /// Rows before this one are in the files.
-    written: Arc<AtomicU64>,
-    /// Messages that were given to the sinks, and were not acknowledged yet.
-    given: VecDeque<(Head, Message)>,
-    is_over: bool,
-}
-
-/// Hears of what is in the files.
-struct Written(Arc<AtomicU64>);
-
-impl Observer for Written {
-    fn progress(&mut self, _: Progress) {}
-
-    fn written(&mut self, next: u64) {
-        self.0.store(next, Ordering::Relaxed);
-    }
-}
-
-impl Taking {
-    async fn run(&mut self, stop: &Stop) -> Result<Outcome, Words> {
-        while !self.is_over && !stop.is_over() {
-            if self
-                .recording
-                .as_ref()
-                .is_some_and(|(recording, _)| recording.is_over())
-            {
-                break;
-            }
-            match self.some(stop).await {
-                Ok(()) => {}
-                // It is away: what was not acknowledged is given again.
-                Err(Choice::Away(_)) => sleep(AGAIN).await,
-                Err(Choice::Words(words)) => return Err(words),
-            }
-        }
-        let Some((recording, messages)) = self.recording.take() else {
-            return Ok(match self.is_over {
-                true => Outcome::TakenBefore,
-                false => Outcome::Interrupted,
-            });
-        };
-        drop(messages);
-        let summary = tokio::task::spawn_blocking(move || recording.join()).await;
-        let failed = |why: String| Words::new("the recording", why);
-        let summary = summary.map_err(|error| failed(error.to_string()))?;
-        let summary = summary.map_err(|error| failed(error.to_string()))?;
-        let is_whole = summary.sinks.iter().all(|sink| sink.error.is_none());
-        // If the bus is away just now, what was not acknowledged comes once more to who starts this again.
-        let _ = self.acknowledge(is_whole).await;
-        Ok(Outcome::Recorded(Box::new(summary)))
-    }
-
-    /// Takes what there is.
-    async fn some(&mut self, stop: &Stop) -> Result<(), Choice> {
-        let away = |error: &dyn std::error::Error| Choice::Away(with_sources(error));
-        let consumer = self.consumer().await?;
-        if self.order.is_none() {
-            let floor = consumer.cached_info().ack_floor;
-            match resume(&self.stream, &self.subject, floor).await {
-                Ok(Resume::Row(row)) => {
-                    self.begin = row;
-                    self.written.store(row, Ordering::Relaxed);
-                    self.order = Some(Order::new(row));
-                }
-                Ok(Resume::Over) => {
-                    self.is_over = true;
-                    return Ok(());
-                }
-                Err(why) => return Err(Choice::Away(why)),
-            }
-        }
-        while !self.is_over && !stop.is_over() {
-            let batch = consumer.fetch().max_messages(AT_ONCE);
-            let batch = batch.expires(Duration::from_millis(500)).messages().await;
-            let mut batch = batch.map_err(|error| away(&error))?;
-            let mut messages = Vec::new();
-            while let Some(message) = batch.next().await {
-                messages.push(message.map_err(|error| Choice::Away(error.to_string()))?);
-            }
-            let is_quiet = messages.is_empty();
-            for message in messages {
-                self.take(message).await;
-            }
-            self.give()?;
-            self.acknowledge(false).await?;
-            if is_quiet && self.stream.get_info().await.is_err() {
-                return Err(Choice::Away("the bus is away".to_owned()));
-            }
-            if self
-                .recording
-                .as_ref()
-                .is_some_and(|(recording, _)| recording.is_over())
-            {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    async fn consumer(&self) -> Result<Consumer<Config>, Choice> {
-        // Each run has its own, so that the same name does for the next run.
-        let run = self.subject.trim_start_matches(PREFIX).replace('.', "-");
-        let name = word(&self.options.name) + &run;
-        let config = Config {
-            durable_name: Some(name.clone()),
-            deliver_policy: DeliverPolicy::All,
-            ack_policy: AckPolicy::Explicit,
-            ack_wait: ACKNOWLEDGE,
-            filter_subject: self.subject.clone(),
-            inactive_threshold: FORGET,
-            ..Config::default()
-        };
-        let consumer = self.stream.get_or_create_consumer(&name, config).await;
-        let consumer = consumer.map_err(|error| Choice::Away(with_sources(&error)))?;
-        let of = &consumer.cached_info().config.filter_subject;
-        match *of == self.subject {
-            true => Ok(consumer),
-            false => Err(Choice::Words(
-                Words::new(
-                    format!("subscriber {}", self.options.name),
-                    format!("the bus knows it as one of {of}"),
-                )
-                .mend("give this one another name: --name"),
-            )),
-        }
-    }
-
-    async fn take(&mut self, message: Message) {
-        let head = message.headers.as_ref().and_then(Head::read);
-        let (Some(head), Some(order)) = (head, &mut self.order) else {
-            // Of somebody else. It is given again, if the bus does not hear this.
-            let _ = message.ack().await;
-            return;
-        };
-        let Some((head, message)) = order.take(head, message) else {
-            return;
-        };
-        if self.is_written(&head) {
-            // The bus has not heard it, or it came too late.
-            self.given.retain(|(known, _)| *known != head);
-            self.given.push_front((head, message));
-        } else {
-            // Its rows are in memory only. It need not come again soon, but must not be forgotten.
-            let _ = message.ack_with(AckKind::Progress).await;
-        }
-    }
-
-    /// Whether the rows of this message are in the files.
-    fn is_written(&self, head: &Head) -> bool {
-        !head.end && head.next <= self.written.load(Ordering::Relaxed)
-    }
-
-    /// Gives to the sinks what comes next.
-    fn give(&mut self) -> Result<(), Choice> {
-        while let Some((head, message)) = self.order.as_mut().and_then(Order::next) {
-            let bytes = message.payload.to_vec();
-            if self.recording.is_none() && !bytes.is_empty() {
-                self.recording = Some(self.begin(head, bytes.clone()).map_err(Choice::Words)?);
-            }
-            if let Some((_, messages)) = &self.recording {
-                // Fails when the recording is over: that is seen elsewhere.
-                let _ = tokio::task::block_in_place(|| messages.send((head, bytes)));
-            }
-            self.is_over |= head.end;
-            self.given.push_back((head, message));
-        }
-        Ok(())
-    }
-
-    fn begin(&self, head: Head, bytes: Vec<u8>) -> Result<Filling, Words> {
-        let journal = message::read(&self.subject, bytes, head.first)?;
-        let (sender, messages) = sync_channel(AT_ONCE);
-        let rows = Incoming::new(
-            self.subject.clone(),
-            journal.info().clone(),
-            self.begin,
-            messages,
-        );
-        let mut recorder = Recorder::of_rows(Box::new(rows))
-            .existing(self.options.existing)
-            .observer(Box::new(Written(Arc::clone(&self.written))));
-        for sink in &self.options.sinks {
-            recorder = recorder.file(sink.clone());
-        }
-        let recording = recorder.spawn();
-        let recording = recording.map_err(|error| Words::new("a thread", error.to_string()))?;
-        Ok((recording, sender))
-    }
-
-    /// Tells the bus what is in the files; that the account is, if they are whole.
-    async fn acknowledge(&mut self, are_whole: bool) -> Result<(), Choice> {
-        loop {
-            let given = self.given.iter();
-            let written = given.take_while(|(head, _)| match head.end {
-                true => are_whole,
-                false => self.is_written(head),
-            });
-            let told = written
-                .take(AT_ONCE)
-                .map(|(_, message)| message.double_ack());
-            let told = join_all(told).await;
-            if told.is_empty() {
-                return Ok(());
-            }
-            // In their order: the bus remembers up to where it has heard all.
-            let heard = told.iter().take_while(|told| told.is_ok()).count();
-            self.given.drain(..heard);
-            if heard < told.len() {
-                return Err(Choice::Away("it does not hear what was taken".to_owned()));
-            }
-        }
     }
 }

@@ -15,6 +15,9 @@ pub(super) struct Losses {
     pub(super) lost: u64,
     /// Rows that had left the memory before they could be written.
     pub(super) unwritten: u64,
+    /// Rows before this one are nobody's loss: the run was another's, and was older than its spool.
+    #[serde(default)]
+    pub(super) begun: u64,
 }
 
 impl Losses {

@@ -10,6 +10,8 @@ use super::segments::Segments;
 /// Where a run and its spool are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
+    /// The first row that it was to have: of another's run, who served it may have come later than its first row.
+    pub begun: u64,
     /// The oldest row that can be read.
     pub oldest: u64,
     /// The row after the newest one.
@@ -53,6 +55,7 @@ impl Progress {
             next: segments.end(),
             written: segments.end(),
             bytes: segments.bytes(),
+            begun: losses.begun,
             lost: losses.lost,
             unwritten: losses.unwritten,
             ..Progress::default()

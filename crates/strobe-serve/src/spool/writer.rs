@@ -129,9 +129,16 @@ impl Writer {
     /// Writes down what was lost so far. Should that fail, it is tried again with the next rows.
     fn remember(&mut self, spool: &Spool) {
         let Progress {
-            lost, unwritten, ..
+            begun,
+            lost,
+            unwritten,
+            ..
         } = spool.progress();
-        let losses = Losses { lost, unwritten };
+        let losses = Losses {
+            lost,
+            unwritten,
+            begun,
+        };
         if losses != self.losses && losses.write(&self.folder).is_ok() {
             self.losses = losses;
         }

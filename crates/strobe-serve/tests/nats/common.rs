@@ -12,6 +12,7 @@ use async_nats::jetstream::consumer::Info;
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{self, Context};
 use futures_util::StreamExt as _;
+use strobe::error::Words;
 use strobe::stop::Stop;
 use strobe_files::recipe::Recipe;
 use strobe_files::sink::Existing;
@@ -134,23 +135,33 @@ impl Lab {
     }
 
     pub async fn subscribe(&self, run: &str, file: &str) -> Outcome {
-        let options = Options {
+        self.try_to_take(run, file).await.expect("rows")
+    }
+
+    pub async fn try_to_take(&self, run: &str, file: &str) -> Result<Outcome, Words> {
+        let options = self.options(run, file);
+        let stop = Stop::default();
+        let done = tokio::time::timeout(PATIENCE, subscribe(options, &stop)).await;
+        done.expect("an end")
+    }
+
+    /// What a subscriber is told that takes this run into this file.
+    pub fn options(&self, run: &str, file: &str) -> Options {
+        Options {
             url: self.url.clone(),
             stream: "STROBE".to_owned(),
-            run: Some(run.to_owned()),
+            runs: vec![run.to_owned()],
+            join: None,
             name: "test".to_owned(),
             sinks: vec![self.file(file)],
             existing: Existing::Refuse,
-        };
-        let stop = Stop::default();
-        let done = tokio::time::timeout(PATIENCE, subscribe(options, &stop)).await;
-        done.expect("an end").expect("rows")
+        }
     }
 
     /// The same, with rows.
     pub async fn take(&self, run: &str, file: &str) -> Summary {
         match self.subscribe(run, file).await {
-            Outcome::Recorded(summary) => *summary,
+            Outcome::Recorded(summary, _) => *summary,
             Outcome::TakenBefore | Outcome::Interrupted => panic!("no rows"),
         }
     }

@@ -2,6 +2,7 @@
 //! Rows by way of NATS, with a server of NATS that is started for each test.
 
 mod common;
+mod joined;
 mod killed;
 mod taken;
 mod told;

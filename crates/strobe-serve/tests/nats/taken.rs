@@ -7,7 +7,10 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::stream::Config;
 use strobe::block::{Block, Place};
 use strobe::channel::Type;
+use strobe::engine::user::User;
 use strobe::info::{RunInfo, Totals};
+use strobe::plan::{Plan, Step};
+use strobe::run::{OwnedRun as _, Run as _};
 use strobe::samples::{channel, info, totals};
 use strobe_files::sink::arrow::{ArrowStream, account};
 use strobe_serve::nats::subscribe::Outcome;
@@ -26,6 +29,51 @@ async fn what_the_spool_had_no_room_for_is_lost_and_the_account_says_so() {
     let came = lab.rows("scan.csv").len() as u64;
     assert!(summary.lost > 0 && !summary.is_whole());
     assert_eq!((summary.rows, came + summary.lost), (60000, 60000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_programs_run_made_before_the_daemon_came_is_no_loss() {
+    let lab = Lab::new("", "").await;
+    let mut plan = Plan::new("soft".parse().expect("an event"));
+    plan.steps.push(Step::Read("sim.counter".to_owned()));
+    // Three times what the ring holds.
+    plan.ring = Some(65536);
+    let run = User::default().create(&plan).expect("a run");
+    run.start().expect("a start");
+    let capacity = run.info().capacity;
+    let made = 3 * capacity;
+    let has_made = async |rows: u64| run.snapshot().expect("counters").head >= rows;
+    for rows in (1..=6).map(|part| part * made / 6) {
+        let before = run.snapshot().expect("counters").head;
+        let count = u32::try_from(rows - before).expect("a number");
+        run.trigger(count).expect("triggers");
+        until("rows", async || has_made(rows).await).await;
+    }
+    let name = format!("user:{}", run.info().run);
+    let name = name.parse().expect("a name");
+    let served = lab.daemon.runs.export(&name).expect("a run");
+    let begun = served.progress().begun;
+    assert!((1..=made).contains(&begun), "{begun}");
+    lab.publish();
+    run.trigger(10).expect("triggers");
+    until("more rows", async || has_made(made + 10).await).await;
+    run.stop().expect("an end");
+    until_over(&served).await;
+    let lost = served.progress().lost;
+    let summary = lab.take(served.name(), "scan.csv").await;
+    let rows = lab.rows("scan.csv");
+    assert_eq!((summary.rows, summary.lost), (made + 10, lost));
+    assert_eq!(begun + rows.len() as u64 + lost, made + 10);
+    assert_eq!(rows.last(), Some(&(made + 9)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_have_nothing_before_their_end_are_refused_with_the_remedy() {
+    let lab = Lab::new("", "").await;
+    let refused = lab.try_to_take("scan", "scan.parquet").await;
+    let words = refused.err().expect("a refusal").to_string();
+    assert!(words.contains("strobe convert"), "{words}");
+    assert!(!std::path::Path::new(&lab.file("scan.parquet")).exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

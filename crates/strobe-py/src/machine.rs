@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What there is: on this machine, or on that of a server.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use serde_json::{Map, Value, json};
+use strobe::error::Error;
+use strobe::machine::{self, ThisMachine};
+use strobe::once::{self, once};
+use strobe::plan::Step;
+use strobe::select::Selection;
+use strobe_files::recipe::setting;
+use strobe_remote::server::{Access, Server};
+
+use crate::error::Failure;
+use crate::run::Run;
+
+/// A machine with engines and runs.
+#[pyclass(frozen, module = "strobe._strobe")]
+pub struct Machine(Option<Server>);
+
+/// The machine of a server.
+#[pyfunction]
+#[pyo3(signature = (url, token = None, ca = None))]
+pub fn connect(
+    py: Python<'_>,
+    url: &str,
+    token: Option<String>,
+    ca: Option<PathBuf>,
+) -> PyResult<Machine> {
+    let access = Access {
+        token,
+        ca,
+        ..Access::default()
+    };
+    // Who cannot be reached is to be known at once.
+    let server = py.detach(|| {
+        let server = Server::at(url, &access)?;
+        server.views().map(|_| server)
+    });
+    Ok(Machine(Some(server.map_err(Failure::from)?)))
+}
+
+impl Machine {
+    fn asked<T: Send>(
+        &self,
+        py: Python<'_>,
+        ask: impl FnOnce(&dyn machine::Machine) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let answer = py.detach(|| match &self.0 {
+            Some(server) => ask(server),
+            None => ask(&ThisMachine::default()),
+        });
+        Ok(answer.map_err(Failure::from)?)
+    }
+}
+
+#[pymethods]
+impl Machine {
+    /// This machine.
+    #[staticmethod]
+    fn here() -> Machine {
+        Machine(None)
+    }
+
+    /// What the engines have, as JSON.
+    fn catalogue(&self, py: Python<'_>) -> PyResult<String> {
+        let found = self.asked(py, |machine| machine.catalogues())?;
+        let kernel = match &found.kernel {
+            Ok(catalogue) => json!(catalogue),
+            Err(error) => json!({"error": error.to_string()}),
+        };
+        Ok(json!({"kernel": kernel, "user": found.user, "notes": found.notes}).to_string())
+    }
+
+    /// The runs there are, as JSON.
+    fn runs(&self, py: Python<'_>) -> PyResult<String> {
+        let runs = self.asked(py, |machine| machine.runs())?;
+        Ok(json!({"runs": runs.runs, "notes": runs.notes}).to_string())
+    }
+
+    /// A run of the server.
+    fn run(&self, py: Python<'_>, id: u32) -> PyResult<Run> {
+        let Some(server) = &self.0 else {
+            return crate::run::attach(py, &id.to_string());
+        };
+        let run = py.detach(|| server.run(id));
+        Ok(Run::of_server(run.map_err(Failure::from)?))
+    }
+
+    /// A new run of the server, which waits for its start.
+    fn create(&self, py: Python<'_>, text: &str) -> PyResult<Run> {
+        let Some(server) = &self.0 else {
+            return crate::run::create(py, text);
+        };
+        let recipe =
+            strobe_files::recipe::Recipe::from_toml("recipe", text).map_err(Failure::text)?;
+        let run = py.detach(|| server.create(&recipe));
+        Ok(Run::of_server(run.map_err(Failure::from)?))
+    }
+
+    /// Reads channels once, as JSON: each name, its value (`null`: it failed) and its unit.
+    fn get(&self, py: Python<'_>, channels: Vec<String>) -> PyResult<String> {
+        if let Some(server) = &self.0 {
+            let got = py.detach(|| server.get(&channels)).map_err(Failure::from)?;
+            return Ok(json!(got.values).to_string());
+        }
+        let got = self.once(py, channels.into_iter().map(Step::Read).collect())?;
+        let value = |(channel, word): (strobe::channel::Channel, Option<u64>)| {
+            let value = word.map_or(Value::Null, |word| number(&channel, word));
+            (channel.name, value)
+        };
+        Ok(Value::Object(got.values.into_iter().map(value).collect()).to_string())
+    }
+
+    /// Writes outputs once, in this order; as JSON, whether each was written.
+    fn set(&self, py: Python<'_>, outputs: Vec<(String, u64)>) -> PyResult<String> {
+        if let Some(server) = &self.0 {
+            let outputs: Map<_, _> = outputs
+                .into_iter()
+                .map(|(name, value)| (name, value.into()))
+                .collect();
+            let set = py.detach(|| server.set(&outputs)).map_err(Failure::from)?;
+            return Ok(json!(set.values).to_string());
+        }
+        let steps: Result<Vec<_>, _> = outputs
+            .iter()
+            .map(|(name, value)| setting(&format!("{name}={value}")))
+            .collect();
+        let set = self.once(py, steps.map_err(Failure::text)?)?;
+        let written: Map<_, _> = set
+            .outputs
+            .into_iter()
+            .map(|(name, done)| (name, done.into()))
+            .collect();
+        Ok(Value::Object(written).to_string())
+    }
+}
+
+impl Machine {
+    fn once(&self, py: Python<'_>, steps: Vec<Step>) -> PyResult<once::Once> {
+        let plan = once::plan(steps);
+        let selection = Selection {
+            lock: strobe::engine::user::Lock::RingAndStack,
+            ..Selection::default()
+        };
+        let run = py.detach(|| {
+            selection
+                .choose(&plan)
+                .and_then(|chosen| Ok(chosen.create(&plan)?))
+        });
+        let run = run.map_err(Failure::text)?;
+        Ok(py.detach(|| once(run.as_ref())).map_err(Failure::text)?)
+    }
+}
+
+/// The value of a word: a whole number as it is, a real one in its unit.
+fn number(channel: &strobe::channel::Channel, word: u64) -> Value {
+    match channel.kind {
+        _ if channel.is_scaled() => json!(channel.value(word)),
+        strobe::channel::Type::U64 => json!(word),
+        strobe::channel::Type::S64 => json!(word as i64),
+        // What is no number goes over as its name.
+        strobe::channel::Type::F64 => {
+            let value = f64::from_bits(word);
+            match value.is_finite() {
+                true => json!(value),
+                false => json!(value.to_string()),
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who reads rows, one block after the other, from a run, a recording or a server.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use strobe::error::Error;
+use strobe::info::Totals;
+use strobe::reader::RunReader;
+use strobe::source::RowSource;
+
+use crate::block::Block;
+use crate::error::Failure;
+use crate::text::{info_text, totals_text};
+use crate::wait::wait;
+
+/// Where the rows come from.
+enum Source {
+    /// A ring, which has a descriptor to wait for.
+    Ring(RunReader),
+    /// Anything else.
+    Other(Box<dyn RowSource>),
+}
+
+impl Source {
+    fn rows(&mut self) -> &mut dyn RowSource {
+        match self {
+            Source::Ring(reader) => reader,
+            Source::Other(rows) => rows.as_mut(),
+        }
+    }
+}
+
+/// A reader with a place of its own.
+#[pyclass(frozen, module = "strobe._strobe")]
+pub struct Reader {
+    source: Mutex<Source>,
+    /// The descriptor of a ring's reader.
+    fd: Option<i32>,
+    /// The process that it belongs to.
+    process: u32,
+}
+
+impl Reader {
+    /// Of a ring.
+    pub fn of_ring(reader: RunReader) -> Reader {
+        let fd = reader.as_fd().as_raw_fd();
+        Reader::new(Source::Ring(reader), Some(fd))
+    }
+
+    /// Of anything else.
+    pub fn of_rows(rows: Box<dyn RowSource>) -> Reader {
+        Reader::new(Source::Other(rows), None)
+    }
+
+    fn new(source: Source, fd: Option<i32>) -> Reader {
+        Reader {
+            source: Mutex::new(source),
+            fd,
+            process: std::process::id(),
+        }
+    }
+
+    /// The source, if nobody else reads from it.
+    fn source(&self) -> PyResult<MutexGuard<'_, Source>> {
+        if self.process != std::process::id() {
+            let why = "the process has forked since: make a run and its readers in the process that uses them";
+            return Err(Failure::of("reader", why).into());
+        }
+        match self.source.try_lock() {
+            Ok(source) => Ok(source),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => {
+                Ok(PoisonError::into_inner(poisoned))
+            }
+            Err(std::sync::TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "this reader is being read by another thread: each thread has a reader of its own",
+            )),
+        }
+    }
+}
+
+#[pymethods]
+impl Reader {
+    /// The next rows; an empty block if none came in time, `None` after the last ones.
+    #[pyo3(signature = (seconds = None))]
+    fn next(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Block>> {
+        let at_most =
+            seconds.map(|time| Duration::try_from_secs_f64(time.max(0.0)).unwrap_or(Duration::MAX));
+        let mut source = self.source()?;
+        let rows = source.rows();
+        let found = wait(py, at_most, |time| match rows.next(time) {
+            Ok(Some(block)) if block.is_empty() && block.lost() == 0 => None,
+            other => Some(other),
+        })?;
+        match found {
+            Some(next) => Ok(next.map_err(Failure::from)?.map(Block)),
+            // In time there was none.
+            None => Ok(rows.next(Duration::ZERO).map_err(Failure::from)?.map(Block)),
+        }
+    }
+
+    /// The next rows if there are some: `(True, block)`, and `(True, None)` after the last ones. If not, `(False, None)`,
+    /// and the descriptor becomes ready once it is time to ask again.
+    fn poll(&self) -> PyResult<(bool, Option<Block>)> {
+        let polled: Result<_, Error> = match &mut *self.source()? {
+            Source::Ring(reader) => reader.poll_next(),
+            Source::Other(rows) => rows.next(Duration::ZERO).map(|next| match next {
+                Some(block) if block.is_empty() && block.lost() == 0 => Poll::Pending,
+                next => Poll::Ready(next),
+            }),
+        };
+        Ok(match polled.map_err(Failure::from)? {
+            Poll::Ready(next) => (true, next.map(Block)),
+            Poll::Pending => (false, None),
+        })
+    }
+
+    /// What becomes ready when there are rows; -1: there is no such descriptor.
+    fn fileno(&self) -> i32 {
+        self.fd.unwrap_or(-1)
+    }
+
+    /// What is known of the run, as JSON.
+    fn info(&self) -> PyResult<String> {
+        Ok(info_text(self.source()?.rows().info()))
+    }
+
+    /// The account of the run, as JSON, once all rows were given, and whether the rows end in the middle of something.
+    fn end(&self) -> PyResult<(Option<String>, bool)> {
+        let mut source = self.source()?;
+        let rows = source.rows();
+        let totals: Option<Totals> = rows.totals();
+        Ok((totals.as_ref().map(totals_text), rows.is_torn()))
+    }
+}

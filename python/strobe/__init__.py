@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""On every event, read a set of channels from any devices into one row, and lose nothing silently.
+
+    import strobe
+
+    with strobe.run(event="timer:1kHz", read=["sim.counter", "sim.sine"], rows=1000) as run:
+        for block in run:
+            print(block.first, len(block), block["sim.sine"].mean())
+    print(run.account)
+
+One class of run, whatever its rows come from: `run` makes one on this machine, `attach` reads another program's, `open` a
+recording, and `connect` has those of a server. What was missed or lost is in each block and in the account.
+"""
+
+from strobe._account import Account, Summary
+from strobe._block import Block, Lost
+from strobe._error import Error
+from strobe._machine import Server, catalogue, connect, get, set, status
+from strobe._run import Channel, Info, Run, attach, open, record, replay, run
+
+__all__ = ["Account", "Block", "Channel", "Error", "Info", "Lost", "Run", "Server", "Summary",
+           "attach", "catalogue", "connect", "get", "open", "record", "replay", "run", "set", "status"]

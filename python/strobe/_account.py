@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The account of a run: triggers = rows + missed + skipped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of the triggers of a run, and of its rows on their way to one reader."""
+
+    triggers: int
+    rows: int
+    missed: int
+    skipped: int
+    #: Rows that this reader was too late for.
+    lost: int
+    #: Rows in which a channel or an output failed.
+    errors: int
+    #: `complete`, `stopped` or `failed: WHY`; None: the run goes on, or was cut off.
+    end: str | None
+    #: Missed triggers by cause.
+    missed_by: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is missing: every trigger that was not skipped made a row, each arrived, and all of it was read."""
+        return self.end == "complete" and self.missed == self.lost == self.errors == 0
+
+    @classmethod
+    def of(cls, text: str) -> Account:
+        said = json.loads(text)
+        return cls(**{name: said[name] for name in cls.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        causes = ", ".join(f"{cause} {count}" for cause, count in self.missed_by.items() if count)
+        return (f"{self.triggers} triggers = {self.rows} rows + {self.missed} missed{f' ({causes})' if causes else ''} "
+                f"+ {self.skipped} skipped; {self.lost} lost, {self.errors} with errors; {self.end or 'not at its end'}")
+
+
+class Summary(Account):
+    """The account of a recording, and what each of its files has got."""
+
+    #: All of it, as `strobe record --json` prints it.
+    data: dict[str, Any]
+
+    def __init__(self, text: str) -> None:
+        data = json.loads(text)
+        super().__init__(data["rows"] + data["missed"] + data["skipped"], data["rows"], data["missed"], data["skipped"], data["lost"],
+                         data["errors"], data["end"], data["missed_by"])
+        object.__setattr__(self, "data", data)
+
+    @property
+    def sinks(self) -> list[dict[str, Any]]:
+        """Of each file: path, rows, bytes, lost, and the error that ended it early, if one did."""
+        return list(self.data["outputs"])

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs: made here, another's, recorded, or of a server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal
+
+from strobe import _recipe, _strobe
+from strobe._account import Account, Summary
+from strobe._block import Block
+from strobe._error import Error
+
+DTYPES = {"u64": "<u8", "s64": "<i8", "f64": "<f8"}
+
+
+@dataclass(frozen=True)
+class Channel:
+    """What is known of a channel."""
+
+    name: str
+    unit: str
+    description: str
+    #: Of what was read: <u8, <i8 or <f8.
+    dtype: str
+    #: value = raw * scale + offset
+    scale: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Info:
+    """What is known of a run before its first row."""
+
+    engine: str
+    event: str
+    run: int
+    clock: str
+    period_ns: int | None
+    limit: int | None
+    #: Rows in its ring.
+    capacity: int
+    channels: tuple[Channel, ...]
+    outputs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Info:
+        said = json.loads(text)
+        names = said["fault_names"]
+        channels = tuple(Channel(name, channel["unit"], channel["description"], DTYPES[channel["type"]], float(channel["scale"]),
+                                 float(channel["offset"])) for name, channel in zip(names, said["channels"]))
+        outputs = tuple(name.removeprefix("output ") for name in names[len(channels):])
+        return cls(said["engine"], said["event"], said["run"], said["clock"], said["period_ns"], said["limit"], said["capacity"],
+                   channels, outputs)
+
+    def place(self, name: str) -> int:
+        """Which channel of a row is called so."""
+        for place, channel in enumerate(self.channels):
+            if channel.name == name:
+                return place
+        raise KeyError(f"{name}: the run has no such channel; it has {', '.join(channel.name for channel in self.channels)}")
+
+
+class Run:
+    """A run. To iterate over it gives its blocks; one that was made here is started then, and ends with its `with`.
+
+    Each `for` and each `async for` has a place of its own, and begins with row 0 of a run that was made here, so that what has
+    been overwritten meanwhile is lost, and said; else with the oldest row there is. `read` says another.
+    """
+
+    def __init__(self, native: _strobe.Run, own: bool = False) -> None:
+        self._native = native
+        self._own = own
+        self._started = False
+        self._account: Account | None = None
+        self.info = Info.of(native.info)
+
+    @property
+    def name(self) -> str:
+        return self._native.name
+
+    def __repr__(self) -> str:
+        return f"<strobe.Run {self.name}: {self.info.event}, {len(self.info.channels)} channels>"
+
+    def start(self) -> None:
+        """Triggers make rows from now on."""
+        self._native.start()
+        self._started = True
+
+    def stop(self) -> None:
+        """Ends the run; nothing if it has ended. Rows that are there can still be read."""
+        self._native.stop()
+
+    def pause(self) -> None:
+        """Triggers are not counted from now on."""
+        self._native.pause()
+
+    def resume(self) -> None:
+        """A paused run goes on."""
+        self._native.resume()
+
+    def trigger(self, count: int = 1) -> None:
+        """Triggers of the event `soft`."""
+        self._native.trigger(count)
+
+    @property
+    def state(self) -> str:
+        """Where it is: ready, running, paused, done, stopped, failed; recorded of a file."""
+        text = self._native.look()
+        return str(json.loads(text)["state"]) if text else "recorded"
+
+    @property
+    def account(self) -> Account:
+        """What became of its triggers: at the end of what was read last, else as it is now."""
+        if self._account:
+            return self._account
+        text = self._native.look()
+        if text is None:
+            raise Error(self.name, "its account is known when its rows were read", "read it first")
+        return Account.of(json.dumps({"lost": 0, "end": None, "missed_by": {}, **json.loads(text)}))
+
+    @property
+    def missed(self) -> int:
+        """Triggers without a row, so far."""
+        return self.account.missed
+
+    @property
+    def lost(self) -> int:
+        """Rows that whoever read last was too late for."""
+        return self.account.lost
+
+    def read(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
+             follow: bool = True) -> Iterator[Block]:
+        """Blocks from this row on; follow=False: as far as they are there. on_loss="raise" ends with an error where rows are lost."""
+        reader = self._reader(begin, on_loss, follow)
+        while (native := reader.next()) is not None:
+            yield self._block(native, reader)
+        self._end(reader)
+
+    def __iter__(self) -> Iterator[Block]:
+        return self.read()
+
+    async def aread(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
+                    follow: bool = True) -> AsyncIterator[Block]:
+        """The same with asyncio: it waits on a descriptor, or for a server, in a thread for that."""
+        reader = self._reader(begin, on_loss, follow)
+        while True:
+            if reader.fileno() < 0:
+                native = await asyncio.to_thread(reader.next)
+            else:
+                ready, native = reader.poll()
+                if not ready:
+                    await _readable(reader.fileno())
+                    continue
+            if native is None:
+                break
+            yield self._block(native, reader)
+        self._end(reader)
+
+    def __aiter__(self) -> AsyncIterator[Block]:
+        return self.aread()
+
+    def record(self, *sinks: str | os.PathLike[str], overwrite: bool = False, sync: bool = False, last: int | None = None,
+               progress: Callable[[int, int, int], None] | None = None) -> Summary:
+        """Records the run into files to its end: .arrows, .h5, .parquet, .csv; {n}, {date} and {event} in names are filled in.
+
+        `progress` is called ten times a second with the rows made, missed and lost. Ctrl-C ends it in an orderly way: the files
+        are whole then, and KeyboardInterrupt is raised.
+        """
+        self._started = True
+        text = self._native.record([os.fspath(sink) for sink in sinks], overwrite, sync, last, progress)
+        return Summary(text)
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._own:
+            self.stop()
+
+    def _reader(self, begin: int | str | None, on_loss: str, follow: bool) -> _strobe.Reader:
+        if on_loss not in ("report", "raise"):
+            raise ValueError(f'on_loss is {on_loss!r}: say "report" or "raise"')
+        if begin is None:
+            begin = 0 if self._own else "oldest"
+        reader = self._native.reader(str(begin), on_loss == "raise", follow)
+        if self._own and not self._started:
+            self.start()
+        return reader
+
+    def _block(self, native: _strobe.Block, reader: _strobe.Reader) -> Block:
+        return Block(native, self.info)
+
+    def _end(self, reader: _strobe.Reader) -> None:
+        text, torn = reader.end()
+        if text:
+            self._account = Account.of(text)
+        elif torn:
+            raise Error(self.name, "it ends in the middle of a row, so what is missing is not known",
+                        "whoever wrote it was killed: take the rows that are there")
+
+
+def run(recipe: str | os.PathLike[str] | None = None, *, event: str | None = None, read: Sequence[str] | None = None,
+        set: Mapping[str, int] | None = None, **words: Any) -> Run:
+    """A run of this machine, of a recipe's file or of words; words come before what a recipe says.
+
+    rows=1000 or seconds=10 ends it; engine="kernel" or "user", board=, wait=, cpu=, policy=, clock=, ring=, shared= are those
+    of `strobe record`. It is started when its rows are read, or by `start`, and ends when nobody has it any more.
+    """
+    return Run(_strobe.create(_recipe.text(recipe, event=event, read=read, set=set, **words)), own=True)
+
+
+def attach(name: str | int) -> Run:
+    """Another program's run on this machine, as `strobe.status` calls it. It does not notice who reads."""
+    return Run(_strobe.attach(str(name)))
+
+
+def open(path: str | os.PathLike[str]) -> Run:
+    """A recording: .arrows, or .h5."""
+    return Run(_strobe.open(os.fspath(path)))
+
+
+def replay(path: str | os.PathLike[str], speed: float | None = 1.0) -> Run:
+    """A recording as a run of this machine, with its gaps, times and account; speed=None: as fast as can be."""
+    return Run(_strobe.replay(os.fspath(path), speed), own=True)
+
+
+def record(recipe: str | os.PathLike[str] | None, *sinks: str | os.PathLike[str], overwrite: bool = False, last: int | None = None,
+           sync: bool = False, progress: Callable[[int, int, int], None] | None = None, event: str | None = None,
+           read: Sequence[str] | None = None, set: Mapping[str, int] | None = None, **words: Any) -> Summary:
+    """Makes the run of a recipe, or of words as `run` takes them, and records it to its end: see `Run.record`."""
+    with run(recipe, event=event, read=read, set=set, **words) as one:
+        return one.record(*sinks, overwrite=overwrite, sync=sync, last=last, progress=progress)
+
+
+async def _readable(fd: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def set() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(fd, set)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(fd)

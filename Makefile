@@ -65,7 +65,8 @@ sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemle
 
 soak: build-kernel build-guest ## HOURS (24) of acquisition in a deterministic guest, every trigger accounted for; 1e6 rows by way of a bus that is killed 50 times
 	@lab/cases/soak --hours $(HOURS)
-	@STROBE_NATS_ROWS=500000 STROBE_NATS_KILLS=50 cargo test --release -p strobe-serve --test nats
+	@STROBE_SERVE_KILLS=100 STROBE_NATS_ROWS=500000 STROBE_NATS_KILLS=50 \
+	cargo test --release --workspace --exclude strobe-cases --test daemon --test nats
 
 install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, DESTDIR=)
 	@dist/install

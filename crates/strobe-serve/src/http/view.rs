@@ -36,6 +36,7 @@ pub struct RunView {
 #[derive(Debug, Serialize)]
 struct SpoolView {
     bytes: u64,
+    written: u64,
     unwritten: u64,
     error: Option<String>,
 }
@@ -70,6 +71,7 @@ impl RunView {
             end: end(&progress),
             spool: SpoolView {
                 bytes: served.spool().bytes(),
+                written: progress.written,
                 unwritten: progress.unwritten,
                 error: progress.error.clone(),
             },

@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
+mod killed;
+
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The program, and where it listens.
@@ -65,17 +69,26 @@ impl Daemon {
     }
 
     fn make_run(&self) {
-        let recipe = "event = \"timer:1kHz\"\nread = [\"sim.counter\"]\nengine = \"user\"\n";
+        self.make(1000);
+    }
+
+    /// A run of so many triggers a second; its number.
+    fn make(&self, rate: u64) -> u64 {
+        let recipe =
+            format!("event = \"timer:{rate}Hz\"\nread = [\"sim.counter\"]\nengine = \"user\"\n");
         let body = format!("{{\"recipe\": {recipe:?}}}");
         let request = ureq::post(format!("{}/api/runs", self.url));
         let request = request.header("content-type", "application/json");
-        request.send(body).expect("a run");
+        let mut made = request.send(body).expect("a run");
+        let made = made.body_mut().read_to_string().expect("text");
+        let run: Value = serde_json::from_str(&made).expect("a run");
+        run["id"].as_u64().expect("its number")
     }
 
     /// A number of the first run.
     fn number(&self, name: &str) -> u64 {
         let text = self.get("/api/runs/1");
-        let run: serde_json::Value = serde_json::from_str(&text).expect("a run");
+        let run: Value = serde_json::from_str(&text).expect("a run");
         run[name]
             .as_u64()
             .unwrap_or_else(|| panic!("{name}: {text}"))
@@ -89,6 +102,18 @@ impl Daemon {
         }
     }
 
+    fn wait_for_written(&self, id: u64, rows: u64) {
+        let until = Instant::now() + PATIENCE;
+        let written = || -> Value {
+            let text = self.get(&format!("/api/runs/{id}"));
+            serde_json::from_str(&text).expect("a run")
+        };
+        while written()["spool"]["written"].as_u64().expect("rows") < rows {
+            assert!(Instant::now() < until, "nothing is written");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn ended(mut self, signal: &str) -> ExitStatus {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &pid]).status();
@@ -97,9 +122,15 @@ impl Daemon {
     }
 }
 
-/// The numbers of all rows, as lines of text.
+/// The numbers of all rows of the first run, as lines of text.
 fn rows(daemon: &Daemon) -> Vec<u64> {
-    let text = daemon.get("/api/runs/1/rows?format=csv&columns=sim.counter");
+    rows_of(daemon, 1)
+}
+
+fn rows_of(daemon: &Daemon, id: u64) -> Vec<u64> {
+    let text = daemon.get(&format!(
+        "/api/runs/{id}/rows?format=csv&columns=sim.counter"
+    ));
     let lines = text.lines().skip(1);
     let first = lines.map(|line| line.split(',').next().unwrap_or_default());
     first.map(|row| row.parse().expect("a number")).collect()
@@ -213,7 +244,7 @@ impl Manager {
 /// What the manager calls a run of this folder that it keeps.
 fn kept(data: &Path) -> String {
     let about = std::fs::read(data.join("runs/1/run.json")).expect("a run");
-    let about: serde_json::Value = serde_json::from_slice(&about).expect("what it is");
+    let about: Value = serde_json::from_slice(&about).expect("what it is");
     format!("run-1-{}-{}", about["run"], about["made"])
 }
 

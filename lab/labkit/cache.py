@@ -88,14 +88,21 @@ def package(name: str, version: str = "", options: Sequence[str] = ()) -> dict[s
 def closure(names: list[str], pattern: str, options: Sequence[str] = ()) -> list[str]:
     """NAME=VERSION of the packages, and of all they depend on whose name matches the pattern."""
     found: dict[str, str] = {}
-    while names:
-        name = names.pop()
-        if name in found:
-            continue
-        fields = package(name, options=options)
-        if not fields:
-            raise LabError(f"apt does not know the package {name}: run `apt-get update` as root")
-        found[name] = fields["Version"]
-        first_choices = re.findall(r"(?:^|,)\s*([\w.+-]+)", fields.get("Depends", ""))
-        names += [choice for choice in first_choices if re.match(pattern, choice)]
+    wanted = set(names)
+    while wanted:
+        # All at once: apt-cache takes long to start.
+        known = packages(sorted(wanted), options)
+        if unknown := wanted - known.keys():
+            raise LabError(f"apt does not know the package {min(unknown)}: run `apt-get update` as root")
+        found |= {name: known[name]["Version"] for name in wanted}
+        depends = ", ".join(known[name][kind] for name in wanted for kind in ("Pre-Depends", "Depends") if kind in known[name])
+        first_choices = re.findall(r"(?:^|,)\s*([\w.+-]+)", depends)
+        wanted = {choice for choice in first_choices if re.match(pattern, choice)} - found.keys()
     return [f"{name}={version}" for name, version in sorted(found.items())]
+
+
+def packages(names: Sequence[str], options: Sequence[str] = ()) -> dict[str, dict[str, str]]:
+    """The fields of these packages, by their names, as far as apt knows them."""
+    show = subprocess.run(["apt-cache", *options, "show", "--no-all-versions", *names], capture_output=True, text=True)
+    all_fields = (dict(re.findall(r"^([\w-]+): (.*)$", text, re.MULTILINE)) for text in show.stdout.split("\n\n"))
+    return {fields["Package"]: fields for fields in all_fields if "Version" in fields}

@@ -40,6 +40,8 @@ class Archive:
 
     def link(self, path: str, target: str) -> None:
         self.directory(str(PurePosixPath(path).parent))
+        # What is put below it goes to where it leads.
+        self.directories.add(PurePosixPath(path))
         self._entry(path, stat.S_IFLNK | 0o777, target.encode())
 
     def copy(self, source: Path, path: str) -> None:

@@ -2,12 +2,11 @@
 """The guest's file system: one archive, built for each run, unpacked into memory by the kernel."""
 
 import shlex
-import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import BUILD, TREE, LabError, modules
+from . import BUILD, TREE, LabError, debian, modules, tool
 from .cpio import Archive
 from .kernel import Kernel
 
@@ -32,6 +31,7 @@ class Guest:
     settle: int = 0  # seconds from the end of the boot to the command
     out: bool = False
     symbols: bool = False
+    debian: bool = False  # with Debian's root and systemd
 
 
 def build(guest: Guest, archive: Path) -> None:
@@ -40,13 +40,16 @@ def build(guest: Guest, archive: Path) -> None:
     names = [line.split()[0] for line in guest.load]
     modules.stage(guest.kernel, names + guest.modules + ["configfs"], staged)
     with Archive(archive) as root:
+        if guest.debian:
+            add_debian(root)  # first: in it /lib is a link
         for name in DIRECTORIES:
             root.directory(f"/{name}")
         root.directory("/tmp", 0o1777)
-        for path, text in ACCOUNTS.items():
-            root.data(path, text)
-        add_busybox(root)
-        root.copy(TREE / "lab/guest/init", "/init")
+        if not guest.debian:
+            for path, text in ACCOUNTS.items():
+                root.data(path, text)
+            add_busybox(root)
+            root.copy(TREE / "lab/guest/init", "/init")
         root.copy(staged / "lib/modules", "/lib/modules")
         for program in programs(guest.command):
             root.copy(program, f"/usr/local/bin/{program.name}")
@@ -62,10 +65,20 @@ def programs(command: list[str]) -> list[Path]:
     return [path for path in sorted(PROGRAMS.glob("*")) if path.name != CASES or any(CASES in word for word in command)]
 
 
+def add_debian(root: Archive) -> None:
+    """All of Debian's root; systemd starts what is the first process of other guests."""
+    for child in sorted(debian.root().iterdir()):
+        if child.name not in (*DIRECTORIES, "tmp"):
+            root.copy(child, f"/{child.name}")
+    root.link("/init", "/lib/systemd/systemd")
+    root.copy(TREE / "lab/guest/init", "/lab/init")
+    root.copy(TREE / "lab/guest/lab.service", "/etc/systemd/system/lab.service")
+    root.link("/etc/systemd/system/multi-user.target.wants/lab.service", "../lab.service")
+    root.link("/etc/systemd/system/default.target", "/lib/systemd/system/multi-user.target")
+
+
 def add_busybox(root: Archive) -> None:
-    busybox = shutil.which("busybox")
-    if not busybox:
-        raise LabError("busybox is not installed: run `make setup`")
+    busybox = tool("busybox")
     root.copy(Path(busybox).resolve(), "/bin/busybox")
     applets = subprocess.run([busybox, "--list-full"], check=True, capture_output=True, text=True)
     for applet in applets.stdout.split():

@@ -13,6 +13,7 @@ import tempfile
 import types
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from labkit import LabError, cache, kernel, modules, programs, qemu, rpmsg, sanitizer, suite
 from labkit.cpio import Archive
@@ -57,6 +58,14 @@ class Archives(InTemporaryDirectory):
         lines = self.listing(self.path / "a")
         self.assertEqual([line.split()[-1] for line in lines], ["a", "a/b", "a/b/c"])
         self.assertTrue(all(line.split()[2:4] == ["root", "root"] for line in lines))
+
+    def test_what_is_put_below_a_link_goes_to_where_it_leads(self) -> None:
+        with Archive(self.path / "a") as archive:
+            archive.directory("/usr/lib")
+            archive.link("/lib", "usr/lib")
+            archive.data("/lib/x", "x")
+        lines = self.listing(self.path / "a")
+        self.assertEqual([line.split()[8] for line in lines], ["usr", "usr/lib", "lib", "lib/x"])
 
     def test_the_same_files_make_the_same_bytes(self) -> None:
         for name in ("source", "other"):
@@ -207,6 +216,14 @@ class Caches(InTemporaryDirectory):
         before = os.environ.get("STROBE_CACHE")
         os.environ["STROBE_CACHE"] = self.directory.name
         self.addCleanup(lambda: os.environ.pop("STROBE_CACHE") if before is None else os.environ.update(STROBE_CACHE=before))
+
+    def test_a_package_comes_with_what_it_depends_on_before_and_after_its_installation(self) -> None:
+        known = {"a": {"Version": "1", "Depends": "libb (>= 2) | libc, other"}, "libb": {"Version": "2", "Pre-Depends": "libd"},
+                 "libd": {"Version": "4", "Depends": "a"}}
+        with mock.patch.object(cache, "packages", lambda names, options: {name: known[name] for name in names if name in known}):
+            self.assertEqual(cache.closure(["a"], "lib|a"), ["a=1", "libb=2", "libd=4"])
+            with self.assertRaisesRegex(LabError, "other"):
+                cache.closure(["a"], "")
 
     def test_what_is_in_the_cache_is_not_asked_for_again(self) -> None:
         (self.path / "thing").mkdir()

@@ -41,13 +41,13 @@ run:             ## a demonstration of both engines: on this machine, and in a g
 test: setup build-kernel build-tests build-guest ## every test, on the host and in guests
 	@lab/suite
 
-lab: build-kernel build-guest ## only the tests in guests
+lab: build-kernel build-host build-guest ## only the tests in guests
 	@lab/suite --guest
 
 check:           ## formatting, lints, sparse, checkpatch, shellcheck, licences, documentation
 	@lab/check
 
-verify: build-kernel build-guest ## what takes hours, to the newest kernel that Debian has; started again, it goes on where it was
+verify: build-kernel build-host build-guest ## what takes hours, to the newest kernel that Debian has; started again, it goes on where it was
 	@lab/kmod --kernel newest --kernel debug W=1
 	@lab/verify
 
@@ -63,8 +63,10 @@ sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemle
 	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/suite --guest --kernel debug --kernel kcsan
 
-soak: build-kernel build-guest ## HOURS (24) of acquisition in a deterministic guest, every trigger accounted for; 1e6 rows by way of a bus that is killed 50 times
+soak: build-kernel build-host build-guest ## HOURS (24) of acquisition in a deterministic guest, and as many that are served, every trigger accounted for; 100 kills of the daemon, with systemd and without; 1e6 rows by way of a bus that is killed 50 times
 	@lab/cases/soak --hours $(HOURS)
+	@lab/cases/served --minutes $$((60 * $(HOURS)))
+	@lab/cases/restarts
 	@STROBE_SERVE_KILLS=100 STROBE_NATS_ROWS=500000 STROBE_NATS_KILLS=50 \
 	cargo test --release --workspace --exclude strobe-cases --test daemon --test nats
 

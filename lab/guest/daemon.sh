@@ -19,7 +19,7 @@ until_beyond() {
 	SECONDS=0
 	while [ "$SECONDS" -lt 300 ]; do
 		now=$(next "$1" 2>/dev/null)
-		[ "${now:-0}" -gt "$2" ] && return
+		[ "${now:-0}" -gt "$2" ] 2>/dev/null && return
 		sleep 0.1
 	done
 	fail "no rows of run $1 after $2"

@@ -64,7 +64,7 @@ until_beyond 1 100
 until_beyond 2 0
 until_beyond 3 0
 kill -KILL "$pid"
-wait "$pid"
+{ wait "$pid"; } 2>/dev/null
 [ -z "$(kernel_runs)" ] || fail "a run has outlived its daemon: $(kernel_runs)"
 alone
 for _ in $(seq 1000); do get /api >/dev/null 2>&1 && break; sleep 0.1; done

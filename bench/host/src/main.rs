@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use strobe_measure::machine::Machine;
@@ -18,6 +18,7 @@ mod moving;
 mod period;
 mod report;
 mod rows;
+mod serve;
 mod words;
 
 /// Measures the user engine and its ring on this machine.
@@ -38,6 +39,15 @@ struct Options {
     /// The two CPUs to work on: of the producer and of the consumer
     #[arg(long, num_args = 2, default_values_t = [1, 0])]
     cpus: Vec<usize>,
+    #[command(flatten)]
+    output: Output,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+/// Where figures go.
+#[derive(Args)]
+struct Output {
     /// All figures, as JSON, instead of the table
     #[arg(long)]
     json: bool,
@@ -47,13 +57,38 @@ struct Options {
     /// Puts the table into this document, between its marks
     #[arg(long, value_name = "FILE")]
     into: Option<PathBuf>,
-    #[command(subcommand)]
-    part: Option<Part>,
 }
 
-/// What this program runs as a process of its own.
+impl Output {
+    /// Figures, and the tables that are made of them; `name` is that of the marks.
+    fn put(
+        &self,
+        name: &str,
+        figures: &impl Serialize,
+        tables: &str,
+    ) -> Result<(), Box<dyn Error>> {
+        let json = serde_json::to_string_pretty(figures)?;
+        if let Some(file) = &self.save {
+            std::fs::write(file, &json).map_err(|error| format!("{}: {error}", file.display()))?;
+        }
+        match self.json {
+            true => println!("{json}"),
+            false => print!("{tables}"),
+        }
+        match &self.into {
+            Some(document) => report::write_into(document, name, tables),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is measured by itself, and what this program runs as a process of its own.
 #[derive(Subcommand)]
 enum Part {
+    /// Measures the daemon: how fast clients get rows, beside raw TCP, and whether they disturb a run
+    Serve(serve::Options),
+    /// Measures only whether clients of the daemon disturb a run
+    Undisturbed(serve::undisturbed::Options),
     /// Reads a ring to its end, and says what it got.
     #[command(hide = true)]
     Ring {
@@ -68,6 +103,9 @@ enum Part {
     /// Reads rows from its standard input, and says what it got.
     #[command(hide = true)]
     Pipe { cpu: usize },
+    /// Sends bytes to all who come.
+    #[command(hide = true)]
+    Raw { bytes: usize },
 }
 
 /// Everything that was measured.
@@ -92,14 +130,17 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
-    match options.part {
-        Some(Part::Ring {
+    match &options.part {
+        &Some(Part::Ring {
             ring,
             progress,
             cpu,
             step,
         }) => return consumer::ring(ring, progress, cpu, step).map(|()| true),
-        Some(Part::Pipe { cpu }) => return consumer::pipe(cpu).map(|()| true),
+        &Some(Part::Pipe { cpu }) => return consumer::pipe(cpu).map(|()| true),
+        &Some(Part::Raw { bytes }) => return serve::raw::serve(bytes).map(|()| true),
+        Some(Part::Serve(options)) => return serve::run(options),
+        Some(Part::Undisturbed(options)) => return serve::undisturbed::run(options),
         None => {}
     }
     let &[producer, consumer] = options.cpus.as_slice() else {
@@ -127,17 +168,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         files: files.figures(),
         periods,
     };
-    let json = serde_json::to_string_pretty(&figures)?;
-    if let Some(file) = &options.save {
-        std::fs::write(file, &json).map_err(|error| format!("{}: {error}", file.display()))?;
-    }
-    if options.json {
-        println!("{json}");
-    } else {
-        print!("{}", report::markdown(&figures));
-    }
-    if let Some(document) = &options.into {
-        report::write_into(document, &report::markdown(&figures))?;
-    }
+    let tables = report::markdown(&figures);
+    options.output.put("host", &figures, &tables)?;
     Ok(report::met(&figures))
 }

@@ -6,6 +6,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use strobe_measure::machine::Machine;
+
 use crate::{Figures, files, moving};
 
 /// A row that is stamped, ten words of it read, stored and read by another process.
@@ -14,7 +16,7 @@ const ROW_NS: f64 = 50.0;
 const MOVE_NS: f64 = 10.0;
 
 /// The least, the middle and the most of some rounds.
-fn range(rounds: &[f64]) -> (f64, f64, f64) {
+pub fn range(rounds: &[f64]) -> (f64, f64, f64) {
     let mut sorted = rounds.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = |index: usize| sorted.get(index).copied().unwrap_or(f64::NAN);
@@ -22,6 +24,14 @@ fn range(rounds: &[f64]) -> (f64, f64, f64) {
         at(0),
         at(sorted.len() / 2),
         at(sorted.len().saturating_sub(1)),
+    )
+}
+
+/// What was measured on, as a paragraph.
+pub fn machine(machine: &Machine) -> String {
+    format!(
+        "Linux {}, {} CPUs ({}), {:.1} of them busy on average, {:.1} % stolen by the hypervisor.\n",
+        machine.kernel, machine.cpus, machine.cpu, machine.busy, machine.stolen_percent
     )
 }
 
@@ -43,12 +53,7 @@ pub fn markdown(figures: &Figures) -> String {
 }
 
 fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
-    let machine = &figures.machine;
-    writeln!(
-        text,
-        "Linux {}, {} CPUs ({}), {:.1} of them busy on average, {:.1} % stolen by the hypervisor.\n",
-        machine.kernel, machine.cpus, machine.cpu, machine.busy, machine.stolen_percent
-    )?;
+    writeln!(text, "{}", machine(&figures.machine))?;
     writeln!(
         text,
         "| a row, ns | least | median | most | x ring of 112 | target | met |"
@@ -144,17 +149,18 @@ fn files(text: &mut String, files: &[files::Figure]) -> std::fmt::Result {
     Ok(())
 }
 
-const BEGIN: &str = "<!-- host: begin -->";
-const END: &str = "<!-- host: end -->";
-
-/// Puts the tables between the marks of a document.
-pub fn write_into(document: &Path, tables: &str) -> Result<(), Box<dyn Error>> {
+/// Puts the tables between the marks of this name in a document.
+pub fn write_into(document: &Path, name: &str, tables: &str) -> Result<(), Box<dyn Error>> {
+    let (begin, end) = (
+        format!("<!-- {name}: begin -->"),
+        format!("<!-- {name}: end -->"),
+    );
     let text = fs::read_to_string(document)?;
-    let parts = text.split_once(BEGIN).and_then(|(before, rest)| {
-        let (_, after) = rest.split_once(END)?;
-        Some(format!("{before}{BEGIN}\n\n{tables}\n{END}{after}"))
+    let parts = text.split_once(&begin).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once(&end)?;
+        Some(format!("{before}{begin}\n\n{tables}\n{end}{after}"))
     });
-    let changed = parts.ok_or_else(|| format!("{}: no {BEGIN} and {END}", document.display()))?;
+    let changed = parts.ok_or_else(|| format!("{}: no {begin} and {end}", document.display()))?;
     fs::write(document, changed)?;
     Ok(())
 }

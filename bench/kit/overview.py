@@ -13,7 +13,7 @@ from statistics import median
 from . import BUILD, access, endpoint, report, slow
 
 PLACE = BUILD
-PARTS = ("rows", "access", "endpoint", "slow", "host")  # in the order of the table
+PARTS = ("rows", "access", "endpoint", "slow", "host", "serve")  # in the order of the table
 NAME = "overview"  # of the lines of the document between which the table goes
 HEADS = ("figure", "on", "floor or limit", "others", "strobe", "strobe/floor", "others/strobe", "target", "met", "measured by")
 
@@ -85,6 +85,21 @@ def of_host(said: dict) -> list[Line]:
     late = {(each["rate"], each["way"]): each["late"]["p50"] / 1000 for each in said["periods"]}
     lines += [Line(f"median lateness at {rate} Hz, {way}", machine, us, "us", long, named(late[rate, "bare"], "clock_nanosleep"))
               for (rate, way), us in late.items() if way != "bare"]
+    return lines
+
+
+def of_serve(said: dict) -> list[Line]:
+    """Of this machine: what `strobe-bench serve --save` has written."""
+    machine = f"{said['machine']['cpus']} CPUs, {said['machine']['busy']:.1f} busy"
+    speed = {(each["place"], each["clients"], each["way"]): median(each["rows_per_s"]) / 1e6 for each in said["figures"]}
+    lines = []
+    for each in said["figures"]:
+        if (target := each["target"]) is None:
+            continue
+        place, clients, way = each["place"], each["clients"], each["way"]
+        lines.append(Line(f"rows of 80 bytes from {place} by {way}, {clients} {'client' if clients == 1 else 'clients'}", machine,
+                          speed[place, clients, way], "M/s", "strobe-bench serve", named(speed[place, clients, "raw TCP"], "raw TCP"),
+                          target=f">= {target} x floor", met=median(each["of_raw"]) >= target))
     return lines
 
 

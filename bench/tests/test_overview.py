@@ -18,6 +18,12 @@ HOST = {
     "files": [{"output": "write", "ns": [100]}, {"output": "csv", "ns": [250]}],
     "periods": [{"rate": 1000, "way": way, "late": {"p50": ns}} for way, ns in (("bare", 50_000), ("hybrid", 500))],
 }
+SERVE = {
+    "machine": {"cpus": 2, "busy": 2.0},
+    "figures": [{"place": "memory", "way": way, "clients": 10, "rows_per_s": [speed * 1e6], "of_raw": of_raw, "target": target}
+                for way, speed, of_raw, target in (("raw TCP", 20, [1], None), ("PandA port", 10, [0.4, 0.5, 0.9], 0.5),
+                                                   ("HTTP, Arrow", 8, [0.4], 0.7))],
+}
 
 
 class Overview(unittest.TestCase):
@@ -37,6 +43,11 @@ class Overview(unittest.TestCase):
         self.assertEqual(socket.cells()[5:7], ("4.00", "6.00"))
         self.assertEqual(lines["a row into .csv", None].cells()[5], "2.50")
         self.assertEqual(lines["median lateness at 1000 Hz, hybrid", None].cells()[5], "0.01")
+
+    def test_clients_are_beside_raw_tcp_and_judged_by_the_median_of_the_rounds(self) -> None:
+        panda, arrow = overview.of_serve(SERVE)
+        self.assertEqual((panda.cells()[2], panda.cells()[4:6], panda.met), ("20.0 M/s (raw TCP)", ("10.0 M/s", "0.50"), True))
+        self.assertEqual((arrow.target, arrow.met), (">= 0.7 x floor", False))
 
     def test_what_was_measured_alone_joins_what_is_there(self) -> None:
         with tempfile.TemporaryDirectory() as place:

@@ -59,6 +59,8 @@ pub struct Figure {
     pub rows_per_s: Vec<f64>,
     /// The same as a share of what raw TCP has given in the same round.
     pub of_raw: Vec<f64>,
+    /// How much of raw TCP it is to be.
+    pub target: Option<f64>,
     /// Time of the server on CPUs, ns a row, over all rounds.
     pub cpu_ns: f64,
 }
@@ -165,6 +167,7 @@ impl Figure {
             clients,
             rows_per_s: Vec::new(),
             of_raw: Vec::new(),
+            target: way.target(),
             cpu_ns: 0.0,
         }
     }

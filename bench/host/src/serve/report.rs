@@ -15,7 +15,7 @@ pub fn met(figures: &Figures) -> bool {
 }
 
 fn is_met(figure: &Figure) -> Option<bool> {
-    let target = figure.way.target()?;
+    let target = figure.target?;
     Some(range(&figure.of_raw).1 >= target)
 }
 
@@ -49,8 +49,7 @@ fn throughput(text: &mut String, figures: &Figures) -> std::fmt::Result {
             Place::Files => "files",
         };
         let target = figure
-            .way
-            .target()
+            .target
             .map_or("-".to_owned(), |target| format!(">= {target}"));
         let met = is_met(figure).map_or("-", |met| if met { "yes" } else { "no" });
         writeln!(

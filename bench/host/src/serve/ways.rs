@@ -17,11 +17,14 @@ const ROOM: usize = 256 << 10;
 
 /// A way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Way {
+    #[serde(rename = "raw TCP")]
     Raw,
+    #[serde(rename = "PandA port")]
     Panda,
+    #[serde(rename = "HTTP, Arrow")]
     Arrow,
+    #[serde(rename = "WebSocket, Arrow")]
     WebSocket,
 }
 

@@ -57,18 +57,19 @@ litmus:          ## the memory barriers, judged by herd7
 bench: build     ## costs in instructions, and beside others on this machine
 	@mkdir -p build/bench; status=0; bench/run || status=$$?; \
 	target/release/strobe-bench --into docs/performance.md --save build/bench/strobe-bench.json || status=$$?; \
+	target/release/strobe-bench serve --into docs/performance.md --save build/bench/strobe-bench-serve.json || status=$$?; \
 	bench/run --only overview || status=$$?; exit $$status
 
 sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemleak ... and KCSAN; builds those once
 	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/suite --guest --kernel debug --kernel kcsan
 
-soak: build-kernel build-host build-guest ## HOURS (24) of acquisition in a deterministic guest, and as many that are served, every trigger accounted for; 100 kills of the daemon, with systemd and without; 1e6 rows by way of a bus that is killed 50 times
+soak: build-kernel build-host build-guest ## HOURS (24) of acquisition in a deterministic guest, and as many that are served, every trigger accounted for; 100 kills of the daemon, with systemd and without; 1e6 rows by way of a bus that is killed 50 times; 100 clients for 10 minutes
 	@lab/cases/soak --hours $(HOURS)
 	@lab/cases/served --minutes $$((60 * $(HOURS)))
 	@lab/cases/restarts
-	@STROBE_SERVE_KILLS=100 STROBE_NATS_ROWS=500000 STROBE_NATS_KILLS=50 \
-	cargo test --release --workspace --exclude strobe-cases --test daemon --test nats
+	@STROBE_SERVE_KILLS=100 STROBE_NATS_ROWS=500000 STROBE_NATS_KILLS=50 STROBE_CROWD_MINUTES=10 \
+	cargo test --release --workspace --exclude strobe-cases --test daemon --test nats --test crowd -- --nocapture
 
 install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, DESTDIR=)
 	@dist/install

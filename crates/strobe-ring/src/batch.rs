@@ -100,6 +100,13 @@ impl<'a> Iterator for Rows<'a> {
         let rows = self.words.len() / self.row_words;
         (rows, Some(rows))
     }
+
+    /// Without a look at those before it.
+    fn last(mut self) -> Option<Row<'a>> {
+        let before = self.len().checked_sub(1)? * self.row_words;
+        self.words = self.words.get(before..)?;
+        self.next()
+    }
 }
 
 impl ExactSizeIterator for Rows<'_> {}

@@ -83,6 +83,13 @@ impl Columns {
         self.header.first().map_or(0, |column| column.words.len())
     }
 
+    /// Makes room for so many more.
+    pub(super) fn reserve(&mut self, rows: usize) {
+        for column in self.header.iter_mut().chain(&mut self.channels) {
+            column.words.reserve(rows);
+        }
+    }
+
     pub(super) fn add(&mut self, rows: Rows<'_>) -> io::Result<()> {
         check_shape(rows, self.shape)?;
         let before = self.rows();

@@ -8,6 +8,7 @@
 use strobe::block::Block;
 use strobe::channel::Type;
 use strobe::ring::Row;
+use strobe::ring::layout::ROW_HEADER_WORDS;
 
 use super::capture::{Capture, How, Origin};
 use super::field::Extra;
@@ -49,6 +50,8 @@ pub struct Encoder {
     row_bytes: usize,
     /// All columns are the words of the channels, in their order.
     is_plain: bool,
+    /// All columns are known of a row in which nothing failed by itself and the time of the one before: 8 bytes each.
+    is_even: bool,
     before: Option<Before>,
     /// Whether rows were lost since then.
     has_lost: bool,
@@ -61,10 +64,12 @@ impl Encoder {
         let is_plain = cells.len() == channels.len()
             && (cells.iter().enumerate())
                 .all(|(place, cell)| matches!(cell, Cell::Word(index, _) if *index == place));
+        let is_even = (cells.iter()).all(|cell| !matches!(cell, Cell::Diff(..) | Cell::Bits));
         Encoder {
             cells,
             row_bytes: super::capture::row_bytes(captures),
             is_plain,
+            is_even,
             before: None,
             has_lost: false,
         }
@@ -94,6 +99,10 @@ impl Encoder {
         to.resize(start + block.len() * self.row_bytes, 0);
         let begun = block.info().start.time;
         let out = to.get_mut(start..).unwrap_or_default();
+        let is_even = self.is_even && !self.is_plain;
+        if is_even && block.rows().all(|row| row.faults.is_empty()) {
+            return self.columns(block, begun, out);
+        }
         for (row, out) in block
             .rows()
             .zip(out.chunks_exact_mut(self.row_bytes.max(1)))
@@ -104,6 +113,60 @@ impl Encoder {
                 self.row(&row, begun, out);
             }
         }
+    }
+
+    /// One column after the other: quicker than row by row, since each is only one kind of work.
+    fn columns(&mut self, block: &Block, begun: u64, out: &mut [u8]) {
+        let (width, row_bytes) = (block.width(), self.row_bytes.max(1));
+        let words = |place: usize| {
+            let words = block.words().get(place..).unwrap_or_default();
+            words.iter().step_by(width).copied()
+        };
+        let channel = |index: usize| words(ROW_HEADER_WORDS + index);
+        let mut time = match self.before {
+            Some(before) => Some(before.time),
+            None => (block.first() == 0).then_some(begun),
+        };
+        for (place, cell) in self.cells.iter().enumerate() {
+            let out = out.get_mut(8 * place..).unwrap_or_default();
+            let out = out.chunks_mut(row_bytes);
+            match cell {
+                Cell::Word(index, _) => put(out, channel(*index)),
+                Cell::Value(index, kind, scale, offset) => {
+                    let value = |word| kind.number(word) * *scale + *offset;
+                    put(out, channel(*index).map(|word| value(word).to_bits()));
+                }
+                Cell::Row => put(out, words(0)),
+                Cell::Trigger => put(out, words(1)),
+                Cell::Time => {
+                    let since = |time: u64| seconds(time.wrapping_sub(begun)).to_bits();
+                    put(out, words(2).map(since));
+                }
+                Cell::Duration => {
+                    let since = |now: u64| {
+                        let before = time.replace(now);
+                        before.map_or(f64::NAN, |before| seconds(now.wrapping_sub(before)))
+                    };
+                    put(out, words(2).map(since).map(f64::to_bits));
+                }
+                // They are not even.
+                Cell::Diff(..) | Cell::Bits => {}
+            }
+        }
+        if let Some(last) = block.rows().last() {
+            self.follow(&last);
+        }
+    }
+
+    /// The next row comes after this one.
+    fn follow(&mut self, row: &Row<'_>) {
+        self.has_lost = false;
+        self.before = Some(Before {
+            row: row.row,
+            trigger: row.trigger,
+            skipped: row.skipped,
+            time: row.time,
+        });
     }
 
     fn row(&mut self, row: &Row<'_>, begun: u64, mut out: &mut [u8]) {
@@ -161,13 +224,16 @@ impl Encoder {
                 }
             }
         }
-        self.has_lost = false;
-        self.before = Some(Before {
-            row: row.row,
-            trigger: row.trigger,
-            skipped: row.skipped,
-            time: row.time,
-        });
+        self.follow(row);
+    }
+}
+
+/// Words to the beginning of each of these.
+fn put<'o>(out: impl Iterator<Item = &'o mut [u8]>, words: impl Iterator<Item = u64>) {
+    for (out, word) in out.zip(words) {
+        if let Some(out) = out.first_chunk_mut() {
+            *out = word.to_le_bytes();
+        }
     }
 }
 
@@ -335,5 +401,44 @@ mod tests {
         encoder.encode(&block(), &mut bytes);
         let bits: Vec<u8> = bytes.chunks_exact(4).map(|b| b[0]).collect();
         assert_eq!(bits, [4, 1 | 2, 1]);
+    }
+
+    #[test]
+    fn by_columns_it_is_the_same_as_row_by_row() {
+        let captures = [
+            extra(Extra::Duration),
+            capture("a.s", How::Value, Type::S64, 0.5),
+            extra(Extra::Row),
+            extra(Extra::Trigger),
+            extra(Extra::Time),
+            capture("a.u", How::Value, Type::U64, 1.0),
+        ];
+        let mut info = info(vec![channel("a.u", Type::U64), channel("a.s", Type::S64)]);
+        info.start.time = 500;
+        let info = Arc::new(info);
+        let block = |first: u64| {
+            let rows = (first..first + 3).map(|row| [row, row + 1, 1000 * row, 0, row << 60, !row]);
+            let words = rows.collect::<Vec<_>>().concat();
+            Block::new(
+                Arc::clone(&info),
+                Arc::new(words),
+                0..3,
+                (first, 0),
+                &mut None,
+            )
+        };
+        for first in [0, 5] {
+            let names = ["a.u".into(), "a.s".into()];
+            let mut encoder = Encoder::new(&captures, &names);
+            let mut other = Encoder::new(&captures, &names);
+            assert!(encoder.is_even);
+            other.is_even = false;
+            let (mut bytes, mut others) = (Vec::new(), Vec::new());
+            for block in [block(first), block(first + 3)] {
+                encoder.encode(&block, &mut bytes);
+                other.encode(&block, &mut others);
+            }
+            assert_eq!(words(&bytes), words(&others));
+        }
     }
 }

@@ -17,6 +17,8 @@ pub struct ArrowStream {
     /// Places of the columns that are wanted; `None`: all.
     wanted: Option<Vec<usize>>,
     stream: StreamWriter<Vec<u8>>,
+    /// Bytes of the longest batch so far: the next one has room for as many from the start.
+    room: usize,
 }
 
 impl ArrowStream {
@@ -38,6 +40,7 @@ impl ArrowStream {
             columns,
             wanted,
             stream,
+            room: 0,
         })
     }
 
@@ -59,6 +62,7 @@ impl ArrowStream {
     /// # Errors
     /// The rows are not those of the run.
     pub fn batch_of(&mut self, blocks: &[Block]) -> io::Result<Vec<u8>> {
+        self.columns.reserve(blocks.iter().map(Block::len).sum());
         for block in blocks {
             self.columns.add(block.rows())?;
         }
@@ -67,8 +71,11 @@ impl ArrowStream {
             Some(places) => batch.project(places).map_err(io_error)?,
             None => batch,
         };
+        self.stream.get_mut().reserve(self.room);
         self.stream.write(&batch).map_err(io_error)?;
-        Ok(self.schema())
+        let bytes = self.schema();
+        self.room = self.room.max(bytes.len());
+        Ok(bytes)
     }
 
     /// What comes last.

@@ -21,6 +21,7 @@ use crate::tls::Tls;
 use crate::watched::Watched;
 
 mod accept;
+mod batches;
 mod bins;
 mod body;
 mod connection;
@@ -88,6 +89,7 @@ pub struct Http {
     tasks: TaskTracker,
     machine: machine::Machine,
     lates: late::Lates,
+    batches: Arc<batches::Batches>,
     /// Who makes a picture now.
     traces: Semaphore,
     /// Who triggers a run now.
@@ -129,6 +131,7 @@ impl Http {
             tasks: TaskTracker::new(),
             machine: machine::Machine::default(),
             lates: late::Lates::default(),
+            batches: Arc::default(),
             traces: Semaphore::new(TRACES),
             triggers: Semaphore::new(TRIGGERS),
             recipes: Mutex::default(),

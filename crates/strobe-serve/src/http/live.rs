@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
-use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -17,10 +16,12 @@ use strobe_files::sink::arrow::ArrowStream;
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::Http;
+use super::batches::{Batches, Wanted};
 use super::bins::Bins;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::hello::{Hello, Policy};
+use super::query::Format;
 use super::rows::PIECE;
 use super::runs::run;
 use super::view::RunView;
@@ -77,6 +78,7 @@ pub async fn live(
         let mut live = Live {
             to,
             served,
+            batches: Arc::clone(&http.batches),
             said: None,
             looks: 0,
             patience: place.patience(),
@@ -114,6 +116,7 @@ impl End {
 struct Live {
     to: SplitSink<WebSocket, Message>,
     served: Arc<Served>,
+    batches: Arc<Batches>,
     /// State and end, as they were said last.
     said: Option<(&'static str, bool)>,
     looks: u32,
@@ -193,6 +196,11 @@ impl Live {
         self.look(&mut looks, cursor.info().boxed()).await?;
         let mut stream = encoder(&self.served.info())?;
         self.send(Message::Binary(stream.schema().into())).await?;
+        let shared = Wanted {
+            run: self.served.id(),
+            format: Format::Arrow,
+            columns: wanted.map(Arc::from),
+        };
         let at_most = piece(&self.served);
         let mut patience = Patience::new((at_most * BEHIND) as u64);
         loop {
@@ -238,9 +246,10 @@ impl Live {
             if blocks.iter().all(Block::is_empty) {
                 continue;
             }
-            let batch = stream.batch_of(&blocks);
+            let made = || stream.batch_of(&blocks);
+            let batch = self.batches.get(&shared, &blocks, made);
             let batch = batch.map_err(|error| wrong(error.to_string()))?;
-            self.send(Message::Binary(Bytes::from(batch))).await?;
+            self.send(Message::Binary(batch)).await?;
         }
     }
 

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Http;
+use super::batches::{Batches, Wanted};
 use super::failure::Failure;
 use super::query::{Format, OnLoss, RowsQuery, names, query};
 use super::runs::run;
@@ -46,7 +47,7 @@ pub async fn rows(
             Words::new(format!("run {id}"), error.to_string()).mend("leave `columns` out for all"),
         )
     })?;
-    let feed = Feed::new(&served, &asked, wanted, http.daemon.stop.clone());
+    let feed = Feed::new(&served, &asked, wanted, &http);
     if asked.on_loss == OnLoss::Fail && feed.first > feed.next {
         let words = Words::new(
             format!("run {id}"),
@@ -121,8 +122,8 @@ impl Encoder {
 struct Feed {
     served: Arc<Served>,
     cursor: Cursor,
-    format: Format,
-    wanted: Option<Vec<String>>,
+    wanted: Wanted,
+    batches: Arc<Batches>,
     on_loss: OnLoss,
     follow: bool,
     stop: CancellationToken,
@@ -141,7 +142,7 @@ impl Feed {
         served: &Arc<Served>,
         asked: &RowsQuery,
         wanted: Option<Vec<String>>,
-        stop: CancellationToken,
+        http: &Http,
     ) -> Self {
         let progress = served.progress();
         let next = match asked.from {
@@ -158,11 +159,15 @@ impl Feed {
         Feed {
             cursor: served.cursor(From::Row(next)),
             served: Arc::clone(served),
-            format: asked.format,
-            wanted,
+            wanted: Wanted {
+                run: served.id(),
+                format: asked.format,
+                columns: wanted.map(Arc::from),
+            },
+            batches: Arc::clone(&http.batches),
             on_loss: asked.on_loss,
             follow: asked.follow,
-            stop,
+            stop: http.daemon.stop.clone(),
             next,
             to,
             first: progress.oldest.max(next).min(to.max(next)),
@@ -181,37 +186,38 @@ impl Feed {
                 piece = feed.piece() => piece?,
                 () = stop.cancelled() => return Err(io::Error::other("the daemon ends")),
             };
-            Ok(Some((Bytes::from(piece), feed)))
+            Ok(Some((piece, feed)))
         })
     }
 
     /// The next bytes.
-    async fn piece(&mut self) -> io::Result<Vec<u8>> {
+    async fn piece(&mut self) -> io::Result<Bytes> {
         let Some(mut encoder) = self.encoder.take() else {
             let info = match self.follow {
                 true => self.cursor.info().await,
                 // What is not there yet is not waited for.
                 false => self.served.info(),
             };
-            let encoder = Encoder::new(self.format, &info, self.wanted.as_deref());
+            let Wanted { format, .. } = self.wanted;
+            let encoder = Encoder::new(format, &info, self.wanted.columns.as_deref());
             let mut encoder = encoder.map_err(io::Error::other)?;
             let bytes = encoder.begin();
             self.encoder = Some(encoder);
-            return Ok(bytes);
+            return Ok(bytes.into());
         };
         let bytes = match timeout(SILENCE, self.blocks()).await {
             Ok(blocks) => {
                 let blocks = blocks?;
-                let mut bytes = match blocks.is_empty() {
-                    true => Vec::new(),
-                    false => encoder.rows(&blocks)?,
+                let bytes = match blocks.is_empty() {
+                    true => Bytes::new(),
+                    false => (self.batches).get(&self.wanted, &blocks, || encoder.rows(&blocks))?,
                 };
-                if self.is_over {
-                    bytes.extend(encoder.end()?);
+                match self.is_over {
+                    true => [bytes, encoder.end()?.into()].concat().into(),
+                    false => bytes,
                 }
-                bytes
             }
-            Err(_) => encoder.rows(&[])?,
+            Err(_) => encoder.rows(&[])?.into(),
         };
         self.encoder = Some(encoder);
         Ok(bytes)

@@ -41,14 +41,14 @@ fn drain(mut reader: RunReader, spool: &Spool) {
         }
         match next(&mut reader, fetch) {
             Ok(Some(block)) if block.is_empty() && block.lost() == 0 => {
-                spool.look(reader.snapshot())
+                spool.look(|| Some(reader.snapshot()))
             }
-            Ok(Some(block)) => spool.append(&block, reader.snapshot()),
+            Ok(Some(block)) => spool.append(&block, || reader.snapshot()),
             Ok(None) => break,
             Err(error) => return spool.fail(error.to_string()),
         }
     }
-    spool.look(reader.snapshot());
+    spool.look(|| Some(reader.snapshot()));
     match RowSource::totals(&reader) {
         Some(totals) => spool.finish(totals),
         None => spool.fail("the run has ended without an account".to_owned()),

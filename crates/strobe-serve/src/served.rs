@@ -241,7 +241,7 @@ impl Served {
             self.spool.begin_at(reader.ring().next_row());
         }
         // Where it is, is known from the first moment on.
-        self.spool.look(reader.snapshot());
+        self.spool.look(|| Some(reader.snapshot()));
         let served: Weak<Served> = Arc::downgrade(self);
         let end = move || {
             if let Some(served) = served.upgrade() {
@@ -260,7 +260,10 @@ impl Served {
         let own = lock(&self.own).clone();
         match own {
             Some(run) => {
-                call(run.as_ref()).map_err(|error| Words::new(self.object(), error.to_string()))
+                call(run.as_ref()).map_err(|error| Words::new(self.object(), error.to_string()))?;
+                // Whoever asks next sees what has become of it, though the drain thread may not look for a while.
+                self.spool.look(|| run.snapshot().ok());
+                Ok(())
             }
             None if self.is_own => {
                 Err(Words::new(self.object(), "it has ended").mend("make another run"))

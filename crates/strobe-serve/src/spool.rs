@@ -196,11 +196,12 @@ impl Spool {
         });
     }
 
-    /// The next rows of the run, and what was lost before them. Only the drain thread calls this.
-    pub fn append(&self, block: &Block, run: Snapshot) {
+    /// The next rows of the run, and what was lost before them. Only the drain thread calls this. The counters are asked for
+    /// when they are put into the progress, so that nobody puts older ones there after newer ones.
+    pub fn append(&self, block: &Block, run: impl Fn() -> Snapshot) {
         let (oldest, next, unwritten) = {
             let mut rows = self.lock();
-            rows.learn(&run);
+            rows.learn(&run());
             if !block.is_empty() {
                 rows.push(block);
             }
@@ -212,16 +213,20 @@ impl Spool {
         };
         self.progress.send_modify(|progress| {
             progress.lost += block.lost();
-            progress.run = Some(run);
+            progress.run = Some(run());
             (progress.oldest, progress.next) = (oldest, next);
             progress.unwritten = unwritten;
         });
     }
 
-    /// The counters of the run have changed, though no rows came. Only the drain thread calls this.
-    pub fn look(&self, run: Snapshot) {
-        self.lock().learn(&run);
+    /// The state or the counters of the run may have changed, though no rows came. As of [`append`](Self::append), they are
+    /// asked for in time; `None`: they are not known.
+    pub fn look(&self, run: impl Fn() -> Option<Snapshot>) {
+        if let Some(run) = run() {
+            self.lock().learn(&run);
+        }
         self.progress.send_if_modified(|progress| {
+            let Some(run) = run() else { return false };
             let before = progress.run.replace(run);
             before != progress.run
         });

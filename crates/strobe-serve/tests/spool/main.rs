@@ -56,7 +56,7 @@ fn append(spool: &Spool, rows: std::ops::Range<u64>, lost: u64) {
         numbers,
         &mut None,
     );
-    spool.append(&block, snapshot(rows.end));
+    spool.append(&block, || snapshot(rows.end));
 }
 
 fn account(rows: u64) -> Totals {
@@ -163,7 +163,7 @@ fn of_files(channel: &strobe::channel::Channel) -> strobe::channel::Channel {
 }
 
 fn append_nothing(spool: &Spool) {
-    spool.look(snapshot(50_000));
+    spool.look(|| Some(snapshot(50_000)));
 }
 
 /// The first rows from there on, of a run that goes on.

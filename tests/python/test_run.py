@@ -5,12 +5,14 @@ import asyncio
 import gc
 import os
 import signal
+import tempfile
 import threading
 import unittest
 import warnings
 
 import numpy as np
 import strobe
+from daemon import AT_MOST_S
 
 READ = ["sim.counter", "sim.sine", "sim.ramp"]
 
@@ -144,30 +146,34 @@ class Loss(unittest.TestCase):
 
 
 class Waiting(unittest.TestCase):
-    def interrupted(self, wait) -> None:
+    def setUp(self) -> None:
+        # Who is started in the background has it ignored.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
+    def interrupted(self, run: strobe.Run, wait) -> None:
         """Ctrl-C while it waits for rows that never come."""
-        timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
-        timer.start()
+        timers = [threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)), threading.Timer(AT_MOST_S, run.stop)]
+        for timer in timers:
+            timer.start()
         with self.assertRaises(KeyboardInterrupt):
             wait()
-        timer.join()
+        for timer in timers:
+            timer.cancel()
+            timer.join()
 
     def test_ctrl_c_ends_a_wait_for_rows(self) -> None:
         with strobe.run(event="soft", read=["sim.counter"], engine="user") as run:
-            self.interrupted(lambda: list(run))
+            self.interrupted(run, lambda: list(run))
 
     def test_ctrl_c_ends_a_recording_and_its_file_is_whole(self) -> None:
-        import tempfile
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/cut.arrows"
             with made(rows=10**9) as run:
-                self.interrupted(lambda: run.record(path))
-            account = None
+                self.interrupted(run, lambda: run.record(path))
             recorded = strobe.open(path)
             rows = sum(len(block) for block in recorded)
-            account = recorded.account
-        self.assertEqual(account.end, "stopped")
-        self.assertEqual(rows, account.rows)
+        self.assertEqual(recorded.account.end, "stopped")
+        self.assertEqual(rows, recorded.account.rows)
 
     def test_a_reader_of_a_process_that_has_forked_is_refused(self) -> None:
         with made(rows=1000) as run:

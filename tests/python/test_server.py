@@ -2,6 +2,7 @@
 """Runs of a server in Python: the same class, the same numbers."""
 
 import asyncio
+import tempfile
 import unittest
 
 import numpy as np
@@ -32,6 +33,15 @@ class Server(unittest.TestCase):
         self.assertEqual(asyncio.run(read()), list(range(400)))
         part = [row for block in past.read(100) for row in block.rows.tolist()]
         self.assertEqual(part, list(range(100, 400)))
+
+    def test_a_run_of_a_server_is_recorded_here_and_again_when_it_is_over(self) -> None:
+        server = strobe.connect(self.daemon().url)
+        with tempfile.TemporaryDirectory() as folder:
+            with server.run(event="timer:1kHz", read=["sim.counter"], rows=200, engine="user") as run:
+                summaries = [run.record(f"{folder}/live.arrows"), run.record(f"{folder}/past.arrows")]
+            self.assertEqual([(one.rows, one.lost, one.end) for one in summaries], [(200, 0, "complete")] * 2)
+            recorded = [np.concatenate([block.array for block in strobe.open(f"{folder}/{name}.arrows")]) for name in ("live", "past")]
+            np.testing.assert_array_equal(*recorded)
 
     def test_values_of_a_server_are_read_and_written(self) -> None:
         server = strobe.connect(self.daemon().url)

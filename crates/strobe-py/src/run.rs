@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use strobe::engine::user::{Lock, ReplayOptions, Settings, Speed, User};
 use strobe::info::RunInfo;
 use strobe::reader::{OnLoss, ReaderOptions};
-use strobe::ring::{AfterLoss, Begin};
+use strobe::ring::{AfterLoss, Begin, State};
 use strobe::run::{OwnedRun, Run as Any};
 use strobe::runs::{RunName, Runs};
 use strobe::stop::Stop;
@@ -128,7 +128,7 @@ impl Run {
         Ok(Some(snapshot_text(&snapshot.map_err(Failure::from)?)))
     }
 
-    /// Records it into these sinks, and answers the summary as JSON; one that was made here is started for it, and is to its
+    /// Records it into these sinks, and answers the summary as JSON; one that was made here is started for it, and is at its
     /// end then. `look` is called ten times a second with rows, missed and lost. Ctrl-C ends the recording in an orderly way.
     #[pyo3(signature = (sinks, overwrite, sync, last, look))]
     fn record(
@@ -159,7 +159,9 @@ impl Run {
         let summary = match &self.kind {
             Kind::Own(run) => py.detach(|| record(run.as_ref(), &options, &stop, &mut view)),
             Kind::Server(run) => py.detach(|| {
-                run.start()?;
+                if run.look()?.state() == State::Ready {
+                    run.start()?;
+                }
                 let mut rows = run.rows(Part::from(RemoteBegin::Oldest));
                 record_rows(&mut rows, &options, &stop, &mut view)
             }),

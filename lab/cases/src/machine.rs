@@ -26,6 +26,18 @@ pub fn slowness() -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
+/// From now on real-time threads do not give up their CPU to what they have kept from it. A stock kernel takes up to 50 ms of each
+/// second for that, at a moment that depends on all that has happened before; `strobe doctor` says how to end it, too.
+pub fn without_fair_server() {
+    let Ok(cpus) = std::fs::read_dir("/sys/kernel/debug/sched/fair_server") else {
+        return;
+    };
+    for cpu in cpus.flatten() {
+        std::fs::write(cpu.path().join("runtime"), "0")
+            .expect("a fair server that can be switched off");
+    }
+}
+
 /// The event of a timer of that period on a stock kernel; on a slow one of as many times more.
 pub fn timer(period_ns: u64) -> String {
     format!("timer:{}ns", period_ns * slowness())

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::Value;
-use strobe::channel::{Channel, Type};
 use strobe::once::{self, Once, once};
 use strobe::plan::Step;
 use strobe_files::recipe::setting;
@@ -156,7 +155,7 @@ fn got(args: &Get) -> Result<Got, Error> {
     let steps = args.channels.iter().cloned().map(Step::Read).collect();
     let row = row(&args.choice, steps)?;
     let readings = row.values.into_iter().map(|(channel, word)| Reading {
-        value: word.map_or(Value::Null, |word| number(&channel, word)),
+        value: word.map_or(Value::Null, |word| channel.json(word)),
         channel: channel.name,
         unit: channel.unit,
     });
@@ -196,33 +195,4 @@ fn row(choice: &choice::Args, steps: Vec<Step>) -> Result<Once, Error> {
     let chosen = choice::choose(&choice.selection()?, &plan)?;
     let run = choice::create(&chosen, &plan, None)?;
     Ok(once(run.as_ref())?)
-}
-
-/// A whole number where the channel has whole numbers.
-fn number(channel: &Channel, word: u64) -> Value {
-    match channel.kind {
-        Type::U64 if !channel.is_scaled() => word.into(),
-        Type::S64 if !channel.is_scaled() => (word as i64).into(),
-        _ => real(channel.value(word)),
-    }
-}
-
-/// JSON has no numbers for those that are none, and they were read all the same.
-fn real(value: f64) -> Value {
-    match value.is_finite() {
-        true => value.into(),
-        false => value.to_string().into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_real_value_that_is_no_number_has_not_failed() {
-        let texts = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(real);
-        assert_eq!(texts, ["NaN", "inf", "-inf"]);
-        assert_eq!(real(0.5), 0.5);
-    }
 }

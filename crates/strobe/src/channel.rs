@@ -2,6 +2,7 @@
 //! What is known of a channel: how its 64-bit word is to be understood.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::fields;
 
@@ -101,6 +102,20 @@ impl Channel {
         self.kind.number(word) * self.scale + self.offset
     }
 
+    /// The value as JSON: a whole number where the channel has whole numbers. JSON has no numbers for those that are none:
+    /// `"NaN"`, `"inf"` and `"-inf"` were read all the same, and `null` is for what was not.
+    #[doc(hidden)]
+    pub fn json(&self, word: u64) -> Value {
+        match self.kind {
+            Type::U64 if !self.is_scaled() => word.into(),
+            Type::S64 if !self.is_scaled() => (word as i64).into(),
+            _ => match self.value(word) {
+                value if value.is_finite() => value.into(),
+                value => value.to_string().into(),
+            },
+        }
+    }
+
     /// Whether the value is anything but the word itself.
     pub fn is_scaled(&self) -> bool {
         self.scale != 1.0 || self.offset != 0.0
@@ -141,6 +156,20 @@ pub(crate) fn numbered(names: &[&str]) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::samples::channel;
+
+    #[test]
+    fn a_value_that_is_no_number_is_a_word_and_has_not_failed() {
+        let of = |value: f64| channel("a.x", Type::F64).json(value.to_bits());
+        let words = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(of);
+        assert_eq!(words, ["NaN", "inf", "-inf"]);
+        assert_eq!(of(0.5), 0.5);
+        let whole = |kind| channel("a.x", kind).json(u64::MAX);
+        assert_eq!(whole(Type::U64), u64::MAX);
+        assert_eq!(whole(Type::S64), -1);
+        let mut scaled = channel("a.x", Type::U64);
+        scaled.scale = f64::INFINITY;
+        assert_eq!(scaled.json(0), "NaN");
+    }
 
     #[test]
     fn a_word_is_understood_by_its_type_and_scaled() {

@@ -10,7 +10,6 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use strobe::catalogue::Catalogue;
-use strobe::channel::{Channel, Type};
 use strobe::engine::kernel::Control;
 use strobe::engine::user::registry::Registry;
 use strobe::engine::user::{Lock, User};
@@ -117,7 +116,7 @@ pub async fn get(State(http): State<Arc<Http>>, uri: Uri) -> Result<Json<Got>, F
     let steps = channels.into_iter().map(Step::Read).collect();
     let row = row(&http, steps).await?;
     let values = row.values.into_iter().map(|(channel, word)| {
-        let value = word.map_or(Value::Null, |word| number(&channel, word));
+        let value = word.map_or(Value::Null, |word| channel.json(word));
         (channel.name, value)
     });
     Ok(Json(Got {
@@ -193,41 +192,4 @@ async fn row(http: &Http, steps: Vec<Step>) -> Result<Once, Failure> {
         once(run.as_ref()).map_err(|error| refused(error.to_string()))
     };
     blocking("row", work).await
-}
-
-/// A whole number where the channel has whole numbers.
-fn number(channel: &Channel, word: u64) -> Value {
-    match channel.kind {
-        Type::U64 if !channel.is_scaled() => word.into(),
-        Type::S64 if !channel.is_scaled() => (word as i64).into(),
-        _ => real(channel.value(word)),
-    }
-}
-
-/// JSON has no numbers for those that are none. They were read all the same: `null` is for what was not.
-fn real(value: f64) -> Value {
-    match value.is_finite() {
-        true => value.into(),
-        false => value.to_string().into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use strobe::samples::channel;
-
-    #[test]
-    fn a_value_that_is_no_number_is_a_word_and_has_not_failed() {
-        let of = |value: f64| number(&channel("a.x", Type::F64), value.to_bits());
-        let words = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(of);
-        assert_eq!(words, ["NaN", "inf", "-inf"]);
-        assert_eq!(of(0.5), 0.5);
-        let whole = |kind| number(&channel("a.x", kind), u64::MAX);
-        assert_eq!(whole(Type::U64), u64::MAX);
-        assert_eq!(whole(Type::S64), -1);
-        let mut scaled = channel("a.x", Type::U64);
-        scaled.scale = f64::INFINITY;
-        assert_eq!(number(&scaled, 0), "NaN");
-    }
 }

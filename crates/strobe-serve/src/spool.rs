@@ -197,36 +197,34 @@ impl Spool {
     }
 
     /// The next rows of the run, and what was lost before them. Only the drain thread calls this. The counters are asked for
-    /// when they are put into the progress, so that nobody puts older ones there after newer ones.
-    pub fn append(&self, block: &Block, run: impl Fn() -> Snapshot) {
-        let (oldest, next, unwritten) = {
-            let mut rows = self.lock();
-            rows.learn(&run());
-            if !block.is_empty() {
-                rows.push(block);
-            }
-            if rows.disk == Disk::Writing && rows.unwritten() >= self.bounds.recent / 4 {
-                self.work.notify_all();
-            }
-            let next = block.first() + block.len() as u64;
-            (rows.oldest().unwrap_or(next), next, rows.lost_to_disk)
-        };
+    /// while the rows are locked, so that nobody puts older ones there after newer ones.
+    pub fn append(&self, block: &Block, run: impl FnOnce() -> Snapshot) {
+        let mut rows = self.lock();
+        let run = run();
+        rows.learn(&run);
+        if !block.is_empty() {
+            rows.push(block);
+        }
+        if rows.disk == Disk::Writing && rows.unwritten() >= self.bounds.recent / 4 {
+            self.work.notify_all();
+        }
+        let next = block.first() + block.len() as u64;
+        let oldest = rows.oldest().unwrap_or(next);
         self.progress.send_modify(|progress| {
             progress.lost += block.lost();
-            progress.run = Some(run());
+            progress.run = Some(run);
             (progress.oldest, progress.next) = (oldest, next);
-            progress.unwritten = unwritten;
+            progress.unwritten = rows.lost_to_disk;
         });
     }
 
     /// The state or the counters of the run may have changed, though no rows came. As of [`append`](Self::append), they are
-    /// asked for in time; `None`: they are not known.
-    pub fn look(&self, run: impl Fn() -> Option<Snapshot>) {
-        if let Some(run) = run() {
-            self.lock().learn(&run);
-        }
+    /// asked for here; `None`: they are not known.
+    pub fn look(&self, run: impl FnOnce() -> Option<Snapshot>) {
+        let mut rows = self.lock();
+        let Some(run) = run() else { return };
+        rows.learn(&run);
         self.progress.send_if_modified(|progress| {
-            let Some(run) = run() else { return false };
             let before = progress.run.replace(run);
             before != progress.run
         });

@@ -125,6 +125,8 @@ impl Served {
             (Some(End::Failed(_)), _) => State::Failed,
             // Whatever it was when it was seen last.
             (None, _) if progress.failed.is_some() => State::Failed,
+            // Its last rows are not here yet: who hears that it is over may ask for all of them.
+            (None, Some(run)) if run.state.is_final() => State::Running,
             (None, Some(run)) => run.state,
             (None, None) => State::Ready,
         }

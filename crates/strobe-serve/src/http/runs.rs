@@ -2,6 +2,7 @@
 //! Runs: what there are, and what is done with them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use strobe::error::Words;
 use strobe_files::recipe::Recipe;
+use tokio::time::timeout;
 
 use super::Http;
 use super::body::{Said, word};
@@ -17,11 +19,14 @@ use super::failure::{Failure, blocking};
 use super::recipes::{self, of_client};
 use super::view::RunView;
 use crate::served::Served;
+use crate::spool::Progress;
 
 /// Triggers that one request can make, at most.
 const TRIGGERS: u32 = 100_000;
 /// Those that are made at once: between them the run hears what else it is told, and others have their turn.
 const AT_ONCE: u32 = 1000;
+/// So long the rows that are in the ring when a run is stopped may take into the spool, before the answer is given without them.
+const LAST_ROWS: Duration = Duration::from_secs(5);
 
 /// The answer to `GET /api/runs`.
 #[derive(Serialize)]
@@ -144,7 +149,12 @@ pub async fn start(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunV
 
 /// `POST /api/runs/ID/stop`
 pub async fn stop(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
-    control(http, id, Served::stop).await
+    let served = run(&http, &id)?;
+    let _ = control(http, id, Served::stop).await?;
+    // Until its last rows are here. Should they not come, the answer says so: it has no end.
+    let mut progress = served.spool().watch();
+    let _ = timeout(LAST_ROWS, progress.wait_for(Progress::is_over)).await;
+    Ok(Json(RunView::of(&served)))
 }
 
 /// `POST /api/runs/ID/pause`

@@ -101,6 +101,30 @@ fn a_run_is_made_watched_and_read_by_every_client_alike() {
 }
 
 #[test]
+fn who_hears_that_a_run_has_stopped_can_have_all_its_rows() {
+    let server = Server::plain();
+    for _ in 0..20 {
+        let id = server.run(
+            "event = \"timer:20kHz\"\nread = [\"sim.counter\"]\nengine = \"user\"\nring = 65536\n",
+            true,
+        );
+        let path = format!("/api/runs/{id}");
+        wait_until("rows", || {
+            server.get(&path).json()["rows"].as_u64() > Some(500)
+        });
+        let done = server.post_nothing(&format!("{path}/stop")).json();
+        assert_eq!(
+            (&done["state"], &done["end"]),
+            (&json!("stopped"), &json!("stopped"))
+        );
+        assert_eq!(done["rows"], done["next"], "{done}");
+        let there = server.get(&format!("{path}/rows?follow=false"));
+        assert_eq!(rows(&there.body).len() as u64, done["rows"]);
+        assert_whole(&done);
+    }
+}
+
+#[test]
 fn a_run_is_started_paused_triggered_and_stopped() {
     let server = Server::plain();
     let id = server.run(SOFT, false);

@@ -15,8 +15,8 @@ recording, and `connect` has those of a server. What was missed or lost is in ea
 from strobe._account import Account, Summary
 from strobe._block import Block, Lost
 from strobe._error import Error
-from strobe._machine import Server, catalogue, connect, get, set, status
-from strobe._run import Channel, Info, Run, attach, open, record, replay, run
+from strobe._machine import Machine, attach, catalogue, connect, get, record, run, set, status
+from strobe._run import Channel, Info, Run, open, replay
 
-__all__ = ["Account", "Block", "Channel", "Error", "Info", "Lost", "Run", "Server", "Summary",
+__all__ = ["Account", "Block", "Channel", "Error", "Info", "Lost", "Machine", "Run", "Summary",
            "attach", "catalogue", "connect", "get", "open", "record", "replay", "run", "set", "status"]

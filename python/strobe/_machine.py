@@ -1,79 +1,83 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What there is: on this machine, or on that of a server."""
+"""What there is, and what can be made: on this machine, or on that of a server."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from strobe import _recipe, _strobe
+from strobe._account import Summary
 from strobe._error import Error
 from strobe._run import Run
 
 
-class Server:
-    """A daemon (`strobe serve`) and its runs."""
+class Machine:
+    """A machine with engines and runs: `strobe.connect` has that of a daemon; the functions of the module are of this one."""
 
-    def __init__(self, native: _strobe.Machine, url: str) -> None:
+    def __init__(self, native: _strobe.Machine, name: str) -> None:
         self._native = native
-        self.url = url
+        self.name = name
 
     def __repr__(self) -> str:
-        return f"<strobe.Server {self.url}>"
-
-    @property
-    def runs(self) -> dict[int, Run]:
-        """Its runs, by their numbers."""
-        numbers = [run["run"] for run in json.loads(self._native.runs())["runs"]]
-        return {number: Run(self._native.run(number)) for number in numbers}
+        return f"<strobe.Machine {self.name}>"
 
     def run(self, recipe: str | os.PathLike[str] | None = None, *, event: str | None = None, read: Sequence[str] | None = None,
             set: Mapping[str, int] | None = None, **words: Any) -> Run:
-        """A new run there, as `strobe.run` makes one here. The server stops it when its `with` ends."""
-        text = _recipe.text(recipe, event=event, read=read, set=set, **words)
-        return Run(self._native.create(text), own=True)
+        """A run of a recipe's file, or of words; words come before what a recipe says.
+
+        rows=1000 or seconds=10 ends it; engine="kernel" or "user", board=, wait=, cpu=, policy=, clock=, ring=, shared= are those
+        of `strobe record`. It is started when its rows are read, or by `start`, and is stopped when its `with` ends; one of this
+        machine also ends when nobody has it any more.
+        """
+        return Run(self._native.create(_recipe.text(recipe, event=event, read=read, set=set, **words)), own=True)
+
+    def record(self, recipe: str | os.PathLike[str] | None, *sinks: str | os.PathLike[str], overwrite: bool = False,
+               last: int | None = None, sync: bool = False, progress: Callable[[int, int, int], None] | None = None,
+               event: str | None = None, read: Sequence[str] | None = None, set: Mapping[str, int] | None = None,
+               **words: Any) -> Summary:
+        """Makes the run of a recipe, or of words as `run` takes them, and records it here to its end: see `Run.record`."""
+        with self.run(recipe, event=event, read=read, set=set, **words) as one:
+            return one.record(*sinks, overwrite=overwrite, sync=sync, last=last, progress=progress)
+
+    def attach(self, name: str | int) -> Run:
+        """A run that is there, as `status` calls it: another program's, which does not notice who reads, or a server's."""
+        return Run(self._native.run(str(name)))
+
+    @property
+    def runs(self) -> dict[int, Run]:
+        """The runs of a server, by their numbers."""
+        return {run["run"]: self.attach(run["run"]) for run in self.status()}
 
     def catalogue(self) -> dict[str, Any]:
+        """Devices, channels, outputs and events of both engines."""
         return dict(json.loads(self._native.catalogue()))
 
     def status(self) -> list[dict[str, Any]]:
+        """The runs of both engines, whoever makes them."""
         return list(json.loads(self._native.runs())["runs"])
 
     def get(self, *channels: str) -> dict[str, float | int | None]:
-        return dict(json.loads(self._native.get(list(channels))))
+        """Channels, read once, now; None where that failed."""
+        found: dict[str, float | int | str | None] = json.loads(self._native.get(list(channels)))
+        # JSON has words for what is no number.
+        return {name: float(value) if isinstance(value, str) else value for name, value in found.items()}
 
     def set(self, outputs: Mapping[str, int]) -> None:
-        _written(self._native.set(list(outputs.items())))
+        """Writes outputs once, now, in this order: strobe.set({"edu.raise": 1})."""
+        written = json.loads(self._native.set(list(outputs.items())))
+        failed = [name for name, done in written.items() if not done]
+        if failed:
+            raise Error(f"output {', '.join(failed)}", "its driver has refused to write it", "strobe doctor says how the machine is")
 
 
-def connect(url: str, *, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> Server:
-    """The daemon at this URL. It is asked at once, so that who cannot be reached is known."""
-    return Server(_strobe.connect(url, token, None if ca is None else os.fspath(ca)), url)
+def connect(url: str, *, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> Machine:
+    """The machine of the daemon at this URL. It is asked at once, so that who cannot be reached is known."""
+    return Machine(_strobe.connect(url, token, None if ca is None else os.fspath(ca)), url)
 
 
-def catalogue() -> dict[str, Any]:
-    """Devices, channels, outputs and events of both engines."""
-    return dict(json.loads(_strobe.Machine.here().catalogue()))
-
-
-def status() -> list[dict[str, Any]]:
-    """The runs of both engines, whoever makes them."""
-    return list(json.loads(_strobe.Machine.here().runs())["runs"])
-
-
-def get(*channels: str) -> dict[str, float | int | None]:
-    """Channels, read once, now; None where that failed."""
-    return dict(json.loads(_strobe.Machine.here().get(list(channels))))
-
-
-def set(outputs: Mapping[str, int]) -> None:
-    """Writes outputs once, now, in this order: strobe.set({"edu.raise": 1})."""
-    _written(_strobe.Machine.here().set(list(outputs.items())))
-
-
-def _written(text: str) -> None:
-    failed = [name for name, done in json.loads(text).items() if not done]
-    if failed:
-        raise Error(f"output {', '.join(failed)}", "its driver has refused to write it", "strobe doctor says how the machine is")
+_here = Machine(_strobe.Machine.here(), "here")
+run, record, attach = _here.run, _here.record, _here.attach
+catalogue, status, get, set = _here.catalogue, _here.status, _here.get, _here.set

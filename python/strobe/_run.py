@@ -6,12 +6,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal
 
-from strobe import _recipe, _strobe
+from strobe import _strobe
 from strobe._account import Account, Summary
 from strobe._block import Block
 from strobe._error import Error
@@ -139,7 +139,7 @@ class Run:
         """Blocks from this row on; follow=False: as far as they are there. on_loss="raise" ends with an error where rows are lost."""
         reader = self._reader(begin, on_loss, follow)
         while (native := reader.next()) is not None:
-            yield self._block(native, reader)
+            yield Block(native, self.info)
         self._end(reader)
 
     def __iter__(self) -> Iterator[Block]:
@@ -159,7 +159,7 @@ class Run:
                     continue
             if native is None:
                 break
-            yield self._block(native, reader)
+            yield Block(native, self.info)
         self._end(reader)
 
     def __aiter__(self) -> AsyncIterator[Block]:
@@ -193,9 +193,6 @@ class Run:
             self.start()
         return reader
 
-    def _block(self, native: _strobe.Block, reader: _strobe.Reader) -> Block:
-        return Block(native, self.info)
-
     def _end(self, reader: _strobe.Reader) -> None:
         text, torn = reader.end()
         if text:
@@ -203,21 +200,6 @@ class Run:
         elif torn:
             raise Error(self.name, "it ends in the middle of a row, so what is missing is not known",
                         "whoever wrote it was killed: take the rows that are there")
-
-
-def run(recipe: str | os.PathLike[str] | None = None, *, event: str | None = None, read: Sequence[str] | None = None,
-        set: Mapping[str, int] | None = None, **words: Any) -> Run:
-    """A run of this machine, of a recipe's file or of words; words come before what a recipe says.
-
-    rows=1000 or seconds=10 ends it; engine="kernel" or "user", board=, wait=, cpu=, policy=, clock=, ring=, shared= are those
-    of `strobe record`. It is started when its rows are read, or by `start`, and ends when nobody has it any more.
-    """
-    return Run(_strobe.create(_recipe.text(recipe, event=event, read=read, set=set, **words)), own=True)
-
-
-def attach(name: str | int) -> Run:
-    """Another program's run on this machine, as `strobe.status` calls it. It does not notice who reads."""
-    return Run(_strobe.attach(str(name)))
 
 
 def open(path: str | os.PathLike[str]) -> Run:
@@ -228,14 +210,6 @@ def open(path: str | os.PathLike[str]) -> Run:
 def replay(path: str | os.PathLike[str], speed: float | None = 1.0) -> Run:
     """A recording as a run of this machine, with its gaps, times and account; speed=None: as fast as can be."""
     return Run(_strobe.replay(os.fspath(path), speed), own=True)
-
-
-def record(recipe: str | os.PathLike[str] | None, *sinks: str | os.PathLike[str], overwrite: bool = False, last: int | None = None,
-           sync: bool = False, progress: Callable[[int, int, int], None] | None = None, event: str | None = None,
-           read: Sequence[str] | None = None, set: Mapping[str, int] | None = None, **words: Any) -> Summary:
-    """Makes the run of a recipe, or of words as `run` takes them, and records it to its end: see `Run.record`."""
-    with run(recipe, event=event, read=read, set=set, **words) as one:
-        return one.record(*sinks, overwrite=overwrite, sync=sync, last=last, progress=progress)
 
 
 async def _readable(fd: int) -> None:

@@ -12,7 +12,6 @@ mod machine;
 mod reader;
 mod run;
 mod text;
-mod wait;
 
 use pyo3::prelude::*;
 
@@ -25,5 +24,5 @@ mod _strobe {
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]
-    use crate::run::{Run, attach, create, open, recipe, replay};
+    use crate::run::{Run, open, recipe, replay};
 }

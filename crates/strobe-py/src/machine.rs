@@ -10,7 +10,7 @@ use strobe::machine::{self, ThisMachine};
 use strobe::once::{self, once};
 use strobe::plan::Step;
 use strobe::select::Selection;
-use strobe_files::recipe::setting;
+use strobe_files::recipe::{Recipe, setting};
 use strobe_remote::server::{Access, Server};
 
 use crate::error::Failure;
@@ -80,22 +80,24 @@ impl Machine {
         Ok(json!({"runs": runs.runs, "notes": runs.notes}).to_string())
     }
 
-    /// A run of the server.
-    fn run(&self, py: Python<'_>, id: u32) -> PyResult<Run> {
+    /// A run that is there, by its name.
+    fn run(&self, py: Python<'_>, name: &str) -> PyResult<Run> {
         let Some(server) = &self.0 else {
-            return crate::run::attach(py, &id.to_string());
+            return crate::run::attach(py, name);
         };
+        let id = name.parse();
+        let id =
+            id.map_err(|_| Failure::of(&format!("run {name}"), "a server's runs have numbers"))?;
         let run = py.detach(|| server.run(id));
         Ok(Run::of_server(run.map_err(Failure::from)?))
     }
 
-    /// A new run of the server, which waits for its start.
+    /// The run of a recipe's text. It waits for its start; one of this machine ends with the last one who has it.
     fn create(&self, py: Python<'_>, text: &str) -> PyResult<Run> {
+        let recipe = Recipe::from_toml("recipe", text).map_err(Failure::text)?;
         let Some(server) = &self.0 else {
-            return crate::run::create(py, text);
+            return crate::run::create(py, &recipe);
         };
-        let recipe =
-            strobe_files::recipe::Recipe::from_toml("recipe", text).map_err(Failure::text)?;
         let run = py.detach(|| server.create(&recipe));
         Ok(Run::of_server(run.map_err(Failure::from)?))
     }
@@ -108,7 +110,7 @@ impl Machine {
         }
         let got = self.once(py, channels.into_iter().map(Step::Read).collect())?;
         let value = |(channel, word): (strobe::channel::Channel, Option<u64>)| {
-            let value = word.map_or(Value::Null, |word| number(&channel, word));
+            let value = word.map_or(Value::Null, |word| channel.json(word));
             (channel.name, value)
         };
         Ok(Value::Object(got.values.into_iter().map(value).collect()).to_string())
@@ -152,22 +154,5 @@ impl Machine {
         });
         let run = run.map_err(Failure::text)?;
         Ok(py.detach(|| once(run.as_ref())).map_err(Failure::text)?)
-    }
-}
-
-/// The value of a word: a whole number as it is, a real one in its unit.
-fn number(channel: &strobe::channel::Channel, word: u64) -> Value {
-    match channel.kind {
-        _ if channel.is_scaled() => json!(channel.value(word)),
-        strobe::channel::Type::U64 => json!(word),
-        strobe::channel::Type::S64 => json!(word as i64),
-        // What is no number goes over as its name.
-        strobe::channel::Type::F64 => {
-            let value = f64::from_bits(word);
-            match value.is_finite() {
-                true => json!(value),
-                false => json!(value.to_string()),
-            }
-        }
     }
 }

@@ -15,8 +15,10 @@ use strobe::source::RowSource;
 
 use crate::block::Block;
 use crate::error::Failure;
-use crate::text::{info_text, totals_text};
-use crate::wait::wait;
+use crate::text::totals_text;
+
+/// How often it is looked for signals.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// Where the rows come from.
 enum Source {
@@ -85,21 +87,15 @@ impl Reader {
 
 #[pymethods]
 impl Reader {
-    /// The next rows; an empty block if none came in time, `None` after the last ones.
-    #[pyo3(signature = (seconds = None))]
-    fn next(&self, py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Block>> {
-        let at_most =
-            seconds.map(|time| Duration::try_from_secs_f64(time.max(0.0)).unwrap_or(Duration::MAX));
+    /// The next rows, once there are some; `None` after the last ones. Other threads run meanwhile, and Ctrl-C ends it.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Block>> {
         let mut source = self.source()?;
         let rows = source.rows();
-        let found = wait(py, at_most, |time| match rows.next(time) {
-            Ok(Some(block)) if block.is_empty() && block.lost() == 0 => None,
-            other => Some(other),
-        })?;
-        match found {
-            Some(next) => Ok(next.map_err(Failure::from)?.map(Block)),
-            // In time there was none.
-            None => Ok(rows.next(Duration::ZERO).map_err(Failure::from)?.map(Block)),
+        loop {
+            match py.detach(|| rows.next(LOOK)).map_err(Failure::from)? {
+                Some(block) if block.is_empty() && block.lost() == 0 => py.check_signals()?,
+                next => return Ok(next.map(Block)),
+            }
         }
     }
 
@@ -122,11 +118,6 @@ impl Reader {
     /// What becomes ready when there are rows; -1: there is no such descriptor.
     fn fileno(&self) -> i32 {
         self.fd.unwrap_or(-1)
-    }
-
-    /// What is known of the run, as JSON.
-    fn info(&self) -> PyResult<String> {
-        Ok(info_text(self.source()?.rows().info()))
     }
 
     /// The account of the run, as JSON, once all rows were given, and whether the rows end in the middle of something.

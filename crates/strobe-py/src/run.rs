@@ -269,10 +269,8 @@ pub fn recipe(path: PathBuf) -> PyResult<String> {
     Ok(Recipe::read(&path).map_err(Failure::text)?.to_toml())
 }
 
-/// The run of a recipe's text. It waits for its start, and ends with the last one who has it.
-#[pyfunction]
-pub fn create(py: Python<'_>, text: &str) -> PyResult<Run> {
-    let recipe = Recipe::from_toml("recipe", text).map_err(Failure::text)?;
+/// The run of this recipe.
+pub fn create(py: Python<'_>, recipe: &Recipe) -> PyResult<Run> {
     let mut selection = recipe.selection().map_err(Failure::text)?;
     // Python's memory is its own affair.
     selection.lock = Lock::RingAndStack;
@@ -291,7 +289,6 @@ pub fn create(py: Python<'_>, text: &str) -> PyResult<Run> {
 }
 
 /// Another's run on this machine, by its name.
-#[pyfunction]
 pub fn attach(py: Python<'_>, name: &str) -> PyResult<Run> {
     let name: RunName = name
         .parse()

@@ -19,6 +19,15 @@ say() {
 	get /api/runs
 	echo
 }
+# Run N ends, and all its rows are in the spool.
+stop() {
+	post "/api/runs/$1/stop" >/dev/null
+	for _ in $(seq 1000); do
+		get "/api/runs/$1" | grep -q '"state":"stopped"' && return
+		sleep 0.2
+	done
+	fail "run $1 does not end"
+}
 kill_daemon() {
 	before=$(next 1)
 	systemctl kill --signal KILL strobe.service
@@ -50,11 +59,7 @@ TOKEN=$old
 ! get /api/runs | grep -q '"runs"' || fail "the old token is still one"
 echo "control $TOKEN" >/etc/strobe/tokens
 step $HOUR
-post /api/runs/2/stop >/dev/null
-for _ in $(seq 1000); do
-	get /api/runs/2 | grep -q '"state":"stopped"' && break
-	sleep 0.2
-done
+stop 2
 say stopped
 get "/api/runs/2/rows?follow=false" >"$OUT/2.arrows"
 wait $recorder || fail "the recording: $(cat "$OUT/recorded.said")"
@@ -66,11 +71,7 @@ step $HOUR
 step $HOUR
 kill_daemon
 step -$HOUR
-post /api/runs/1/stop >/dev/null
-for _ in $(seq 1000); do
-	get /api/runs/1 | grep -q '"state":"stopped"' && break
-	sleep 0.2
-done
+stop 1
 say end
 get "/api/runs/1/rows?follow=false" >"$OUT/1.arrows"
 journalctl -q --no-pager -o cat -u strobe.service >"$OUT/journal"

@@ -156,8 +156,9 @@ fn a_timer_of_a_microsecond_leaves_a_tenth_of_its_processor_to_others() {
     let rows = 100_000 / slowness().pow(2);
     assert!(end.head > rows, "the budget is used: {end:?}");
     let asked = (end.end_time - end.start.time) / 1000;
+    // The clock goes on, a microsecond and more of a slow kernel, from the last look at it to the end's.
     assert!(
-        end.triggers.abs_diff(asked) <= slowness(),
+        end.triggers.abs_diff(asked) <= slowness().pow(2),
         "{asked} asked for, {end:?}"
     );
 }

@@ -100,7 +100,8 @@ fn the_thread_of_a_loop_has_the_priority_and_the_slack_that_were_asked_for() {
         assert_eq!(priority(), Some(expected), "{way}");
         assert!(measuring.wait().expect("its end").success());
     }
-    // On an idle machine nothing else wakes it before: it wakes at the end of its slack.
+    // On an idle machine nothing else wakes it before: it wakes at the end of its slack. A debug kernel is not so idle.
+    let least = if slowness() > 1 { 300_000 } else { 450_000 };
     let late = |words: &str| {
         let all = all_of(words);
         let ns = |what: &str| all["late_ns"][what].as_u64().expect("ns");
@@ -110,7 +111,7 @@ fn the_thread_of_a_loop_has_the_priority_and_the_slack_that_were_asked_for() {
     assert!(plain < 50_000 * slowness(), "{plain}");
     let (_, usual, most) = late("--wait kernel:loop --slack 500us");
     assert!(
-        (450_000..500_000 + 100_000 * slowness()).contains(&usual)
+        (least..500_000 + 100_000 * slowness()).contains(&usual)
             && most < 500_000 + 100_000 * slowness(),
         "{usual} {most}"
     );

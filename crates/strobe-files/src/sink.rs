@@ -30,7 +30,7 @@ mod last;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod synced;
-mod table;
+pub(crate) mod table;
 mod target;
 mod template;
 

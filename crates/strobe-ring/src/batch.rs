@@ -73,6 +73,7 @@ impl<'a> Rows<'a> {
 impl<'a> Iterator for Rows<'a> {
     type Item = Row<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Row<'a>> {
         let (row, rest) = self.words.split_at_checked(self.row_words)?;
         self.words = rest;
@@ -96,12 +97,14 @@ impl<'a> Iterator for Rows<'a> {
         })
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let rows = self.words.len() / self.row_words;
         (rows, Some(rows))
     }
 
     /// Without a look at those before it.
+    #[inline]
     fn last(mut self) -> Option<Row<'a>> {
         let before = self.len().checked_sub(1)? * self.row_words;
         self.words = self.words.get(before..)?;

@@ -8,11 +8,24 @@ use arrow_schema::DataType;
 use strobe_ring::RowShape;
 use strobe_ring::layout::{ROW_HEADER_WORDS, STATUS_FAULTS};
 
+use crate::sink::table::rows_at_once;
+
 /// Columns into rows of words; `None` if they are not those of a recording.
 pub(super) fn interleave(batch: &RecordBatch, shape: RowShape, words: &mut Vec<u64>) -> Option<()> {
-    let width = shape.words() as usize;
+    let (width, rows) = (shape.words() as usize, batch.num_rows());
     words.clear();
-    words.resize(width * batch.num_rows(), 0);
+    words.resize(width * rows, 0);
+    let at_once = rows_at_once(width);
+    let begins = (0..rows).step_by(at_once);
+    for (begin, words) in begins.zip(words.chunks_mut(width * at_once)) {
+        let part = batch.slice(begin, at_once.min(rows - begin));
+        interleave_part(&part, shape, words)?;
+    }
+    Some(())
+}
+
+fn interleave_part(batch: &RecordBatch, shape: RowShape, words: &mut [u64]) -> Option<()> {
+    let width = shape.words() as usize;
     let header = ROW_HEADER_WORDS + usize::from(shape.skipped);
     let channels = shape.channels as usize;
     for (index, column) in batch.columns().iter().enumerate() {

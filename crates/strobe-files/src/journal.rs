@@ -35,7 +35,7 @@ mod segment;
 
 use blocks::Blocks;
 use rows::interleave;
-pub use segment::{Segment, has_batch};
+pub use segment::{Segment, Stored, has_batch};
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]

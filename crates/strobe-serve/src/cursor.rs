@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strobe::block::{Block, Place};
 use strobe::info::RunInfo;
-use strobe_files::journal::Error;
+use strobe_files::journal::{Error, Stored};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
@@ -41,12 +41,14 @@ pub struct Cursor {
     skip: u64,
     /// Rows from the disk that were not given yet.
     held: Option<Piece>,
+    /// A batch from the disk that was not given yet.
+    stored: Option<Stored>,
     /// The file that they are from.
     reading: Option<Reading>,
     /// A file is being read.
     pending: Option<Pending>,
     tries: u32,
-    /// The last row that was given.
+    /// The last row that was given, if it was given as a block.
     last: Option<Place>,
     rows: u64,
     lost: u64,
@@ -54,9 +56,15 @@ pub struct Cursor {
 
 /// A read that goes on, whether it is waited for or not.
 struct Pending {
-    read: JoinHandle<Result<Option<(Piece, Reading)>, Error>>,
+    read: JoinHandle<Result<Read, Error>>,
     /// The row after those that may be found.
     end: u64,
+}
+
+/// What was read.
+enum Read {
+    Rows(Option<(Piece, Reading)>),
+    Batch(Option<Stored>, Reading),
 }
 
 impl Cursor {
@@ -74,6 +82,7 @@ impl Cursor {
             next,
             skip: next,
             held: None,
+            stored: None,
             reading: None,
             pending: None,
             tries: 0,
@@ -99,7 +108,7 @@ impl Cursor {
             let progress = self.watch.borrow_and_update().clone();
             match self.find(at_most) {
                 Found::Rows(piece) => return Some(self.give(piece)),
-                Found::OnDisk(place) => self.read(place).await,
+                Found::OnDisk(place) => self.read(place, None).await,
                 Found::Nothing if progress.is_over() => return self.rest(&progress),
                 Found::Nothing => {
                     let _ = self.watch.changed().await;
@@ -114,6 +123,41 @@ impl Cursor {
             Found::Rows(piece) => Some(self.give(piece)),
             Found::OnDisk(_) | Found::Nothing => None,
         }
+    }
+
+    /// The next batch as it lies on the disk, for who wants no other form of it: if it begins with the next row, and ends
+    /// before `to`. `None`: ask for the [`next`](Self::next) rows, at most as many as are [`before_batch`](Self::before_batch).
+    /// May be dropped at any moment.
+    pub async fn batch(&mut self, to: u64) -> Option<Stored> {
+        let row = self.next;
+        let is_held = self.held.as_ref().is_some_and(|held| held.end() > row);
+        if is_held || self.skip > row {
+            return None;
+        }
+        self.stored.take_if(|stored| stored.rows.start != row);
+        if self.stored.is_none() {
+            let place = self.spool.find_batch(row)?;
+            self.read(place, Some(to)).await;
+        }
+        let stored = self.stored.take_if(|stored| stored.rows.end <= to)?;
+        self.pass(stored.rows.end).then_some(stored)
+    }
+
+    /// Goes on after the rows before this one, which the client has from somebody else. Whether it does: not if it is to leave
+    /// some of them out.
+    pub fn pass(&mut self, end: u64) -> bool {
+        let is_next = self.skip <= self.next && end > self.next;
+        if is_next {
+            self.rows += end - self.next;
+            (self.next, self.last) = (end, None);
+        }
+        is_next
+    }
+
+    /// How many rows there are before a [`batch`](Self::batch) can be had, if that is known.
+    pub fn before_batch(&self) -> Option<u64> {
+        let row = self.next;
+        self.spool.next_batch(row).map(|first| first - row)
     }
 
     /// Rows before this one are not wanted any more: they count as lost, with the next block.
@@ -139,8 +183,8 @@ impl Cursor {
         }
     }
 
-    /// Reads a file, which takes its time.
-    async fn read(&mut self, place: OnDisk) {
+    /// Reads a file, which takes its time: a batch that ends before this row, or rows.
+    async fn read(&mut self, place: OnDisk, batch: Option<u64>) {
         let row = self.next.max(self.skip);
         if self.pending.is_none() {
             // Nobody closes it.
@@ -149,7 +193,13 @@ impl Cursor {
             let read = tokio::task::spawn_blocking(move || {
                 // Held by the read: who asks and goes away does not make room for one more.
                 let _turn = turn;
-                place.read(before, row)
+                Ok(match batch {
+                    None => Read::Rows(place.read(before, row)?),
+                    Some(to) => {
+                        let (stored, reading) = place.stored(before, row, to)?;
+                        Read::Batch(stored, reading)
+                    }
+                })
             });
             self.pending = Some(Pending { read, end });
         }
@@ -159,12 +209,17 @@ impl Cursor {
         let (read, end) = ((&mut pending.read).await, pending.end);
         self.pending = None;
         match read {
-            Ok(Ok(Some((piece, reading)))) => {
+            Ok(Ok(Read::Rows(Some((piece, reading))))) => {
                 (self.held, self.reading) = (Some(piece), Some(reading));
                 self.tries = 0;
             }
+            Ok(Ok(Read::Batch(stored, reading))) => {
+                (self.stored, self.reading) = (stored, Some(reading));
+            }
             // A gap, up to the next file.
-            Ok(Ok(None)) => self.skip_to(end),
+            Ok(Ok(Read::Rows(None))) => self.skip_to(end),
+            // It is read as rows.
+            Ok(Err(_)) | Err(_) if batch.is_some() => {}
             // It may have been given up in this moment, or there are too many open files.
             Ok(Err(_)) | Err(_) if self.tries < TRIES => {
                 self.tries += 1;

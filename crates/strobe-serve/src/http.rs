@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use strobe::error::Words;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
@@ -17,11 +18,11 @@ use tokio_util::task::TaskTracker;
 use crate::access::Tokens;
 pub use crate::config::http::{Config, TokensConfig};
 use crate::daemon::Daemon;
+use crate::shared::Shared;
 use crate::tls::Tls;
 use crate::watched::Watched;
 
 mod accept;
-mod batches;
 mod bins;
 mod body;
 mod connection;
@@ -89,7 +90,8 @@ pub struct Http {
     tasks: TaskTracker,
     machine: machine::Machine,
     lates: late::Lates,
-    batches: Arc<batches::Batches>,
+    /// What clients have got last.
+    sent: Shared<rows::Wanted, Bytes>,
     /// Who makes a picture now.
     traces: Semaphore,
     /// Who triggers a run now.
@@ -131,7 +133,7 @@ impl Http {
             tasks: TaskTracker::new(),
             machine: machine::Machine::default(),
             lates: late::Lates::default(),
-            batches: Arc::default(),
+            sent: Shared::new(),
             traces: Semaphore::new(TRACES),
             triggers: Semaphore::new(TRIGGERS),
             recipes: Mutex::default(),

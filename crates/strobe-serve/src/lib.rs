@@ -19,6 +19,7 @@ pub mod nats;
 pub mod panda;
 pub mod runs;
 pub mod served;
+mod shared;
 pub mod spool;
 pub mod start;
 pub mod store;

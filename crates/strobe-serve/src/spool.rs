@@ -30,11 +30,11 @@ mod writer;
 pub use bounds::Bounds;
 use losses::Losses;
 pub use progress::Progress;
-pub(crate) use reading::Reading;
+pub(crate) use reading::{OnDisk, Reading};
 pub use recent::Piece;
 use recent::Recent;
 use rows::{Disk, Rows};
-use segments::{Found as Files, Place, Segments};
+use segments::{Found as Files, Segments};
 use writer::{Work, Writer};
 
 /// How often rows that are too old are looked for while no new ones come, at least.
@@ -57,28 +57,6 @@ pub(crate) enum Found {
     OnDisk(OnDisk),
     /// There are none yet.
     Nothing,
-}
-
-/// Where rows are on the disk.
-pub(crate) struct OnDisk(Place);
-
-impl OnDisk {
-    /// The row after those that may be there.
-    pub(crate) fn end(&self) -> u64 {
-        self.0.rows.end
-    }
-
-    /// The rows from this one on, or the first ones after it, and what reads on from there; `None` if there are none.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub(crate) fn read(
-        &self,
-        before: Option<Reading>,
-        row: u64,
-    ) -> Result<Option<(Piece, Reading)>, strobe_files::journal::Error> {
-        Reading::read(before, &self.0, row)
-    }
 }
 
 impl Spool {
@@ -270,11 +248,25 @@ impl Spool {
         match (memory, place) {
             (_, Some(mut place)) if place.rows.start.max(row) < first => {
                 place.rows.end = place.rows.end.min(first);
-                Found::OnDisk(OnDisk(place))
+                Found::OnDisk(OnDisk::at(place))
             }
             (Some(piece), _) => Found::Rows(piece.from(row, at_most)),
             (None, _) => Found::Nothing,
         }
+    }
+
+    /// Where a batch may be on the disk that begins with this row. `None`: the row is in memory, and no batch is known to
+    /// begin with it; or it is nowhere.
+    pub(crate) fn find_batch(&self, row: u64) -> Option<OnDisk> {
+        let rows = self.lock();
+        let place = rows.segments.place(row)?;
+        let is_here = || rows.in_memory(row).is_some_and(|piece| piece.first <= row);
+        (place.begins || !is_here()).then_some(OnDisk::at(place))
+    }
+
+    /// The first row after this one with which a batch on the disk is known to begin.
+    pub(crate) fn next_batch(&self, row: u64) -> Option<u64> {
+        self.lock().segments.next_batch(row)
     }
 
     /// Writes what is in memory, and nothing after that: the daemon ends. Returns when that is done, or after this time;

@@ -3,6 +3,8 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use arrow_ipc::reader::StreamReader;
@@ -58,17 +60,59 @@ impl Part {
         };
         let mut head = vec![0; usize::try_from(length).unwrap_or(0)];
         self.read_exact(&mut head)?;
-        let end = body(&head).and_then(|body| self.at.checked_add(body));
-        Ok(end
-            .filter(|end| *end <= self.end)
-            .map_or(Next::Nothing, Next::Batch))
+        let next = Batch::of_head(&head).filter(|next| next.bytes <= self.end - self.at);
+        let at = self.at;
+        Ok(next.map_or(Next::Nothing, |next| Next::Batch(next, at)))
+    }
+
+    /// See [`Segment::stored`].
+    fn stored(&mut self, row: u64, to: u64) -> io::Result<Option<Stored>> {
+        loop {
+            let begin = self.at;
+            let Next::Batch(batch, at) = self.look()? else {
+                return Ok(None);
+            };
+            let (Some(words), Some(more)) = (batch.first, batch.rows.checked_sub(1)) else {
+                return Ok(None);
+            };
+            let (first, last) = (self.word(at + words)?, self.word(at + words + 8 * more)?);
+            let end = at + batch.bytes;
+            if last < row && first <= last {
+                self.go(end)?;
+                continue;
+            }
+            if first != row || last.wrapping_sub(first) != more || last >= to {
+                return Ok(None);
+            }
+            let mut bytes = Vec::with_capacity((end - begin) as usize);
+            // Without what is in between, which would clear the memory first.
+            self.file.seek(SeekFrom::Start(begin))?;
+            let read = self.file.get_mut().take(end - begin);
+            { read }.read_to_end(&mut bytes)?;
+            self.at = begin + bytes.len() as u64;
+            if self.at < end {
+                self.go(begin)?;
+                return Ok(None);
+            }
+            return Ok(Some(Stored {
+                rows: first..last + 1,
+                bytes,
+            }));
+        }
+    }
+
+    /// The word at this place of the file.
+    fn word(&self, at: u64) -> io::Result<u64> {
+        let mut word = [0; 8];
+        self.file.get_ref().read_exact_at(&mut word, at)?;
+        Ok(u64::from_le_bytes(word))
     }
 }
 
 /// What comes next in a stream.
 enum Next {
-    /// A batch that is there as a whole, and ends here.
-    Batch(u64),
+    /// A batch that is there as a whole, and where its columns begin.
+    Batch(Batch, u64),
     /// The end of the stream.
     End,
     /// Half of something, or nothing that is known.
@@ -85,19 +129,52 @@ fn length(start: [u8; 8]) -> Option<u64> {
     (mark == [0xFF; 4] && length > 0).then_some(u64::from(length))
 }
 
-/// Bytes of the batch that follows this head. Lengths that are not to be believed would end the process.
-fn body(head: &[u8]) -> Option<u64> {
-    let message = arrow_ipc::root_as_message(head).ok()?;
-    let batch = message.header_as_record_batch()?;
-    let body = u64::try_from(message.bodyLength()).ok()?;
-    let is_inside = |offset: i64, length: i64| {
-        let end = offset.checked_add(length);
-        offset >= 0 && length >= 0 && end.is_some_and(|end| end as u64 <= body)
-    };
-    let mut buffers = batch.buffers().into_iter().flatten();
-    buffers
-        .all(|buffer| is_inside(buffer.offset(), buffer.length()))
-        .then_some(body)
+/// What the head of a batch says of what follows it.
+struct Batch {
+    /// How long all columns are.
+    bytes: u64,
+    rows: u64,
+    /// Where the words of the first column are in them, if those are all there.
+    first: Option<u64>,
+}
+
+impl Batch {
+    /// `None`: it is none, or has lengths that are not to be believed, which would end the process.
+    fn of_head(head: &[u8]) -> Option<Batch> {
+        let message = arrow_ipc::root_as_message(head).ok()?;
+        let batch = message.header_as_record_batch()?;
+        let (bytes, rows) = (
+            u64::try_from(message.bodyLength()).ok()?,
+            u64::try_from(batch.length()).ok()?,
+        );
+        let is_inside = |offset: i64, length: i64| {
+            let end = offset.checked_add(length);
+            offset >= 0 && length >= 0 && end.is_some_and(|end| end as u64 <= bytes)
+        };
+        let buffers = batch.buffers();
+        let mut all = buffers.into_iter().flatten();
+        if !all.all(|buffer| is_inside(buffer.offset(), buffer.length())) {
+            return None;
+        }
+        // The one before says which are values.
+        let words = buffers.filter(|all| all.len() > 1).map(|all| all.get(1));
+        let words = words.filter(|words| words.length() as u64 / 8 >= rows);
+        let is_plain = batch.compression().is_none();
+        let first = words.map(|words| words.offset() as u64);
+        Some(Batch {
+            bytes,
+            rows,
+            first: first.filter(|_| is_plain),
+        })
+    }
+}
+
+/// A batch as it lies in a file: a message of the stream.
+pub struct Stored {
+    /// Its rows.
+    pub rows: Range<u64>,
+    /// All of it.
+    pub bytes: Vec<u8>,
 }
 
 /// Whether a batch that is there as a whole begins in this file, at this place or behind it.
@@ -122,7 +199,7 @@ pub fn has_batch(path: &Path, from: u64) -> Result<bool, Error> {
         let (start, rest) = rest.get(at..)?.split_first_chunk::<8>()?;
         let length = usize::try_from(length(*start)?).ok()?;
         let (head, rest) = rest.split_at_checked(length)?;
-        (body(head)? <= rest.len() as u64).then_some(())
+        (Batch::of_head(head)?.bytes <= rest.len() as u64).then_some(())
     };
     Ok((skip..rest.len())
         .step_by(8)
@@ -214,7 +291,7 @@ impl Segment {
         let part = self.stream.get_mut();
         part.end = end;
         let skipped = part.look().and_then(|next| match next {
-            Next::Batch(end) => part.go(end).map(|()| true),
+            Next::Batch(batch, at) => part.go(at + batch.bytes).map(|()| true),
             Next::End | Next::Nothing => Ok(false),
         });
         skipped.map_err(|source| Error::File {
@@ -236,6 +313,20 @@ impl Segment {
             source,
         })?;
         Ok(at == end || (matches!(next, Next::End) && at + END.len() as u64 == end))
+    }
+
+    /// The batch that begins with this row, as it lies there, if it is one of those that follow, and its rows are
+    /// consecutive and end before `to`. Batches before it are gone past. `None`: the next one is another one.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn stored(&mut self, row: u64, to: u64, end: u64) -> Result<Option<Stored>, Error> {
+        let part = self.stream.get_mut();
+        part.end = end;
+        part.stored(row, to).map_err(|source| Error::File {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// The words of the next batch's rows; `None` if there is none before `end`. After an error nothing more is read.
@@ -317,6 +408,42 @@ mod tests {
         assert_eq!(segment.offset(), offsets[4]);
         segment.seek(offsets[0]).expect("a place");
         assert_eq!(segment.read(offsets[4]).expect("rows").expect("one")[0], 0);
+    }
+
+    #[test]
+    fn a_batch_is_given_as_it_lies_there_only_if_it_has_just_the_rows_that_are_asked_for() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let mut sink = ArrowFile::new(file.reopen().expect("a file"));
+        sink.begin(&info(vec![channel("sim.counter", Type::U64)]))
+            .expect("begin");
+        let mut offsets = Vec::new();
+        // In the last one a row is missing.
+        for numbers in [[0, 1, 2], [3, 4, 5], [8, 9, 10], [11, 13, 14]] {
+            offsets.push(sink.written().bytes);
+            let words = numbers.map(|row| [row, row, 100 * row, 0, 7]).concat();
+            let rows = Rows::new(&words, RowShape::of_channels(1));
+            sink.write(rows).expect("write");
+            sink.flush().expect("flush");
+        }
+        let end = sink.written().bytes;
+        let bytes = std::fs::read(file.path()).expect("bytes");
+        let mut segment = Segment::open(file.path(), end).expect("a segment");
+        let mut stored = |row, to, end| segment.stored(row, to, end).expect("a file");
+        assert!(stored(0, 2, end).is_none(), "it has more");
+        assert!(stored(1, 9, end).is_none(), "it begins before");
+        assert!(stored(0, 9, offsets[1] - 1).is_none(), "half of it");
+        let first = stored(0, 3, end).expect("a batch");
+        assert_eq!(first.rows, 0..3);
+        let place = offsets[0] as usize..offsets[1] as usize;
+        assert_eq!(first.bytes, bytes[place]);
+        assert!(stored(6, 99, end).is_none(), "rows are missing before");
+        let third = stored(8, 99, end).expect("the one after the next");
+        assert_eq!((third.rows, third.bytes.len() % 8), (8..11, 0));
+        assert!(stored(11, 99, end).is_none(), "rows are missing in it");
+        // It is where it was: what is no such batch is read row by row.
+        let words = segment.read(end).expect("rows").expect("a batch");
+        assert_eq!(words[0], 11);
+        assert!(segment.stored(15, 99, end).expect("a file").is_none());
     }
 
     #[test]

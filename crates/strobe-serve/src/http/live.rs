@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
+use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -16,17 +17,17 @@ use strobe_files::sink::arrow::ArrowStream;
 use tokio::time::{Interval, MissedTickBehavior, interval, timeout};
 
 use super::Http;
-use super::batches::{Batches, Wanted};
 use super::bins::Bins;
 use super::connection::Connection;
 use super::failure::Failure;
 use super::hello::{Hello, Policy};
 use super::query::Format;
-use super::rows::PIECE;
+use super::rows::{PIECE, Wanted, keep};
 use super::runs::run;
 use super::view::RunView;
-use crate::cursor::From;
+use crate::cursor::{Cursor, From};
 use crate::served::Served;
+use crate::shared::Pool;
 
 /// Bytes of a client's message, at most.
 const MESSAGE_MAX: usize = 64 << 10;
@@ -78,7 +79,7 @@ pub async fn live(
         let mut live = Live {
             to,
             served,
-            batches: Arc::clone(&http.batches),
+            http: Arc::clone(&http),
             said: None,
             looks: 0,
             patience: place.patience(),
@@ -116,7 +117,7 @@ impl End {
 struct Live {
     to: SplitSink<WebSocket, Message>,
     served: Arc<Served>,
-    batches: Arc<Batches>,
+    http: Arc<Http>,
     /// State and end, as they were said last.
     said: Option<(&'static str, bool)>,
     looks: u32,
@@ -125,10 +126,17 @@ struct Live {
 }
 
 /// What happens next.
-enum Step {
+enum Step<R> {
     Look,
     Send,
-    Rows(Option<Block>),
+    Rows(R),
+}
+
+/// Rows that come next.
+enum Next {
+    /// What another client was given, and the row after it.
+    Made(u64, Bytes),
+    Block(Option<Block>),
 }
 
 impl Live {
@@ -196,11 +204,12 @@ impl Live {
         self.look(&mut looks, cursor.info().boxed()).await?;
         let mut stream = encoder(&self.served.info())?;
         self.send(Message::Binary(stream.schema().into())).await?;
-        let shared = Wanted {
+        let sent = self.http.sent.reader(Wanted {
             run: self.served.id(),
             format: Format::Arrow,
-            columns: wanted.map(Arc::from),
-        };
+            columns: hello.columns.clone(),
+            is_live: true,
+        });
         let at_most = piece(&self.served);
         let mut patience = Patience::new((at_most * BEHIND) as u64);
         loop {
@@ -212,15 +221,20 @@ impl Live {
             let step = tokio::select! {
                 biased;
                 _ = looks.tick() => Step::Look,
-                block = cursor.next(at_most) => Step::Rows(block),
+                next = rows_of(&sent, &mut cursor, at_most) => Step::Rows(next),
             };
             let block = match step {
                 Step::Look | Step::Send => {
                     self.state().await?;
                     continue;
                 }
-                Step::Rows(Some(block)) => block,
-                Step::Rows(None) => return self.finish().await,
+                Step::Rows(Next::Made(end, bytes)) => {
+                    next = end;
+                    self.send(Message::Binary(bytes)).await?;
+                    continue;
+                }
+                Step::Rows(Next::Block(Some(block))) => block,
+                Step::Rows(Next::Block(None)) => return self.finish().await,
             };
             if block.first() > next {
                 let lost = json!({"lost": [next, block.first()]});
@@ -246,9 +260,9 @@ impl Live {
             if blocks.iter().all(Block::is_empty) {
                 continue;
             }
-            let made = || stream.batch_of(&blocks);
-            let batch = self.batches.get(&shared, &blocks, made);
-            let batch = batch.map_err(|error| wrong(error.to_string()))?;
+            let batch = stream.batch_of(&blocks);
+            let batch = Bytes::from(batch.map_err(|error| wrong(error.to_string()))?);
+            keep(&sent, &blocks, &batch);
             self.send(Message::Binary(batch)).await?;
         }
     }
@@ -311,6 +325,14 @@ impl Live {
             let _ = self.to.close().await;
         })
         .await;
+    }
+}
+
+/// The next rows: as another client was given them, or from the cursor.
+async fn rows_of(sent: &Pool<Bytes>, cursor: &mut Cursor, at_most: usize) -> Next {
+    match sent.find(cursor.next_row(), u64::MAX) {
+        Some((end, bytes)) if cursor.pass(end) => Next::Made(end, bytes),
+        _ => Next::Block(cursor.next(at_most).await),
     }
 }
 

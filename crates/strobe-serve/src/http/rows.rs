@@ -2,6 +2,7 @@
 //! The rows of a run as one answer: an Arrow IPC stream, or lines of text.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,18 +14,19 @@ use futures_util::{Stream, stream};
 use strobe::block::Block;
 use strobe::error::Words;
 use strobe::info::RunInfo;
+use strobe_files::journal::Stored;
 use strobe_files::sink::arrow::{ArrowStream, StreamError};
 use strobe_files::sink::csv::CsvLines;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::Http;
-use super::batches::{Batches, Wanted};
 use super::failure::Failure;
 use super::query::{Format, OnLoss, RowsQuery, names, query};
 use super::runs::run;
 use crate::cursor::{Cursor, From};
 use crate::served::Served;
+use crate::shared::Pool;
 
 /// Bytes that are written at once, about: enough that a write does not count, few enough for many clients.
 pub const PIECE: usize = 128 << 10;
@@ -75,6 +77,17 @@ pub async fn rows(
     Ok((headers, Body::from_stream(feed.pieces())))
 }
 
+/// What a client reads, and how: all that the bytes of some rows depend on.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub run: u32,
+    pub format: Format,
+    /// The channels; `None`: all.
+    pub columns: Option<Vec<String>>,
+    /// By WebSocket, whose messages are no longer than a piece.
+    pub is_live: bool,
+}
+
 /// What turns rows into bytes.
 enum Encoder {
     Arrow(Box<ArrowStream>),
@@ -118,12 +131,23 @@ impl Encoder {
     }
 }
 
+/// Rows that are sent at once.
+enum Rows {
+    /// As somebody else was given them, or as they lie on the disk.
+    Made(Bytes),
+    /// These are to be encoded.
+    Blocks(Vec<Block>),
+}
+
 /// One answer under way.
 struct Feed {
     served: Arc<Served>,
     cursor: Cursor,
-    wanted: Wanted,
-    batches: Arc<Batches>,
+    format: Format,
+    /// The channels; `None`: all.
+    columns: Option<Vec<String>>,
+    /// What others are given who want the same.
+    sent: Arc<Pool<Bytes>>,
     on_loss: OnLoss,
     follow: bool,
     stop: CancellationToken,
@@ -159,12 +183,14 @@ impl Feed {
         Feed {
             cursor: served.cursor(From::Row(next)),
             served: Arc::clone(served),
-            wanted: Wanted {
+            format: asked.format,
+            columns: wanted.clone(),
+            sent: http.sent.reader(Wanted {
                 run: served.id(),
                 format: asked.format,
-                columns: wanted.map(Arc::from),
-            },
-            batches: Arc::clone(&http.batches),
+                columns: wanted,
+                is_live: false,
+            }),
             on_loss: asked.on_loss,
             follow: asked.follow,
             stop: http.daemon.stop.clone(),
@@ -198,19 +224,22 @@ impl Feed {
                 // What is not there yet is not waited for.
                 false => self.served.info(),
             };
-            let Wanted { format, .. } = self.wanted;
-            let encoder = Encoder::new(format, &info, self.wanted.columns.as_deref());
+            let encoder = Encoder::new(self.format, &info, self.columns.as_deref());
             let mut encoder = encoder.map_err(io::Error::other)?;
             let bytes = encoder.begin();
             self.encoder = Some(encoder);
             return Ok(bytes.into());
         };
-        let bytes = match timeout(SILENCE, self.blocks()).await {
-            Ok(blocks) => {
-                let blocks = blocks?;
-                let bytes = match blocks.is_empty() {
-                    true => Bytes::new(),
-                    false => (self.batches).get(&self.wanted, &blocks, || encoder.rows(&blocks))?,
+        let bytes = match timeout(SILENCE, self.rows()).await {
+            Ok(rows) => {
+                let bytes = match rows? {
+                    Rows::Made(bytes) => bytes,
+                    Rows::Blocks(blocks) if blocks.is_empty() => Bytes::new(),
+                    Rows::Blocks(blocks) => {
+                        let bytes = Bytes::from(encoder.rows(&blocks)?);
+                        keep(&self.sent, &blocks, &bytes);
+                        bytes
+                    }
                 };
                 match self.is_over {
                     true => [bytes, encoder.end()?.into()].concat().into(),
@@ -223,12 +252,40 @@ impl Feed {
         Ok(bytes)
     }
 
+    /// Whether files have just what the client wants.
+    fn is_as_stored(&self) -> bool {
+        self.format == Format::Arrow && self.columns.is_none()
+    }
+
+    /// Rows, as soon as there are any.
+    async fn rows(&mut self) -> io::Result<Rows> {
+        if let Some((end, bytes)) = self.sent.find(self.next, self.to) {
+            if self.cursor.pass(end) {
+                self.next = end;
+                return Ok(Rows::Made(bytes));
+            }
+        }
+        if self.is_as_stored() {
+            if let Some(Stored { rows, bytes }) = self.cursor.batch(self.to).await {
+                self.next = rows.end;
+                let bytes = Bytes::from(bytes);
+                self.sent.keep(rows, bytes.len(), bytes.clone());
+                return Ok(Rows::Made(bytes));
+            }
+        }
+        self.blocks().await.map(Rows::Blocks)
+    }
+
     /// Rows, as soon as there are any: as many as are there already, up to a piece. Before the last ones are given, it is
     /// known that they are the last.
     async fn blocks(&mut self) -> io::Result<Vec<Block>> {
         let mut blocks = Vec::new();
         let width = self.served.info().shape().bytes().max(1) as usize;
         let mut room = (PIECE / width).max(1);
+        if self.is_as_stored() {
+            let before = self.cursor.before_batch().unwrap_or(u64::MAX);
+            room = room.min(usize::try_from(before).unwrap_or(usize::MAX));
+        }
         while room > 0 && !self.is_over {
             let left = self.to.saturating_sub(self.next);
             let at_most = room.min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -272,5 +329,49 @@ impl Feed {
             ))),
             _ => Ok(()),
         }
+    }
+}
+
+/// Lets others have what was made of these rows, if none is missing between them.
+pub fn keep(sent: &Arc<Pool<Bytes>>, blocks: &[Block], bytes: &Bytes) {
+    if let Some(rows) = consecutive(blocks) {
+        sent.keep(rows, bytes.len(), bytes.clone());
+    }
+}
+
+/// The numbers of these rows, if they follow each other.
+fn consecutive(blocks: &[Block]) -> Option<Range<u64>> {
+    let first = blocks.first()?.first();
+    let mut end = first;
+    for block in blocks {
+        if block.first() != end {
+            return None;
+        }
+        end += block.len() as u64;
+    }
+    Some(first..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use strobe::block::Place;
+    use strobe::channel::Type;
+    use strobe::samples::{channel, info};
+
+    use super::*;
+
+    fn block(first: u64, rows: u64) -> Block {
+        let info = Arc::new(info(vec![channel("a.x", Type::U64)]));
+        let words = (first..first + rows).flat_map(|row| [row, row, 0, 0, row]);
+        let words = Arc::new(words.collect::<Vec<_>>());
+        let mut last = Some(Place::START);
+        Block::new(info, words, 0..rows as usize, (first, 0), &mut last)
+    }
+
+    #[test]
+    fn rows_between_which_one_is_missing_are_not_said_to_be_all_of_them() {
+        assert_eq!(consecutive(&[block(3, 1), block(4, 2)]), Some(3..6));
+        assert_eq!(consecutive(&[block(3, 1), block(5, 1)]), None);
+        assert_eq!(consecutive(&[]), None);
     }
 }

@@ -9,7 +9,9 @@ use strobe::info::End;
 use tokio::sync::watch;
 
 use super::capture::Capture;
+use super::rows::Frame;
 use crate::served::Served;
+use crate::shared::Shared;
 use crate::spool::Progress;
 
 /// Why rows end, in the words of the protocol: a client knows no others.
@@ -87,6 +89,8 @@ pub struct Acquisition {
     had_reader: AtomicBool,
     readers: AtomicUsize,
     outcome: Mutex<Option<Reason>>,
+    /// What its readers have got last, by their columns.
+    pub sent: Shared<Vec<Capture>, Frame>,
 }
 
 /// A reader that is counted while this is kept.
@@ -110,6 +114,7 @@ impl Acquisition {
             had_reader: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
             outcome: Mutex::new(None),
+            sent: Shared::new(),
         }
     }
 

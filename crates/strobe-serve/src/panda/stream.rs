@@ -18,7 +18,7 @@ use super::capture::{self, Capture};
 use super::header::About;
 use super::line::{Line, Lines};
 use super::options::Options;
-use super::rows::Encoder;
+use super::rows::{Encoder, Frame};
 use super::wire::{self, Wire};
 use crate::cursor::{Cursor, From};
 use crate::spool::Progress;
@@ -293,7 +293,18 @@ impl Client<'_> {
         let mut frame = wire::frame(FRAME);
         let mut sent = 0;
         let mut held: Option<Block> = None;
+        let others = of.sent.reader(captures.to_vec());
         loop {
+            let next = cursor.next_row();
+            if held.is_none() && encoder.knows_before(next) {
+                let found = others.find(next, u64::MAX);
+                if let Some((end, frame)) = found.filter(|(end, _)| cursor.pass(*end)) {
+                    encoder = frame.after;
+                    sent += end - next;
+                    self.wire.rows(options, captures, &frame.bytes).await?;
+                    continue;
+                }
+            }
             let block = match held.take() {
                 Some(block) => Some(block),
                 None => tokio::select! {
@@ -326,7 +337,8 @@ impl Client<'_> {
                 encoder.lose();
             }
             wire::begin(&mut frame);
-            let mut rows = block.len();
+            let (first, mut rows) = (block.first(), block.len());
+            let is_for_all = encoder.knows_before(first);
             encoder.encode(&block, &mut frame);
             // What has come in small pieces goes out in large ones.
             while rows < at_most {
@@ -341,9 +353,22 @@ impl Client<'_> {
                 encoder.encode(&block, &mut frame);
             }
             sent += rows as u64;
-            if rows > 0 {
-                self.wire.rows(options, captures, &mut frame).await?;
+            if rows == 0 {
+                continue;
             }
+            wire::end(&mut frame);
+            if !is_for_all || !others.has_others() {
+                self.wire.rows(options, captures, &frame).await?;
+                continue;
+            }
+            let bytes = Arc::new(std::mem::replace(&mut frame, wire::frame(FRAME)));
+            let after = encoder.clone();
+            let made = Frame {
+                bytes: Arc::clone(&bytes),
+                after,
+            };
+            others.keep(first..first + rows as u64, bytes.len(), made);
+            self.wire.rows(options, captures, &bytes).await?;
         }
     }
 }

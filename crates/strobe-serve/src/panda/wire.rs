@@ -30,6 +30,14 @@ pub fn begin(frame: &mut Vec<u8>) {
     frame.extend_from_slice(b"BIN \0\0\0\0");
 }
 
+/// All rows of it are there.
+pub fn end(frame: &mut [u8]) {
+    let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+    if let Some(place) = frame.get_mut(4..HEAD) {
+        place.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
 impl<W: AsyncWrite + Unpin> Wire<W> {
     /// A text.
     pub async fn text(&mut self, text: &str) -> io::Result<()> {
@@ -65,21 +73,15 @@ impl<W: AsyncWrite + Unpin> Wire<W> {
         }
     }
 
-    /// A frame that was begun, and rows behind.
+    /// A whole frame.
     pub async fn rows(
         &mut self,
         options: &Options,
         captures: &[Capture],
-        frame: &mut [u8],
+        frame: &[u8],
     ) -> io::Result<()> {
-        let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
         match options.format {
-            Format::Framed => {
-                if let Some(place) = frame.get_mut(4..HEAD) {
-                    place.copy_from_slice(&length.to_le_bytes());
-                }
-                self.0.write_all(frame).await
-            }
+            Format::Framed => self.0.write_all(frame).await,
             Format::Unframed => {
                 self.0
                     .write_all(frame.get(HEAD..).unwrap_or_default())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use strobe::info::RunInfo;
-use strobe_files::journal::{Error, Segment};
+use strobe_files::journal::{Error, Segment, Stored};
 
 use super::recent::Piece;
 use super::segments::Place;
@@ -14,26 +14,65 @@ use super::segments::Place;
 /// Words that are read at once, about: 128 KiB.
 const WORDS: usize = 16 << 10;
 
+/// Where rows are on the disk.
+pub(crate) struct OnDisk(Place);
+
+impl OnDisk {
+    pub(super) fn at(place: Place) -> Self {
+        OnDisk(place)
+    }
+
+    /// The row after those that may be there.
+    pub(crate) fn end(&self) -> u64 {
+        self.0.rows.end
+    }
+
+    /// The rows from this one on, or the first ones after it, and what reads on from there; `None` if there are none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn read(
+        &self,
+        before: Option<Reading>,
+        row: u64,
+    ) -> Result<Option<(Piece, Reading)>, Error> {
+        let OnDisk(place) = self;
+        let mut reading = Reading::at(before, place, row)?;
+        Ok(reading
+            .rows(place.bytes, row)?
+            .map(|piece| (piece, reading)))
+    }
+
+    /// The batch that begins with this row, as it lies there, if there is one, and ends before `to`; and what reads on.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn stored(
+        &self,
+        before: Option<Reading>,
+        row: u64,
+        to: u64,
+    ) -> Result<(Option<Stored>, Reading), Error> {
+        let OnDisk(place) = self;
+        let mut reading = Reading::at(before, place, row)?;
+        let stored = reading.segment.stored(row, to, place.bytes)?;
+        reading.next = Some(stored.as_ref().map_or(row, |stored| stored.rows.end));
+        Ok((stored, reading))
+    }
+}
+
 /// A file of the spool, open.
 pub(crate) struct Reading {
     path: PathBuf,
     segment: Segment,
     info: Arc<RunInfo>,
-    /// The first row of the next batch, if it is known.
+    /// All rows from this one on are behind the place where it is, if that is known.
     next: Option<u64>,
 }
 
 impl Reading {
-    /// The rows from this one on that are at this place, or the first ones after it; and the file, for the next ones.
-    /// `None`: there are none.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub(super) fn read(
-        before: Option<Reading>,
-        place: &Place,
-        row: u64,
-    ) -> Result<Option<(Piece, Reading)>, Error> {
+    /// The file, at a batch that does not begin behind this row.
+    fn at(before: Option<Reading>, place: &Place, row: u64) -> Result<Reading, Error> {
         let mut reading = match before {
             Some(reading) if reading.path == place.path => reading,
             _ => Reading::open(place)?,
@@ -48,9 +87,7 @@ impl Reading {
         } else if !is_before {
             reading = Reading::open(place)?;
         }
-        Ok(reading
-            .rows(place.bytes, row)?
-            .map(|piece| (piece, reading)))
+        Ok(reading)
     }
 
     fn open(place: &Place) -> Result<Reading, Error> {
@@ -95,7 +132,9 @@ impl Reading {
             if found.is_empty() {
                 first = begin;
             }
-            if is_next {
+            if found.is_empty() && is_all && skip == 0 {
+                found = words;
+            } else if is_next {
                 let part = skip * width..(skip + count) * width;
                 found.extend_from_slice(words.get(part).unwrap_or_default());
             }

@@ -7,6 +7,7 @@ mod limits;
 mod live;
 mod machine;
 mod patience;
+mod shared;
 
 use std::io::Write;
 

@@ -18,6 +18,7 @@ mod age;
 mod damage;
 mod losses;
 mod runs;
+mod stored;
 
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Words of a row: its header and one channel.

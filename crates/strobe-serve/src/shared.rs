@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was made of rows last. Clients that read the same rows in the same form at about the same time share it: it is made
+//! once, not for each of them.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// Bytes that are kept in one form, and in all forms together, at most: what the sockets of clients hold, which are so far
+/// apart, and what nobody minds.
+const OF_ONE: usize = 16 << 20;
+const OF_ALL: usize = 64 << 20;
+
+/// All forms `W` in which somebody reads, and what was made of rows in each, `M`.
+pub struct Shared<W, M> {
+    pools: Mutex<Vec<(W, Weak<Pool<M>>)>>,
+    bytes: Arc<AtomicUsize>,
+}
+
+/// What was made in one form. It is there as long as somebody reads in it.
+pub struct Pool<M> {
+    kept: Mutex<VecDeque<Made<M>>>,
+    /// Of all pools.
+    bytes: Arc<AtomicUsize>,
+}
+
+struct Made<M> {
+    rows: Range<u64>,
+    bytes: usize,
+    what: M,
+}
+
+impl<W: PartialEq, M: Clone> Shared<W, M> {
+    /// Nobody reads yet.
+    pub fn new() -> Self {
+        Shared {
+            pools: Mutex::default(),
+            bytes: Arc::default(),
+        }
+    }
+
+    /// One more reads in this form, as long as it keeps this.
+    pub fn reader(&self, wanted: W) -> Arc<Pool<M>> {
+        let mut pools = lock(&self.pools);
+        pools.retain(|(_, pool)| pool.strong_count() > 0);
+        let found = pools.iter().find(|(of, _)| *of == wanted);
+        if let Some(pool) = found.and_then(|(_, pool)| pool.upgrade()) {
+            return pool;
+        }
+        let pool = Arc::new(Pool {
+            kept: Mutex::default(),
+            bytes: Arc::clone(&self.bytes),
+        });
+        pools.push((wanted, Arc::downgrade(&pool)));
+        pool
+    }
+}
+
+impl<M: Clone> Pool<M> {
+    /// What was made of rows that begin with this one and end before `to`, and the row after them.
+    pub fn find(&self, row: u64, to: u64) -> Option<(u64, M)> {
+        let kept = lock(&self.kept);
+        let is_it = |made: &&Made<M>| made.rows.start == row && made.rows.end <= to;
+        let made = kept.iter().rev().find(is_it)?;
+        Some((made.rows.end, made.what.clone()))
+    }
+
+    /// Whether others read, too.
+    pub fn has_others(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 1
+    }
+
+    /// This was made of consecutive rows, and has so many bytes. If nobody else reads, it is not kept.
+    pub fn keep(self: &Arc<Self>, rows: Range<u64>, bytes: usize, what: M) {
+        if !self.has_others() || rows.is_empty() {
+            return;
+        }
+        let mut kept = lock(&self.kept);
+        let mut sum: usize = kept.iter().map(|made| made.bytes).sum();
+        while sum + bytes > OF_ONE {
+            let Some(oldest) = kept.pop_front() else {
+                return;
+            };
+            sum -= oldest.bytes;
+            self.bytes.fetch_sub(oldest.bytes, Ordering::Relaxed);
+        }
+        // A little more does no harm: several may see that there is room.
+        if self.bytes.load(Ordering::Relaxed) + bytes <= OF_ALL {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            kept.push_back(Made { rows, bytes, what });
+        }
+    }
+}
+
+impl<M> Drop for Pool<M> {
+    fn drop(&mut self) {
+        let sum = lock(&self.kept).iter().map(|made| made.bytes).sum();
+        self.bytes.fetch_sub(sum, Ordering::Relaxed);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_rows_in_the_same_form_are_shared() {
+        let shared = Shared::new();
+        let (one, two) = (shared.reader("a"), shared.reader("a"));
+        let (other, another) = (shared.reader("b"), shared.reader("b"));
+        one.keep(10..20, 1, 'x');
+        assert_eq!(two.find(10, u64::MAX), Some((20, 'x')));
+        assert_eq!(two.find(10, 20), Some((20, 'x')));
+        assert_eq!((two.find(10, 19), two.find(11, 20)), (None, None));
+        assert_eq!((other.find(10, 20), another.find(10, 20)), (None, None));
+        two.keep(20..20, 1, 'y');
+        assert_eq!(one.find(20, 20), None);
+    }
+
+    #[test]
+    fn nothing_is_kept_for_one_reader_and_nothing_longer_than_readers_are_there() {
+        let shared = Shared::new();
+        let one = shared.reader("a");
+        one.keep(0..1, 1, 'x');
+        assert_eq!(one.find(0, 1), None);
+        let two = shared.reader("a");
+        one.keep(0..1, 1, 'x');
+        drop(one);
+        assert_eq!(two.find(0, 1), Some((1, 'x')));
+        drop(two);
+        assert_eq!(shared.bytes.load(Ordering::Relaxed), 0);
+        let three = shared.reader("a");
+        assert_eq!(three.find(0, 1), None);
+        assert_eq!(lock(&shared.pools).len(), 1);
+    }
+
+    #[test]
+    fn the_oldest_go_first_and_all_forms_together_have_a_bound() {
+        let shared = Shared::new();
+        let readers: Vec<_> = (0..16).map(|form| shared.reader(form / 2)).collect();
+        let one = &readers[0];
+        for row in 0..8 {
+            one.keep(row..row + 1, OF_ONE / 4, ());
+        }
+        let kept = (0..8).filter(|row| one.find(*row, 8).is_some());
+        assert_eq!(kept.collect::<Vec<_>>(), [4, 5, 6, 7]);
+        one.keep(8..9, OF_ONE + 1, ());
+        assert_eq!(one.find(8, 9), None);
+        for reader in &readers {
+            for row in 10..14 {
+                reader.keep(row..row + 1, OF_ONE / 4, ());
+            }
+        }
+        let bytes = shared.bytes.load(Ordering::Relaxed);
+        assert!(bytes <= OF_ALL, "{bytes}");
+        drop(readers);
+        assert_eq!(shared.bytes.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Batches as they lie on the disk, for who wants no other form of them.
+
+use super::*;
+
+/// What a cursor gives, batches where it can: the numbers of all rows, how many came in batches, and how many were lost.
+async fn read(spool: &Arc<Spool>, from: u64, to: u64) -> (Vec<u64>, usize, u64) {
+    let mut cursor = Cursor::new(Arc::clone(spool), From::Row(from));
+    let (mut rows, mut batches) = (Vec::new(), 0);
+    while cursor.next_row() < to {
+        if let Some(stored) = cursor.batch(to).await {
+            assert!(stored.bytes.len() % 8 == 0 && !stored.bytes.is_empty());
+            batches += stored.rows.clone().count();
+            rows.extend(stored.rows);
+            continue;
+        }
+        let room = cursor.before_batch().unwrap_or(u64::MAX);
+        let room = room.min(to - cursor.next_row()).min(1000);
+        match cursor.next(room as usize).await {
+            Some(block) => rows.extend(block.rows().map(|row| row.row)),
+            None => break,
+        }
+    }
+    assert_eq!(cursor.rows(), rows.len() as u64);
+    // After a gap there may be more of them than were asked for.
+    rows.retain(|row| *row < to);
+    (rows, batches, cursor.lost())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_come_in_batches_and_between_them_and_each_comes_once() {
+    const ROWS: u64 = 300_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let bounds = Bounds {
+        recent: 64 << 20,
+        ..Bounds::default()
+    };
+    let spool = Spool::on_disk(run(), bounds, folder.path()).expect("a spool");
+    let gap = 100_000..100_500;
+    for (begin, end, lost) in [(0, gap.start, 0), (gap.end, ROWS, 500)] {
+        for row in (begin..end).step_by(5000) {
+            let is_first = row == begin;
+            append(
+                &spool,
+                row..(row + 5000).min(end),
+                if is_first { lost } else { 0 },
+            );
+        }
+    }
+    let all = |from: u64, to: u64| (from..to).filter(|row| !gap.contains(row));
+    wait_until(&spool, "all are written", |p| p.written == ROWS);
+    // All of it is in memory, too.
+    let mut in_batches = 0;
+    for (from, to) in [
+        (0, ROWS),
+        (1, ROWS - 1),
+        (99_000, 101_000),
+        (100_200, 200_001),
+    ] {
+        let (rows, batches, lost) = read(&spool, from, to).await;
+        assert!(rows.iter().copied().eq(all(from, to)), "{from} to {to}");
+        assert_eq!(rows.len() as u64 + lost, to - from);
+        in_batches += batches;
+    }
+    assert!(in_batches > 0, "a batch was known to begin where rows did");
+    spool.finish(account(ROWS));
+    assert!(spool.close(PATIENCE));
+    // And nothing is known of these files but what is in them.
+    let past = Spool::past(Bounds::default(), folder.path()).expect("files");
+    let past = Arc::new(past.expect("a run"));
+    for (from, to) in [(0, ROWS), (12_345, 234_567), (99_999, 100_501)] {
+        let (rows, batches, lost) = read(&past, from, to).await;
+        assert!(rows.iter().copied().eq(all(from, to)), "{from} to {to}");
+        assert_eq!(rows.len() as u64 + lost, to - from);
+        assert!(batches > 0 || to - from < 1000, "{from} to {to}: {batches}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_rows_from_somebody_else_goes_on_after_them() {
+    let spool = Arc::new(Spool::new(run(), Bounds::default()));
+    append(&spool, 0..100, 0);
+    let mut cursor = Cursor::new(Arc::clone(&spool), From::Row(0));
+    assert!(cursor.pass(40) && !cursor.pass(40));
+    let block = cursor.next(1000).await.expect("rows");
+    assert_eq!((block.first(), block.len(), block.lost()), (40, 60, 0));
+    assert_eq!((cursor.rows(), cursor.lost()), (100, 0));
+    append(&spool, 100..200, 0);
+    cursor.skip_to(150);
+    assert!(!cursor.pass(120), "it does not want them");
+    let block = cursor.next(1000).await.expect("rows");
+    assert_eq!((block.first(), block.lost()), (150, 50));
+}

@@ -59,6 +59,8 @@ struct Pending {
     read: JoinHandle<Result<Read, Error>>,
     /// The row after those that may be found.
     end: u64,
+    /// Of a batch: what cannot be had as such is read as rows.
+    is_batch: bool,
 }
 
 /// What was read.
@@ -125,21 +127,21 @@ impl Cursor {
         }
     }
 
-    /// The next batch as it lies on the disk, for who wants no other form of it: if it begins with the next row, and ends
-    /// before `to`. `None`: ask for the [`next`](Self::next) rows, at most as many as are [`before_batch`](Self::before_batch).
-    /// May be dropped at any moment.
+    /// The next batch as it lies on the disk, for who wants no other form of it: if it begins with the next row, which is not
+    /// in memory, and ends before `to`. `None`: ask for the [`next`](Self::next) rows. May be dropped at any moment.
     pub async fn batch(&mut self, to: u64) -> Option<Stored> {
         let row = self.next;
         let is_held = self.held.as_ref().is_some_and(|held| held.end() > row);
         if is_held || self.skip > row {
             return None;
         }
-        self.stored.take_if(|stored| stored.rows.start != row);
         if self.stored.is_none() {
-            let place = self.spool.find_batch(row)?;
+            let place = self.spool.only_on_disk(row)?;
             self.read(place, Some(to)).await;
         }
-        let stored = self.stored.take_if(|stored| stored.rows.end <= to)?;
+        // A read that was begun before may be of other rows.
+        let is_next = |stored: &Stored| stored.rows.start == row && stored.rows.end <= to;
+        let stored = self.stored.take().filter(is_next)?;
         self.pass(stored.rows.end).then_some(stored)
     }
 
@@ -149,15 +151,9 @@ impl Cursor {
         let is_next = self.skip <= self.next && end > self.next;
         if is_next {
             self.rows += end - self.next;
-            (self.next, self.last) = (end, None);
+            (self.next, self.last, self.stored) = (end, None, None);
         }
         is_next
-    }
-
-    /// How many rows there are before a [`batch`](Self::batch) can be had, if that is known.
-    pub fn before_batch(&self) -> Option<u64> {
-        let row = self.next;
-        self.spool.next_batch(row).map(|first| first - row)
     }
 
     /// Rows before this one are not wanted any more: they count as lost, with the next block.
@@ -201,12 +197,18 @@ impl Cursor {
                     }
                 })
             });
-            self.pending = Some(Pending { read, end });
+            let is_batch = batch.is_some();
+            self.pending = Some(Pending {
+                read,
+                end,
+                is_batch,
+            });
         }
         let Some(pending) = &mut self.pending else {
             return;
         };
         let (read, end) = ((&mut pending.read).await, pending.end);
+        let is_batch = pending.is_batch;
         self.pending = None;
         match read {
             Ok(Ok(Read::Rows(Some((piece, reading))))) => {
@@ -215,11 +217,11 @@ impl Cursor {
             }
             Ok(Ok(Read::Batch(stored, reading))) => {
                 (self.stored, self.reading) = (stored, Some(reading));
+                self.tries = 0;
             }
             // A gap, up to the next file.
             Ok(Ok(Read::Rows(None))) => self.skip_to(end),
-            // It is read as rows.
-            Ok(Err(_)) | Err(_) if batch.is_some() => {}
+            Ok(Err(_)) | Err(_) if is_batch => {}
             // It may have been given up in this moment, or there are too many open files.
             Ok(Err(_)) | Err(_) if self.tries < TRIES => {
                 self.tries += 1;
@@ -234,7 +236,7 @@ impl Cursor {
 
     fn give(&mut self, piece: Piece) -> Block {
         let lost = piece.first - self.next;
-        self.next = piece.end();
+        (self.next, self.stored) = (piece.end(), None);
         self.rows += piece.rows.len() as u64;
         self.lost += lost;
         let numbers = (piece.first, lost);

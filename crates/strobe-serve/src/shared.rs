@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 /// apart, and what nobody minds.
 const OF_ONE: usize = 16 << 20;
 const OF_ALL: usize = 64 << 20;
+/// Pieces that are kept in one form, at most: those of slow runs are small, and all are looked through.
+const PIECES: usize = 128;
 
 /// All forms `W` in which somebody reads, and what was made of rows in each, `M`.
 pub struct Shared<W, M> {
@@ -20,9 +22,14 @@ pub struct Shared<W, M> {
 
 /// What was made in one form. It is there as long as somebody reads in it.
 pub struct Pool<M> {
-    kept: Mutex<VecDeque<Made<M>>>,
+    kept: Mutex<Kept<M>>,
     /// Of all pools.
     bytes: Arc<AtomicUsize>,
+}
+
+struct Kept<M> {
+    all: VecDeque<Made<M>>,
+    bytes: usize,
 }
 
 struct Made<M> {
@@ -48,8 +55,12 @@ impl<W: PartialEq, M: Clone> Shared<W, M> {
         if let Some(pool) = found.and_then(|(_, pool)| pool.upgrade()) {
             return pool;
         }
+        let kept = Kept {
+            all: VecDeque::new(),
+            bytes: 0,
+        };
         let pool = Arc::new(Pool {
-            kept: Mutex::default(),
+            kept: Mutex::new(kept),
             bytes: Arc::clone(&self.bytes),
         });
         pools.push((wanted, Arc::downgrade(&pool)));
@@ -62,8 +73,15 @@ impl<M: Clone> Pool<M> {
     pub fn find(&self, row: u64, to: u64) -> Option<(u64, M)> {
         let kept = lock(&self.kept);
         let is_it = |made: &&Made<M>| made.rows.start == row && made.rows.end <= to;
-        let made = kept.iter().rev().find(is_it)?;
+        let made = kept.all.iter().rev().find(is_it)?;
         Some((made.rows.end, made.what.clone()))
+    }
+
+    /// What was made of just these rows.
+    pub fn get(&self, rows: &Range<u64>) -> Option<M> {
+        let kept = lock(&self.kept);
+        let made = kept.all.iter().rev().find(|made| made.rows == *rows)?;
+        Some(made.what.clone())
     }
 
     /// Whether others read, too.
@@ -71,32 +89,47 @@ impl<M: Clone> Pool<M> {
         Arc::strong_count(self) > 1
     }
 
-    /// This was made of consecutive rows, and has so many bytes. If nobody else reads, it is not kept.
+    /// This was made of consecutive rows, and has so many bytes. If nobody else reads, nothing is kept.
     pub fn keep(self: &Arc<Self>, rows: Range<u64>, bytes: usize, what: M) {
-        if !self.has_others() || rows.is_empty() {
+        let mut kept = lock(&self.kept);
+        if !self.has_others() {
+            while self.forget(&mut kept) {}
             return;
         }
-        let mut kept = lock(&self.kept);
-        let mut sum: usize = kept.iter().map(|made| made.bytes).sum();
-        while sum + bytes > OF_ONE {
-            let Some(oldest) = kept.pop_front() else {
-                return;
-            };
-            sum -= oldest.bytes;
-            self.bytes.fetch_sub(oldest.bytes, Ordering::Relaxed);
+        if rows.is_empty() || bytes > OF_ONE || kept.all.iter().any(|made| made.rows == rows) {
+            return;
         }
         // A little more does no harm: several may see that there is room.
-        if self.bytes.load(Ordering::Relaxed) + bytes <= OF_ALL {
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
-            kept.push_back(Made { rows, bytes, what });
+        let is_full = |kept: &Kept<M>| {
+            kept.all.len() >= PIECES
+                || kept.bytes + bytes > OF_ONE
+                || self.bytes.load(Ordering::Relaxed) + bytes > OF_ALL
+        };
+        while is_full(&kept) {
+            if !self.forget(&mut kept) {
+                return;
+            }
         }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        kept.bytes += bytes;
+        kept.all.push_back(Made { rows, bytes, what });
+    }
+
+    /// The oldest goes. Whether there was one.
+    fn forget(&self, kept: &mut Kept<M>) -> bool {
+        let Some(oldest) = kept.all.pop_front() else {
+            return false;
+        };
+        kept.bytes -= oldest.bytes;
+        self.bytes.fetch_sub(oldest.bytes, Ordering::Relaxed);
+        true
     }
 }
 
 impl<M> Drop for Pool<M> {
     fn drop(&mut self) {
-        let sum = lock(&self.kept).iter().map(|made| made.bytes).sum();
-        self.bytes.fetch_sub(sum, Ordering::Relaxed);
+        let bytes = lock(&self.kept).bytes;
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -131,7 +164,12 @@ mod tests {
         let two = shared.reader("a");
         one.keep(0..1, 1, 'x');
         drop(one);
-        assert_eq!(two.find(0, 1), Some((1, 'x')));
+        assert_eq!(
+            (two.find(0, 1), two.get(&(0..1))),
+            (Some((1, 'x')), Some('x'))
+        );
+        two.keep(1..2, 1, 'y');
+        assert_eq!((two.find(0, 1), two.find(1, 2)), (None, None));
         drop(two);
         assert_eq!(shared.bytes.load(Ordering::Relaxed), 0);
         let three = shared.reader("a");
@@ -150,7 +188,12 @@ mod tests {
         let kept = (0..8).filter(|row| one.find(*row, 8).is_some());
         assert_eq!(kept.collect::<Vec<_>>(), [4, 5, 6, 7]);
         one.keep(8..9, OF_ONE + 1, ());
-        assert_eq!(one.find(8, 9), None);
+        assert_eq!((one.find(8, 9), one.find(7, 8)), (None, Some((8, ()))));
+        for row in 100..100 + 2 * PIECES as u64 {
+            one.keep(row..row + 1, 1, ());
+            one.keep(row..row + 1, 1, ());
+        }
+        assert_eq!(lock(&one.kept).all.len(), PIECES);
         for reader in &readers {
             for row in 10..14 {
                 reader.keep(row..row + 1, OF_ONE / 4, ());

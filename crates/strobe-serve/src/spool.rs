@@ -255,18 +255,12 @@ impl Spool {
         }
     }
 
-    /// Where a batch may be on the disk that begins with this row. `None`: the row is in memory, and no batch is known to
-    /// begin with it; or it is nowhere.
-    pub(crate) fn find_batch(&self, row: u64) -> Option<OnDisk> {
+    /// Where this row is on the disk, if it is not in memory: who reads the newest rows does not wait for a disk.
+    pub(crate) fn only_on_disk(&self, row: u64) -> Option<OnDisk> {
         let rows = self.lock();
         let place = rows.segments.place(row)?;
-        let is_here = || rows.in_memory(row).is_some_and(|piece| piece.first <= row);
-        (place.begins || !is_here()).then_some(OnDisk::at(place))
-    }
-
-    /// The first row after this one with which a batch on the disk is known to begin.
-    pub(crate) fn next_batch(&self, row: u64) -> Option<u64> {
-        self.lock().segments.next_batch(row)
+        let is_here = rows.in_memory(row).is_some_and(|piece| piece.first <= row);
+        (!is_here).then_some(OnDisk::at(place))
     }
 
     /// Writes what is in memory, and nothing after that: the daemon ends. Returns when that is done, or after this time;

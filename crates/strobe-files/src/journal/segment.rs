@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use arrow_ipc::reader::StreamReader;
+use arrow_ipc::{Buffer, RecordBatch};
 use arrow_schema::ArrowError;
 use strobe::info::{RunInfo, Totals};
 
@@ -66,7 +67,7 @@ impl Part {
     }
 
     /// See [`Segment::stored`].
-    fn stored(&mut self, row: u64, to: u64) -> io::Result<Option<Stored>> {
+    fn stored(&mut self, row: u64, to: u64, least: u64) -> io::Result<Option<Stored>> {
         loop {
             let begin = self.at;
             let Next::Batch(batch, at) = self.look()? else {
@@ -81,7 +82,8 @@ impl Part {
                 self.go(end)?;
                 continue;
             }
-            if first != row || last.wrapping_sub(first) != more || last >= to {
+            let is_all = last.wrapping_sub(first) == more && batch.bytes >= least;
+            if first != row || !is_all || last >= to {
                 return Ok(None);
             }
             let mut bytes = Vec::with_capacity((end - begin) as usize);
@@ -156,16 +158,30 @@ impl Batch {
         if !all.all(|buffer| is_inside(buffer.offset(), buffer.length())) {
             return None;
         }
-        // The one before says which are values.
-        let words = buffers.filter(|all| all.len() > 1).map(|all| all.get(1));
-        let words = words.filter(|words| words.length() as u64 / 8 >= rows);
-        let is_plain = batch.compression().is_none();
-        let first = words.map(|words| words.offset() as u64);
-        Some(Batch {
-            bytes,
-            rows,
-            first: first.filter(|_| is_plain),
-        })
+        let first = Batch::columns(&batch, rows).and_then(|columns| columns.first().copied());
+        Some(Batch { bytes, rows, first })
+    }
+
+    /// Where the values of each column begin; `None` if they are not all there as they are in a recording.
+    fn columns(batch: &RecordBatch<'_>, rows: u64) -> Option<Vec<u64>> {
+        let (nodes, buffers) = (batch.nodes()?, batch.buffers()?);
+        if batch.compression().is_some() || buffers.len() != 2 * nodes.len() {
+            return None;
+        }
+        let bits = |buffer: &Buffer| (buffer.length() as u64).saturating_mul(8);
+        let mut columns = Vec::new();
+        for (index, node) in nodes.iter().enumerate() {
+            // Which are values, unless all are; and the values: words, or a bit each.
+            let (valid, values) = (buffers.get(2 * index), buffers.get(2 * index + 1));
+            let nulls = u64::try_from(node.null_count()).ok()?;
+            let is_right = node.length() as u64 == rows
+                && nulls <= rows
+                && bits(values) >= rows
+                && (nulls == 0 || bits(valid) >= rows);
+            columns.push(is_right.then_some(values.offset() as u64)?);
+        }
+        let is_wide = bits(buffers.iter().nth(1)?) / 64 >= rows;
+        is_wide.then_some(columns)
     }
 }
 
@@ -315,15 +331,22 @@ impl Segment {
         Ok(at == end || (matches!(next, Next::End) && at + END.len() as u64 == end))
     }
 
-    /// The batch that begins with this row, as it lies there, if it is one of those that follow, and its rows are
-    /// consecutive and end before `to`. Batches before it are gone past. `None`: the next one is another one.
+    /// The batch that begins with this row, as it lies there, if it is one of those that follow, has so many bytes at
+    /// `least`, and its rows are consecutive and end before `to`. Batches before it are gone past. `None`: the next one is
+    /// another one. After an error nothing more is read.
     ///
     /// # Errors
     /// Those of the file.
-    pub fn stored(&mut self, row: u64, to: u64, end: u64) -> Result<Option<Stored>, Error> {
+    pub fn stored(
+        &mut self,
+        row: u64,
+        to: u64,
+        least: u64,
+        end: u64,
+    ) -> Result<Option<Stored>, Error> {
         let part = self.stream.get_mut();
         part.end = end;
-        part.stored(row, to).map_err(|source| Error::File {
+        part.stored(row, to, least).map_err(|source| Error::File {
             path: self.path.clone(),
             source,
         })
@@ -428,7 +451,7 @@ mod tests {
         let end = sink.written().bytes;
         let bytes = std::fs::read(file.path()).expect("bytes");
         let mut segment = Segment::open(file.path(), end).expect("a segment");
-        let mut stored = |row, to, end| segment.stored(row, to, end).expect("a file");
+        let mut stored = |row, to, end| segment.stored(row, to, 1, end).expect("a file");
         assert!(stored(0, 2, end).is_none(), "it has more");
         assert!(stored(1, 9, end).is_none(), "it begins before");
         assert!(stored(0, 9, offsets[1] - 1).is_none(), "half of it");
@@ -443,7 +466,14 @@ mod tests {
         // It is where it was: what is no such batch is read row by row.
         let words = segment.read(end).expect("rows").expect("a batch");
         assert_eq!(words[0], 11);
-        assert!(segment.stored(15, 99, end).expect("a file").is_none());
+        assert!(segment.stored(15, 99, 1, end).expect("a file").is_none());
+        segment.seek(offsets[0]).expect("a place");
+        assert!(
+            segment
+                .stored(0, 99, 1 << 16, end)
+                .expect("a file")
+                .is_none()
+        );
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::connection::Connection;
 use super::failure::Failure;
 use super::hello::{Hello, Policy};
 use super::query::Format;
-use super::rows::{PIECE, Wanted, keep};
+use super::rows::{PIECE, Wanted, shared};
 use super::runs::run;
 use super::view::RunView;
 use crate::cursor::{Cursor, From};
@@ -260,9 +260,8 @@ impl Live {
             if blocks.iter().all(Block::is_empty) {
                 continue;
             }
-            let batch = stream.batch_of(&blocks);
-            let batch = Bytes::from(batch.map_err(|error| wrong(error.to_string()))?);
-            keep(&sent, &blocks, &batch);
+            let batch = shared(&sent, &blocks, || stream.batch_of(&blocks));
+            let batch = batch.map_err(|error| wrong(error.to_string()))?;
             self.send(Message::Binary(batch)).await?;
         }
     }

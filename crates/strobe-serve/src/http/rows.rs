@@ -235,11 +235,7 @@ impl Feed {
                 let bytes = match rows? {
                     Rows::Made(bytes) => bytes,
                     Rows::Blocks(blocks) if blocks.is_empty() => Bytes::new(),
-                    Rows::Blocks(blocks) => {
-                        let bytes = Bytes::from(encoder.rows(&blocks)?);
-                        keep(&self.sent, &blocks, &bytes);
-                        bytes
-                    }
+                    Rows::Blocks(blocks) => shared(&self.sent, &blocks, || encoder.rows(&blocks))?,
                 };
                 match self.is_over {
                     true => [bytes, encoder.end()?.into()].concat().into(),
@@ -259,13 +255,16 @@ impl Feed {
 
     /// Rows, as soon as there are any.
     async fn rows(&mut self) -> io::Result<Rows> {
-        if let Some((end, bytes)) = self.sent.find(self.next, self.to) {
+        // What the client was told is lost is not given, though somebody may have it still.
+        let is_there = self.next >= self.first && self.next < self.to;
+        let found = self.sent.find(self.next, self.to).filter(|_| is_there);
+        if let Some((end, bytes)) = found {
             if self.cursor.pass(end) {
                 self.next = end;
                 return Ok(Rows::Made(bytes));
             }
         }
-        if self.is_as_stored() {
+        if is_there && self.is_as_stored() {
             if let Some(Stored { rows, bytes }) = self.cursor.batch(self.to).await {
                 self.next = rows.end;
                 let bytes = Bytes::from(bytes);
@@ -282,10 +281,6 @@ impl Feed {
         let mut blocks = Vec::new();
         let width = self.served.info().shape().bytes().max(1) as usize;
         let mut room = (PIECE / width).max(1);
-        if self.is_as_stored() {
-            let before = self.cursor.before_batch().unwrap_or(u64::MAX);
-            room = room.min(usize::try_from(before).unwrap_or(usize::MAX));
-        }
         while room > 0 && !self.is_over {
             let left = self.to.saturating_sub(self.next);
             let at_most = room.min(usize::try_from(left).unwrap_or(usize::MAX));
@@ -332,11 +327,30 @@ impl Feed {
     }
 }
 
-/// Lets others have what was made of these rows, if none is missing between them.
-pub fn keep(sent: &Arc<Pool<Bytes>>, blocks: &[Block], bytes: &Bytes) {
-    if let Some(rows) = consecutive(blocks) {
-        sent.keep(rows, bytes.len(), bytes.clone());
+/// What is made of these rows: by this, or already by somebody else who has waited for them, too.
+///
+/// # Errors
+/// Those of who makes it.
+pub fn shared<E>(
+    sent: &Arc<Pool<Bytes>>,
+    blocks: &[Block],
+    make: impl FnOnce() -> Result<Vec<u8>, E>,
+) -> Result<Bytes, E> {
+    // Where one is missing between them, the numbers do not say which they are.
+    let Some(rows) = consecutive(blocks) else {
+        return make().map(Bytes::from);
+    };
+    if let Some(bytes) = sent.get(&rows) {
+        return Ok(bytes);
     }
+    let mut bytes = make()?;
+    if bytes.len() < bytes.capacity() / 2 {
+        // It may be kept for long.
+        bytes.shrink_to_fit();
+    }
+    let bytes = Bytes::from(bytes);
+    sent.keep(rows, bytes.len(), bytes.clone());
+    Ok(bytes)
 }
 
 /// The numbers of these rows, if they follow each other.

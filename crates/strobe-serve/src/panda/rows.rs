@@ -410,48 +410,6 @@ mod tests {
     }
 
     #[test]
-    fn bench() {
-        let mut captures: Vec<Capture> = [Extra::Row, Extra::Trigger, Extra::Time, Extra::Duration]
-            .map(extra)
-            .into();
-        let names: Vec<String> = (0..6).map(|n| format!("a.c{n}")).collect();
-        for (n, name) in names.iter().enumerate() {
-            captures.push(capture(
-                name,
-                How::Value,
-                if n % 2 == 0 { Type::U64 } else { Type::S64 },
-                if n < 3 { 1.0 } else { 0.5 },
-            ));
-        }
-        let info = Arc::new(info(names.iter().map(|n| channel(n, Type::U64)).collect()));
-        let rows = 1_000_000u64;
-        let words: Vec<u64> = (0..rows)
-            .flat_map(|r| [r, r + 1, 1000 * r, 0, r, r, r, r, r, r])
-            .collect();
-        let words = Arc::new(words);
-        let mut encoder = Encoder::new(&captures, &names);
-        let mut to = Vec::new();
-        for _ in 0..5 {
-            let begun = std::time::Instant::now();
-            for at in (0..rows as usize).step_by(1600) {
-                let block = Block::new(
-                    Arc::clone(&info),
-                    Arc::clone(&words),
-                    at..(at + 1600).min(rows as usize),
-                    (at as u64, 0),
-                    &mut None,
-                );
-                to.clear();
-                encoder.encode(&block, &mut to);
-            }
-            eprintln!(
-                "{} ns a row",
-                begun.elapsed().as_nanos() as f64 / rows as f64
-            );
-        }
-    }
-
-    #[test]
     fn by_columns_it_is_the_same_as_row_by_row() {
         let captures = [
             extra(Extra::Duration),

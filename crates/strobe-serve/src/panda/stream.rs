@@ -336,10 +336,8 @@ impl Client<'_> {
                 self.wire.gap(options, lost).await?;
                 encoder.lose();
             }
-            wire::begin(&mut frame);
             let (first, mut rows) = (block.first(), block.len());
-            let is_for_all = encoder.knows_before(first);
-            encoder.encode(&block, &mut frame);
+            let mut blocks = vec![block];
             // What has come in small pieces goes out in large ones.
             while rows < at_most {
                 let Some(block) = cursor.ready(at_most - rows) else {
@@ -350,25 +348,35 @@ impl Client<'_> {
                     break;
                 }
                 rows += block.len();
-                encoder.encode(&block, &mut frame);
+                blocks.push(block);
             }
             sent += rows as u64;
             if rows == 0 {
                 continue;
             }
-            wire::end(&mut frame);
-            if !is_for_all || !others.has_others() {
-                self.wire.rows(options, captures, &frame).await?;
+            let is_shared = encoder.knows_before(first) && others.has_others();
+            let numbers = first..first + rows as u64;
+            // Somebody else who has waited for them, too, may have been quicker.
+            let made = others.get(&numbers).filter(|_| is_shared);
+            if let Some(made) = made {
+                encoder = made.after;
+                self.wire.rows(options, captures, &made.bytes).await?;
                 continue;
             }
-            let bytes = Arc::new(std::mem::replace(&mut frame, wire::frame(FRAME)));
-            let after = encoder.clone();
-            let made = Frame {
-                bytes: Arc::clone(&bytes),
-                after,
-            };
-            others.keep(first..first + rows as u64, bytes.len(), made);
-            self.wire.rows(options, captures, &bytes).await?;
+            wire::begin(&mut frame);
+            for block in &blocks {
+                encoder.encode(block, &mut frame);
+            }
+            wire::end(&mut frame);
+            if is_shared {
+                let made = Frame {
+                    // A copy, which has no more room than it needs: it may be kept for long.
+                    bytes: Arc::new(frame.clone()),
+                    after: encoder.clone(),
+                };
+                others.keep(numbers, frame.len(), made);
+            }
+            self.wire.rows(options, captures, &frame).await?;
         }
     }
 }

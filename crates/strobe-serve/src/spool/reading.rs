@@ -14,6 +14,10 @@ use super::segments::Place;
 /// Words that are read at once, about: 128 KiB.
 const WORDS: usize = 16 << 10;
 
+/// Bytes of a batch that is worth to be sent as it lies, at least. Those of slow runs have a row or a few: rows of many of
+/// them are put together.
+const LEAST: u64 = 64 << 10;
+
 /// Where rows are on the disk.
 pub(crate) struct OnDisk(Place);
 
@@ -43,7 +47,8 @@ impl OnDisk {
             .map(|piece| (piece, reading)))
     }
 
-    /// The batch that begins with this row, as it lies there, if there is one, and ends before `to`; and what reads on.
+    /// The batch that begins with this row, as it lies there, if there is one, and ends before `to`, and is no small one; and
+    /// what reads on.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -55,7 +60,7 @@ impl OnDisk {
     ) -> Result<(Option<Stored>, Reading), Error> {
         let OnDisk(place) = self;
         let mut reading = Reading::at(before, place, row)?;
-        let stored = reading.segment.stored(row, to, place.bytes)?;
+        let stored = reading.segment.stored(row, to, LEAST, place.bytes)?;
         reading.next = Some(stored.as_ref().map_or(row, |stored| stored.rows.end));
         Ok((stored, reading))
     }

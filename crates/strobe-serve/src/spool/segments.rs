@@ -48,8 +48,6 @@ pub(super) struct Place {
     pub(super) bytes: u64,
     /// The rows that may be here.
     pub(super) rows: std::ops::Range<u64>,
-    /// Whether a batch is known to begin with the row.
-    pub(super) begins: bool,
 }
 
 /// What is known of a run from its files.
@@ -217,22 +215,11 @@ impl Segments {
         let mark = segment.marks.partition_point(|(first, _)| *first <= row);
         let mark = mark.checked_sub(1).and_then(|mark| segment.marks.get(mark));
         Some(Place {
-            begins: segment.first == row || mark.is_some_and(|(first, _)| *first == row),
             path: segment.path.clone(),
             offset: mark.map_or(0, |(_, offset)| *offset),
             bytes: segment.bytes,
             rows: segment.first..next.map_or(self.end, |next| next.first),
         })
-    }
-
-    /// The first row after this one with which a batch is known to begin.
-    pub(super) fn next_batch(&self, row: u64) -> Option<u64> {
-        let place = self.all.partition_point(|segment| segment.first <= row);
-        let of = place.checked_sub(1).and_then(|place| self.all.get(place));
-        let marks = of.map_or(&[][..], |segment| &segment.marks);
-        let mark = marks.get(marks.partition_point(|(first, _)| *first <= row));
-        let next = self.all.get(place).map(|segment| segment.first);
-        mark.map(|(first, _)| *first).or(next)
     }
 
     /// Gives up the oldest files, but never the last one, so that others have room for so many bytes; and those whose rows

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Batches as they lie on the disk, for who wants no other form of them.
 
+use futures_util::FutureExt;
+
 use super::*;
 
 /// What a cursor gives, batches where it can: the numbers of all rows, how many came in batches, and how many were lost.
@@ -14,8 +16,7 @@ async fn read(spool: &Arc<Spool>, from: u64, to: u64) -> (Vec<u64>, usize, u64) 
             rows.extend(stored.rows);
             continue;
         }
-        let room = cursor.before_batch().unwrap_or(u64::MAX);
-        let room = room.min(to - cursor.next_row()).min(1000);
+        let room = (to - cursor.next_row()).min(1000);
         match cursor.next(room as usize).await {
             Some(block) => rows.extend(block.rows().map(|row| row.row)),
             None => break,
@@ -49,8 +50,7 @@ async fn rows_come_in_batches_and_between_them_and_each_comes_once() {
     }
     let all = |from: u64, to: u64| (from..to).filter(|row| !gap.contains(row));
     wait_until(&spool, "all are written", |p| p.written == ROWS);
-    // All of it is in memory, too.
-    let mut in_batches = 0;
+    // All of it is in memory, too: nobody waits for the disk.
     for (from, to) in [
         (0, ROWS),
         (1, ROWS - 1),
@@ -59,10 +59,8 @@ async fn rows_come_in_batches_and_between_them_and_each_comes_once() {
     ] {
         let (rows, batches, lost) = read(&spool, from, to).await;
         assert!(rows.iter().copied().eq(all(from, to)), "{from} to {to}");
-        assert_eq!(rows.len() as u64 + lost, to - from);
-        in_batches += batches;
+        assert_eq!((rows.len() as u64 + lost, batches), (to - from, 0));
     }
-    assert!(in_batches > 0, "a batch was known to begin where rows did");
     spool.finish(account(ROWS));
     assert!(spool.close(PATIENCE));
     // And nothing is known of these files but what is in them.
@@ -73,6 +71,30 @@ async fn rows_come_in_batches_and_between_them_and_each_comes_once() {
         assert!(rows.iter().copied().eq(all(from, to)), "{from} to {to}");
         assert_eq!(rows.len() as u64 + lost, to - from);
         assert!(batches > 0 || to - from < 1000, "{from} to {to}: {batches}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_that_nobody_waited_for_is_not_given_after_its_rows() {
+    const ROWS: u64 = 20_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let spool = Spool::on_disk(run(), Bounds::default(), folder.path()).expect("a spool");
+    append(&spool, 0..ROWS, 0);
+    spool.finish(account(ROWS));
+    assert!(spool.close(PATIENCE));
+    let past = Spool::past(Bounds::default(), folder.path()).expect("files");
+    let past = Arc::new(past.expect("a run"));
+    for _ in 0..50 {
+        let mut cursor = Cursor::new(Arc::clone(&past), From::Row(0));
+        // Begun, and given up.
+        let begun = cursor.batch(u64::MAX).now_or_never();
+        assert!(begun.is_none(), "it was there at once");
+        // Somebody else has given these.
+        assert!(cursor.pass(10));
+        let stored = cursor.batch(u64::MAX).await;
+        assert!(stored.is_none_or(|stored| stored.rows.start == 10));
+        let block = cursor.next(ROWS as usize).await.expect("rows");
+        assert_eq!((block.first(), block.lost()), (10, 0));
     }
 }
 

@@ -23,9 +23,11 @@ use arrow_schema::{ArrowError, Schema};
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
+mod batches;
 mod stream;
 
-pub use stream::{ArrowStream, StreamError, account};
+pub use batches::{Batches, StreamError};
+pub use stream::{ArrowStream, account};
 
 use super::table::{Columns, schema};
 use super::{Appender, Sink, Written};

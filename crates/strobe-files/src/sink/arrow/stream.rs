@@ -4,18 +4,16 @@
 use std::io;
 
 use arrow_ipc::writer::StreamWriter;
-use strobe::block::{Block, NoColumn};
-use strobe::channel::column_names;
+use strobe::block::Block;
 use strobe::info::{RunInfo, Totals};
 
+use super::batches::{Batches, StreamError};
 use super::io_error;
-use crate::sink::table::{Columns, schema};
+use crate::sink::table::schema;
 
 /// Makes the bytes of one stream: first [`schema`](ArrowStream::schema), then batches, then [`end`](ArrowStream::end).
 pub struct ArrowStream {
-    columns: Columns,
-    /// Places of the columns that are wanted; `None`: all.
-    wanted: Option<Vec<usize>>,
+    batches: Batches,
     stream: StreamWriter<Vec<u8>>,
     /// Bytes of the longest batch so far: the next one has room for as many from the start.
     room: usize,
@@ -27,18 +25,10 @@ impl ArrowStream {
     /// # Errors
     /// The run does not have a channel.
     pub fn new(info: &RunInfo, channels: Option<&[String]>) -> Result<Self, StreamError> {
-        let columns = Columns::new(info);
-        let wanted = channels.map(|names| places(info, &columns, names));
-        let wanted = wanted.transpose()?;
-        let schema = match &wanted {
-            Some(places) => columns.schema().project(places),
-            None => Ok(columns.schema().as_ref().clone()),
-        };
-        let schema = schema.map_err(io_error)?;
-        let stream = StreamWriter::try_new(Vec::new(), &schema).map_err(io_error)?;
+        let batches = Batches::new(info, channels)?;
+        let stream = StreamWriter::try_new(Vec::new(), batches.schema()).map_err(io_error)?;
         Ok(ArrowStream {
-            columns,
-            wanted,
+            batches,
             stream,
             room: 0,
         })
@@ -62,15 +52,7 @@ impl ArrowStream {
     /// # Errors
     /// The rows are not those of the run.
     pub fn batch_of(&mut self, blocks: &[Block]) -> io::Result<Vec<u8>> {
-        self.columns.reserve(blocks.iter().map(Block::len).sum());
-        for block in blocks {
-            self.columns.add(block.rows())?;
-        }
-        let batch = self.columns.take().map_err(io_error)?;
-        let batch = match &self.wanted {
-            Some(places) => batch.project(places).map_err(io_error)?,
-            None => batch,
-        };
+        let batch = self.batches.batch(blocks)?;
         self.stream.get_mut().reserve(self.room);
         self.stream.write(&batch).map_err(io_error)?;
         let bytes = self.schema();
@@ -97,36 +79,6 @@ pub fn account(info: &RunInfo, totals: &Totals) -> io::Result<Vec<u8>> {
     let mut stream = StreamWriter::try_new(Vec::new(), &schema).map_err(io_error)?;
     stream.finish().map_err(io_error)?;
     Ok(std::mem::take(stream.get_mut()))
-}
-
-/// Why there is no such stream.
-#[derive(Debug, thiserror::Error)]
-pub enum StreamError {
-    /// A column that the run does not have.
-    #[error(transparent)]
-    NoColumn(#[from] NoColumn),
-    /// The columns cannot be encoded.
-    #[error("rows as Arrow: {0}")]
-    Encode(#[from] io::Error),
-}
-
-/// Where the row's own columns are, and those of these channels.
-fn places(info: &RunInfo, columns: &Columns, names: &[String]) -> Result<Vec<usize>, NoColumn> {
-    let own = columns.header();
-    let all = column_names(&info.channels);
-    let mut places: Vec<usize> = (0..own).collect();
-    for name in names {
-        match all.iter().position(|column| column == name) {
-            Some(place) => places.push(own + place),
-            None => {
-                return Err(NoColumn {
-                    name: name.clone(),
-                    names: all,
-                });
-            }
-        }
-    }
-    Ok(places)
 }
 
 #[cfg(test)]

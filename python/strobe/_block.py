@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from strobe import _strobe
+
 if TYPE_CHECKING:
     from strobe._run import Info
     from strobe._strobe import Block as Native
@@ -21,6 +23,12 @@ STATUS_FAULTS = 32
 
 class Lost(UserWarning):
     """Rows were lost, or triggers missed, and nobody has asked."""
+
+
+def warn(first: int, lost: int, missed: int) -> None:
+    """Of what is missing before this row and in its block."""
+    warnings.warn(f"rows from {first} on: {lost} rows lost and {missed} triggers missed there; look at lost and missed of the "
+                  "block, or of the run", Lost, stacklevel=3)
 
 
 class Block:
@@ -39,8 +47,7 @@ class Block:
 
     def __del__(self) -> None:
         if not getattr(self, "_asked", True):
-            warnings.warn(f"rows from {self.first} on: {self._native.lost} rows lost and {self._native.missed} triggers missed "
-                          "there; look at block.lost and block.missed", Lost, stacklevel=2)
+            warn(self.first, self._native.lost, self._native.missed)
 
     @property
     def lost(self) -> int:
@@ -109,6 +116,10 @@ class Block:
 
     def __iter__(self) -> Iterator[NDArray[np.void]]:
         return iter(self.array)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows with the columns of an .arrows file: what failed is null."""
+        return _strobe.block_stream(self._native)
 
     def __repr__(self) -> str:
         return f"<strobe.Block: {len(self)} rows from {self.first}>"

@@ -15,6 +15,7 @@ from strobe import _strobe
 from strobe._account import Account, Summary
 from strobe._block import Block
 from strobe._error import Error
+from strobe._reader import Reader
 
 DTYPES = {"u64": "<u8", "s64": "<i8", "f64": "<f8"}
 
@@ -135,15 +136,21 @@ class Run:
         return self.account.lost
 
     def read(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
-             follow: bool = True) -> Iterator[Block]:
+             follow: bool = True) -> Reader:
         """Blocks from this row on; follow=False: as far as they are there. on_loss="raise" ends with an error where rows are lost."""
         reader = self._reader(begin, on_loss, follow)
-        while (native := reader.next()) is not None:
-            yield Block(native, self.info)
-        self._end(reader)
+        return Reader(reader, self.info, lambda: self._end(reader))
 
     def __iter__(self) -> Iterator[Block]:
         return self.read()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All rows to the end of the run, as `read` gives them: what polars, pyarrow, pandas and DuckDB take."""
+        return self.read().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The columns of the rows, which are those of an .arrows file."""
+        return self._native.schema()
 
     async def aread(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
                     follow: bool = True) -> AsyncIterator[Block]:

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs)] // python/strobe/_strobe.pyi has them
 
+mod arrow;
 mod block;
 mod error;
 mod machine;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _strobe {
+    #[pymodule_export]
+    use crate::arrow::{block_stream, reader_stream};
     #[pymodule_export]
     use crate::block::Block;
     #[pymodule_export]

@@ -4,12 +4,13 @@
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use strobe::block::Block as Rows;
 use strobe::error::Error;
-use strobe::info::Totals;
+use strobe::info::{RunInfo, Totals};
 use strobe::reader::RunReader;
 use strobe::source::RowSource;
 
@@ -85,18 +86,60 @@ impl Reader {
     }
 }
 
-#[pymethods]
 impl Reader {
     /// The next rows, once there are some; `None` after the last ones. Other threads run meanwhile, and Ctrl-C ends it.
-    fn next(&self, py: Python<'_>) -> PyResult<Option<Block>> {
+    pub fn block(&self, py: Python<'_>) -> PyResult<Option<Rows>> {
         let mut source = self.source()?;
         let rows = source.rows();
         loop {
             match py.detach(|| rows.next(LOOK)).map_err(Failure::from)? {
                 Some(block) if block.is_empty() && block.lost() == 0 => py.check_signals()?,
-                next => return Ok(next.map(Block)),
+                next => return Ok(next),
             }
         }
+    }
+
+    /// Adds what comes within a short time, so many rows at most, up to the last ones.
+    pub fn more(&self, py: Python<'_>, blocks: &mut Vec<Rows>, most: usize) -> PyResult<()> {
+        let mut source = self.source()?;
+        let rows = source.rows();
+        let until = Instant::now() + LOOK;
+        let added: Result<(), Error> = py.detach(|| {
+            let mut count: usize = blocks.iter().map(Rows::len).sum();
+            loop {
+                let left = until.saturating_duration_since(Instant::now());
+                if count >= most || left.is_zero() {
+                    return Ok(());
+                }
+                match rows.next(left)? {
+                    Some(block) => {
+                        count += block.len();
+                        blocks.push(block);
+                    }
+                    None => return Ok(()),
+                }
+            }
+        });
+        Ok(added.map_err(Failure::from)?)
+    }
+
+    /// What is known of the run by now.
+    pub fn info(&self) -> PyResult<RunInfo> {
+        Ok(match &*self.source()? {
+            Source::Ring(reader) => RunInfo {
+                start: reader.snapshot().start,
+                ..reader.info().clone()
+            },
+            Source::Other(rows) => rows.info().clone(),
+        })
+    }
+}
+
+#[pymethods]
+impl Reader {
+    /// The next rows, once there are some; `None` after the last ones.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Block>> {
+        Ok(self.block(py)?.map(Block))
     }
 
     /// The next rows if there are some: `(True, block)`, and `(True, None)` after the last ones. If not, `(False, None)`,

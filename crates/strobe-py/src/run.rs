@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 use strobe::engine::user::{Lock, ReplayOptions, Settings, Speed, User};
 use strobe::info::RunInfo;
 use strobe::reader::{OnLoss, ReaderOptions};
@@ -20,6 +21,7 @@ use strobe_files::sink::Existing;
 use strobe_remote::rows::{Begin as RemoteBegin, Part};
 use strobe_remote::run::RemoteRun;
 
+use crate::arrow;
 use crate::error::Failure;
 use crate::reader::Reader;
 use crate::text::{info_text, snapshot_text};
@@ -85,6 +87,11 @@ impl Run {
     #[getter]
     fn info(&self) -> String {
         info_text(&self.info)
+    }
+
+    /// The columns of its rows, as Arrow's C interface has them.
+    fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        arrow::schema(py, &self.info)
     }
 
     fn start(&self, py: Python<'_>) -> PyResult<()> {

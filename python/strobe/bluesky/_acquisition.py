@@ -7,7 +7,6 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from ophyd_async.core import PathInfo, PathProvider, soft_signal_r_and_setter
 
@@ -63,7 +62,7 @@ class Acquisition:
             assert stream is not None
             run = self.run or await self._made()
             info = self._paths(self._detector)
-            recording = Recording(run, str(_file(info)), f"{info.directory_uri}{quote(info.filename)}.h5", self._prepared[1],
+            recording = Recording(run, str(_file(info)), f"{info.directory_uri}{info.filename}.h5", self._prepared[1],
                                   self._on_loss, lambda rows: self._set_rows(stream.before + rows))
             stream.follow(recording)
             await recording.start()
@@ -83,6 +82,14 @@ class Acquisition:
             self.run = None
         if self.recording:
             await self.recording.stop()
+
+    async def pause(self) -> bool:
+        """Whether there was anything to pause: a run that makes rows when it is told to waits anyway."""
+        return self.recording is not None and not self._by_call and await self.recording.pause()
+
+    async def resume(self) -> None:
+        if self.recording:
+            await self.recording.resume()
 
     def give_up(self) -> None:
         if self._stream:

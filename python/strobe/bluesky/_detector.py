@@ -95,6 +95,9 @@ class StrobeDetector(StandardDetector):
                  machine: Machine | None = None, on_loss: OnLoss = "raise", name: str = "", **words: Any) -> None:
         if on_loss not in ("raise", "warn"):
             raise Error(f"detector {name}", f"on_loss is {on_loss!r}", 'say "raise" or "warn"')
+        if isinstance(read, str) or not read:
+            raise Error(f"detector {name}", f"no channels are named by read={read!r}", 'say for example read=["sim.counter", "sim.sine"]')
+        data_keys(name, read)
         self._acquisition = Acquisition(machine or _machine._here, path_provider, read, on_loss, words)
         self.rows = self._acquisition.rows
         self.event = self._acquisition.event
@@ -143,12 +146,11 @@ class StrobeDetector(StandardDetector):
 
     async def pause(self) -> None:
         """Triggers are not counted until `resume`. What a free or armed run has begun cannot be replayed: the plan goes on."""
-        if self._acquisition.recording and await self._acquisition.recording.pause():
+        if await self._acquisition.pause():
             raise NoReplayAllowed
 
     async def resume(self) -> None:
-        if self._acquisition.recording:
-            await self._acquisition.recording.resume()
+        await self._acquisition.resume()
 
     async def _while_recorded(self, wait: Any) -> Updates:
         """Waits as ophyd-async does, but no longer than rows can come, and says why none comes."""

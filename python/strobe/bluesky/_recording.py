@@ -67,6 +67,7 @@ class Recording:
         self._on_loss = on_loss
         self._note = note
         self._stopped = False
+        self._resumed = False
         self._told = False
 
     async def start(self) -> None:
@@ -100,6 +101,7 @@ class Recording:
         if self.paused:
             await asyncio.to_thread(self.run.resume)
             self.paused = False
+            self._resumed = True
 
     async def stop(self) -> None:
         """Ends the run early, if need be, and waits for the end."""
@@ -158,9 +160,15 @@ class Recording:
             if self._on_loss == "raise":
                 raise Error(self.run.name, what, 'the file has the rest; take that with on_loss="warn", or trigger more slowly')
             warnings.warn(f"{self.run.name}: {what}", Lost, stacklevel=2)
-        if self.wanted is not None and summary.rows < self.wanted and not self._stopped:
+        if self.wanted is None or summary.rows >= self.wanted:
+            return
+        if not self._stopped:
             raise Error(self.run.name, f"it has ended with {summary.rows} of {self.wanted} rows: {summary.end}",
                         "the file has them; whoever else can stop the run may have done so")
+        if self._resumed:
+            # The RunEngine ends the wait for a group that it is paused in, and takes it for done.
+            raise Error(self.run.name, f"after a pause its plan has ended with {summary.rows} of {self.wanted} rows",
+                        "the file has them; have the plan look at the status of `complete`, and not wait for its group")
 
 
 def _opened(path: str) -> GrowingFile | None:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Literal
 
-import h5py  # type: ignore[import-untyped]
+import h5py
 
 from strobe._account import Summary
 from strobe._block import Lost

@@ -25,14 +25,19 @@ def rows_of(run: strobe.Run) -> np.ndarray:
 
 
 class Fly(Scan):
+    @classmethod
+    def setUpClass(cls) -> None:
+        # One Tiled for all: it takes longer to start than a scan.
+        cls.place = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="strobe-tiled-")))
+        catalogue = in_memory(readable_storage=[str(cls.place)], writable_storage=str(cls.place / "own"))
+        cls.tiled = from_context(cls.enterClassContext(Context.from_app(build_app(catalogue))))
+
     def setUp(self) -> None:
         super().setUp()
+        self.folder = Path(tempfile.mkdtemp(dir=self.place))
         self.enterContext(warnings.catch_warnings())
         # A busy machine misses triggers, and these tests are not about that.
         warnings.simplefilter("ignore", strobe.Lost)
-        own = self.enterContext(tempfile.TemporaryDirectory())
-        catalogue = in_memory(readable_storage=[str(self.folder)], writable_storage=own)
-        self.tiled = from_context(self.enterContext(Context.from_app(build_app(catalogue))))
 
     def flown(self, detector, *infos: TriggerInfo, **words):
         """The documents, and the stream as Tiled has it."""
@@ -91,6 +96,9 @@ class Fly(Scan):
         np.testing.assert_array_equal(stream["det-sim_sine"].read() * sine["scale"] + sine["offset"], volts)
         self.assertEqual(descriptor["configuration"]["det"]["data"], {"det-event": "timer:1kHz", "det-engine": "user"})
         self.assertEqual({resource["mimetype"] for resource in documents.by_kind["stream_resource"]}, {"application/x-hdf5"})
+        datasets = {resource["data_key"]: resource["parameters"]["dataset"] for resource in documents.by_kind["stream_resource"]}
+        names = [*READ[:-1], "sim.counter_2", "row", "trigger", "time", "status", "failed"]
+        self.assertEqual(datasets, {f"det-{name.replace('.', '_')}": f"/entry/data/{name}" for name in names})
         with h5py.File(path) as file:
             for resource in documents.by_kind["stream_resource"]:
                 dataset = file[resource["parameters"]["dataset"]]

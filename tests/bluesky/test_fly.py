@@ -70,7 +70,7 @@ class Fly(Scan):
         self.same(stream, rows)
         self.exact(det.summary)
         self.assertEqual((det.summary.rows, det.summary.lost, det.summary.missed), (3000, 0, run.account.missed))
-        # All data keys grow together, without a gap, while the run goes on.
+        # All data keys grow together, without a gap.
         ranges = documents.ranges("seq_nums")
         self.assertEqual(len(ranges), len(READ) + 5)
         for found in ranges.values():
@@ -78,7 +78,6 @@ class Fly(Scan):
         ends = [stop for _, stop in found]
         self.assertEqual([start for start, _ in found], [1, *ends[:-1]])
         self.assertEqual(ends[-1], 3001)
-        self.assertGreater(len(ends), 2)
 
     def test_documents_say_what_the_numbers_are(self) -> None:
         det = self.detector(internal="timer:1kHz", on_loss="warn")
@@ -108,10 +107,13 @@ class Fly(Scan):
 
     def test_each_trigger_of_an_event_is_a_point(self) -> None:
         det = self.detector(edge="soft")
-        documents = Documents()
+        # The first points are told while the run goes on: the others come because of that.
+        documents = Documents(lambda: det.run.trigger(200))
         armed = TriggerInfo(trigger=DetectorTrigger.EXTERNAL_EDGE, number_of_events=300)
-        ENGINE(fly(det, armed, then=lambda: det.run.trigger(300)), documents)
-        self.assertEqual(documents.ranges("indices")["det-trigger"][-1][1], 300)
+        ENGINE(fly(det, armed, then=lambda: det.run.trigger(100)), documents)
+        ranges = documents.ranges("indices")["det-trigger"]
+        self.assertLessEqual(ranges[0][1], 100)
+        self.assertEqual(ranges[-1][1], 300)
         self.exact(det.summary)
         self.assertEqual((det.summary.triggers, det.summary.rows), (300, 300))
 

@@ -33,6 +33,12 @@ class Loss(Scan):
         time.sleep(0.3)
         daemon.process.send_signal(signal.SIGCONT)
 
+    def miss(self, det, daemon: Daemon) -> None:
+        """Some triggers of a run that has rows."""
+        wait_for(lambda: det.run.account.rows, "rows")
+        self.stand_still(daemon)
+        wait_for(lambda: det.run.account.missed, "missed triggers")
+
     def test_missed_triggers_end_the_run_and_the_plan_fails(self) -> None:
         daemon, server = self.daemon()
         det = self.detector(machine=server, internal="timer:1kHz")
@@ -48,12 +54,12 @@ class Loss(Scan):
     def test_missed_triggers_are_warned_of_if_that_is_wanted(self) -> None:
         daemon, server = self.daemon()
         det = self.detector(machine=server, internal="timer:1kHz", on_loss="warn")
-        documents = Documents(lambda: self.stand_still(daemon))
-        (said,) = self.warned(fly(det, TriggerInfo(number_of_events=2000)), documents)
+        documents = Documents()
+        (said,) = self.warned(fly(det, TriggerInfo(number_of_events=0), then=lambda: self.miss(det, daemon)), documents)
         self.assertIn(f"{det.summary.missed} triggers missed", said)
         self.assertGreater(det.summary.missed, 0)
         self.exact(det.summary)
-        self.assertEqual(documents.ranges("indices")["det-row"][-1][1], 2000)
+        self.assertEqual(documents.ranges("indices")["det-row"][-1][1], det.summary.rows)
 
     def test_rows_that_the_file_has_lost_make_a_plan_fail_or_warn(self) -> None:
         words = {"internal": "timer:50kHz", "ring": 16}
@@ -95,7 +101,7 @@ class Loss(Scan):
         det = self.detector(edge="soft")
         armed = TriggerInfo(trigger=DetectorTrigger.EXTERNAL_EDGE, number_of_events=10, exposure_timeout=2)
         error = self.refused(fly(det, armed, then=lambda: det.run.trigger(4)))
-        self.assertIn("no row has come for 2 s: 4 are in", error.reason)
+        self.assertIn("no row has come for 2 s", error.reason)
         self.assertIn("4 triggers = 4 rows", error.reason)
 
     def test_a_run_that_nobody_completes_is_judged_when_it_is_unstaged(self) -> None:
@@ -103,9 +109,7 @@ class Loss(Scan):
         det = self.detector(machine=server, internal="timer:1kHz")
 
         def lose() -> None:
-            wait_for(lambda: det.run.account.rows, "rows")
-            self.stand_still(daemon)
-            wait_for(lambda: det.run.account.missed, "missed triggers")
+            self.miss(det, daemon)
             raise RuntimeError("the plan ends before it is complete")
 
         with self.assertRaises(Exception) as raised:

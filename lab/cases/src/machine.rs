@@ -26,15 +26,19 @@ pub fn slowness() -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// From now on real-time threads do not give up their CPU to what they have kept from it. A stock kernel takes up to 50 ms of each
-/// second for that, at a moment that depends on all that has happened before; `strobe doctor` says how to end it, too.
-pub fn without_fair_server() {
-    let Ok(cpus) = std::fs::read_dir("/sys/kernel/debug/sched/fair_server") else {
-        return;
-    };
-    for cpu in cpus.flatten() {
-        std::fs::write(cpu.path().join("runtime"), "0")
-            .expect("a fair server that can be switched off");
+/// From now on the kernel's own work does not keep a real-time thread from its CPU for longer than a row may wait; `strobe doctor` says
+/// how to do both. A stock kernel gives up to 50 ms of each second to what such threads have kept from it, and holds a lock while it
+/// makes one huge page of 512 small ones, for 0.2 ms and more: at moments that depend on all that has happened before.
+pub fn undisturbed() {
+    if let Ok(cpus) = fs::read_dir("/sys/kernel/debug/sched/fair_server") {
+        for cpu in cpus.flatten() {
+            fs::write(cpu.path().join("runtime"), "0")
+                .expect("a fair server that can be switched off");
+        }
+    }
+    let huge_pages = Path::new("/sys/kernel/mm/transparent_hugepage/enabled");
+    if huge_pages.exists() {
+        fs::write(huge_pages, "never").expect("huge pages that can be switched off");
     }
 }
 

@@ -12,7 +12,7 @@ use strobe::plan::Plan;
 use strobe::run::OwnedRun;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::hpet::interrupts;
-use strobe_cases::machine::{slowness, without_fair_server};
+use strobe_cases::machine::{slowness, undisturbed};
 use strobe_cases::plan;
 use strobe_cases::slow::Slowness;
 use strobe_cases::uio::Dummy;
@@ -41,7 +41,7 @@ fn all_are_rows(counts: impl IntoIterator<Item = u64>, first: u64, end: &Snapsho
 }
 
 fn create(wait: WaitMode, plan: &Plan) -> UserRun {
-    without_fair_server();
+    undisturbed();
     let settings = Settings {
         wait,
         ..Settings::default()

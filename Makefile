@@ -6,7 +6,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 HOURS ?= 24
 export PREFIX DESTDIR KDIR
 
-.PHONY: help setup build build-kernel build-host build-tests build-guest firmware run test check verify lab litmus bench sanitize soak install uninstall docs clean
+.PHONY: help setup build build-kernel build-host build-tests build-guest firmware run test check verify lab litmus bench sanitize soak install uninstall wheel docs clean
 
 help:            ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -76,6 +76,9 @@ install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, D
 
 uninstall:       ## remove exactly what was installed
 	@dist/uninstall
+
+wheel:           ## the Python package for x86_64 and aarch64, and its source, into target/wheels
+	@dist/wheel
 
 docs:            ## the library's reference
 	@cargo doc --workspace --no-deps

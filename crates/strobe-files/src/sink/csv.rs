@@ -8,7 +8,6 @@
 //! failed, its field is empty. A step of more than one in `row` is rows lost;
 //! where `trigger` steps more than `row` and `skipped`, triggers were missed.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Write};
 
@@ -171,12 +170,14 @@ impl CsvLines {
     fn add_row(&mut self, row: Row<'_>) {
         let lines = &mut self.bytes;
         let flags = row.status.0 & !ROW_FAULTS;
-        put(
-            lines,
-            format_args!("{},{},{},{flags}", row.row, row.trigger, row.time),
-        );
+        put_integer(lines, row.row);
+        for word in [row.trigger, row.time, flags] {
+            lines.push(b',');
+            put_integer(lines, word);
+        }
         if self.shape.skipped {
-            put(lines, format_args!(",{}", row.skipped));
+            lines.push(b',');
+            put_integer(lines, row.skipped);
         }
         let is_faulty = !row.faults.is_empty();
         let failed = |index| is_faulty && row.faults.failed(index);
@@ -195,19 +196,25 @@ impl CsvLines {
     }
 }
 
-/// Writing into memory never fails.
-fn put(lines: &mut Vec<u8>, text: fmt::Arguments<'_>) {
-    let _ = lines.write_fmt(text);
+/// Most of a line is integers. This is quicker than the standard library's way, and says the same.
+fn put_integer(lines: &mut Vec<u8>, number: impl itoa::Integer) {
+    lines.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn put_float(lines: &mut Vec<u8>, number: f64) {
+    // Writing into memory never fails.
+    let _ = write!(lines, "{number}");
 }
 
 fn put_value(lines: &mut Vec<u8>, channel: &Channel, word: u64) {
+    lines.push(b',');
     if channel.is_scaled() {
-        return put(lines, format_args!(",{}", channel.value(word)));
+        return put_float(lines, channel.value(word));
     }
     match channel.kind {
-        Type::U64 => put(lines, format_args!(",{word}")),
-        Type::S64 => put(lines, format_args!(",{}", word as i64)),
-        Type::F64 => put(lines, format_args!(",{}", f64::from_bits(word))),
+        Type::U64 => put_integer(lines, word),
+        Type::S64 => put_integer(lines, word as i64),
+        Type::F64 => put_float(lines, f64::from_bits(word)),
     }
 }
 

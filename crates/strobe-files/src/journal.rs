@@ -30,10 +30,12 @@ use crate::sink::{FORMAT, SKIPPED};
 mod blocks;
 #[cfg(feature = "hdf5")]
 mod hdf5;
+mod messages;
 mod rows;
 mod segment;
 
 use blocks::Blocks;
+use messages::Messages;
 use rows::interleave;
 pub use segment::{Segment, Stored, has_batch};
 
@@ -115,7 +117,7 @@ const FIRST_FORMAT: &str = "1";
 /// An `.arrows` file, or such a stream, that is read from its start.
 pub struct Journal {
     path: String,
-    stream: StreamReader<BufReader<Box<dyn Read + Send>>>,
+    stream: StreamReader<Messages<BufReader<Box<dyn Read + Send>>>>,
     info: RunInfo,
     totals: Option<Totals>,
     is_torn: bool,
@@ -159,11 +161,13 @@ impl Journal {
             path: name.clone(),
             why,
         };
-        let stream = StreamReader::try_new_buffered(stream, None).map_err(|error| match error {
-            ArrowError::IoError(_, source) if source.kind() != io::ErrorKind::UnexpectedEof => {
+        let stream = Messages::new(BufReader::new(stream));
+        let stream = StreamReader::try_new(stream, None).map_err(|error| match error {
+            ArrowError::IoError(_, source) if is_failure(&source) => {
                 let path = name.clone();
                 Error::File { path, source }
             }
+            ArrowError::IoError(why, _) => foreign(why),
             error => foreign(error.to_string()),
         })?;
         let schema = stream.schema();
@@ -206,9 +210,7 @@ impl Journal {
         let batch = match self.stream.next() {
             None => return Ok(None),
             Some(Ok(batch)) => batch,
-            Some(Err(ArrowError::IoError(_, source)))
-                if source.kind() != io::ErrorKind::UnexpectedEof =>
-            {
+            Some(Err(ArrowError::IoError(_, source))) if is_failure(&source) => {
                 let path = self.path.clone();
                 return Err(Error::File { path, source });
             }
@@ -226,6 +228,12 @@ impl Journal {
         }
         Ok(Some(Rows::new(&self.words, shape)))
     }
+}
+
+/// Whether it cannot be read; otherwise it can, and something else is there.
+fn is_failure(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, UnexpectedEof};
+    !matches!(error.kind(), InvalidData | UnexpectedEof)
 }
 
 impl RowSource for Journal {

@@ -167,7 +167,7 @@ mod tests {
             "[http]\nlisten = [\"127.0.0.1:8000\"]\n[limits]\nclients = 5\n[panda]\nlisten = \"127.0.0.1\"\n",
             "[publish.nats]\nurl = \"nats://bus:4222\"\n[tokens]\nfile = \"tokens\"\n",
         ];
-        crate::fuzz::texts(&right, |text| {
+        strobe::fuzz::texts(&right, |text| {
             let read = toml::from_str::<Config>(text);
             read.is_ok_and(|config| config.spool.bounds().recent > 0)
         });

@@ -12,8 +12,6 @@ pub mod config;
 pub mod cursor;
 pub mod daemon;
 pub mod drain;
-#[cfg(test)]
-mod fuzz;
 pub mod http;
 pub mod nats;
 pub mod panda;

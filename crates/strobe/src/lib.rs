@@ -42,6 +42,8 @@ mod fields;
 pub mod figures;
 #[doc(hidden)]
 pub mod follow;
+#[cfg(any(test, feature = "internals"))]
+pub mod fuzz;
 pub mod info;
 #[cfg(feature = "internals")]
 pub mod internals;

@@ -8,10 +8,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use arrow_ipc::reader::StreamReader;
-use arrow_ipc::{Buffer, RecordBatch};
 use arrow_schema::ArrowError;
 use strobe::info::{RunInfo, Totals};
 
+use super::messages::{Batch, END, length};
 use super::{Error, check_format, interleave, run, totals};
 
 /// Part of a recording. What is known of the run is in each part of it, and the account in the last one.
@@ -119,70 +119,6 @@ enum Next {
     End,
     /// Half of something, or nothing that is known.
     Nothing,
-}
-
-/// How a stream ends.
-const END: [u8; 8] = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0];
-
-/// Bytes of the head of a message that begins like this.
-fn length(start: [u8; 8]) -> Option<u64> {
-    let [mark @ .., a, b, c, d] = start;
-    let length = u32::from_le_bytes([a, b, c, d]);
-    (mark == [0xFF; 4] && length > 0).then_some(u64::from(length))
-}
-
-/// What the head of a batch says of what follows it.
-struct Batch {
-    /// How long all columns are.
-    bytes: u64,
-    rows: u64,
-    /// Where the words of the first column are in them, if those are all there.
-    first: Option<u64>,
-}
-
-impl Batch {
-    /// `None`: it is none, or has lengths that are not to be believed, which would end the process.
-    fn of_head(head: &[u8]) -> Option<Batch> {
-        let message = arrow_ipc::root_as_message(head).ok()?;
-        let batch = message.header_as_record_batch()?;
-        let (bytes, rows) = (
-            u64::try_from(message.bodyLength()).ok()?,
-            u64::try_from(batch.length()).ok()?,
-        );
-        let is_inside = |offset: i64, length: i64| {
-            let end = offset.checked_add(length);
-            offset >= 0 && length >= 0 && end.is_some_and(|end| end as u64 <= bytes)
-        };
-        let buffers = batch.buffers();
-        let mut all = buffers.into_iter().flatten();
-        if !all.all(|buffer| is_inside(buffer.offset(), buffer.length())) {
-            return None;
-        }
-        let first = Batch::columns(&batch, rows).and_then(|columns| columns.first().copied());
-        Some(Batch { bytes, rows, first })
-    }
-
-    /// Where the values of each column begin; `None` if they are not all there as they are in a recording.
-    fn columns(batch: &RecordBatch<'_>, rows: u64) -> Option<Vec<u64>> {
-        let (nodes, buffers) = (batch.nodes()?, batch.buffers()?);
-        if batch.compression().is_some() || buffers.len() != 2 * nodes.len() {
-            return None;
-        }
-        let bits = |buffer: &Buffer| (buffer.length() as u64).saturating_mul(8);
-        let mut columns = Vec::new();
-        for (index, node) in nodes.iter().enumerate() {
-            // Which are values, unless all are; and the values: words, or a bit each.
-            let (valid, values) = (buffers.get(2 * index), buffers.get(2 * index + 1));
-            let nulls = u64::try_from(node.null_count()).ok()?;
-            let is_right = node.length() as u64 == rows
-                && nulls <= rows
-                && bits(values) >= rows
-                && (nulls == 0 || bits(valid) >= rows);
-            columns.push(is_right.then_some(values.offset() as u64)?);
-        }
-        let is_wide = bits(buffers.iter().nth(1)?) / 64 >= rows;
-        is_wide.then_some(columns)
-    }
 }
 
 /// A batch as it lies in a file: a message of the stream.

@@ -141,3 +141,18 @@ fn other_files_are_refused_by_name() {
         "{text}"
     );
 }
+
+#[test]
+fn recordings_of_rubbish_are_read_as_far_as_they_are_right_or_refused() {
+    let whole = std::fs::read(write(Some(&totals(5))).path()).expect("a file");
+    let torn = std::fs::read(write(None).path()).expect("a file");
+    strobe::fuzz::bytes(&[&whole, &torn], |bytes| {
+        let stream = Box::new(io::Cursor::new(bytes.to_vec()));
+        let Ok(mut journal) = Journal::of("a".to_owned(), stream, 0) else {
+            return false;
+        };
+        // As many rows as there are bytes for them, whatever the messages say.
+        assert!(words(&mut journal).len() * 8 <= bytes.len());
+        !journal.is_torn()
+    });
+}

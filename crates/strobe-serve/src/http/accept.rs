@@ -98,11 +98,11 @@ async fn one(http: Arc<Http>, router: Router, caller: Caller) {
     let connection = Connection {
         place,
         local,
+        stop: http.daemon.stop.clone(),
         is_secure,
         _waits: http.tasks.token(),
     };
-    let stop = http.daemon.stop.clone();
-    connection::serve(router, stop, wire, Arc::new(connection)).await;
+    connection::serve(router, wire, Arc::new(connection)).await;
 }
 
 #[cfg(test)]

@@ -73,9 +73,18 @@ pub fn word(value: &Number) -> Option<u64> {
 async fn whole(request: Request) -> Result<Vec<u8>, Failure> {
     let object = format!("body of {}", request.uri().path());
     let connection = request.extensions().get::<Arc<Connection>>();
-    let patience = connection.map_or(DISCARDED, |connection| connection.place.patience());
+    let connection =
+        connection.ok_or_else(|| Failure::inner(&object, "nobody knows its connection"))?;
+    let (patience, stop) = (connection.place.patience(), connection.stop.clone());
     let mut parts = request.into_body().into_data_stream();
-    let why = match timeout(patience, collect(&mut parts)).await {
+    let arrived = tokio::select! {
+        arrived = timeout(patience, collect(&mut parts)) => arrived,
+        () = stop.cancelled() => {
+            let words = Words::new(object, "the daemon ends, and it has not arrived yet");
+            return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, words));
+        }
+    };
+    let why = match arrived {
         Ok(Ok(bytes)) => return Ok(bytes),
         Ok(Err(why)) => why,
         Err(_) => {

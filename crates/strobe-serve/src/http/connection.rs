@@ -5,6 +5,7 @@ use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub struct Connection {
     pub place: Place,
     /// The address that the client has found; `None`: a socket in the file system.
     pub local: Option<IpAddr>,
+    /// Said when the daemon ends.
+    pub stop: CancellationToken,
     /// Whether it is encrypted.
     pub is_secure: bool,
     /// As long as this is there, the daemon waits.
@@ -43,14 +46,11 @@ pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
 
 /// Serves it until it ends, or the daemon does.
-pub async fn serve(
-    router: Router,
-    stop: CancellationToken,
-    wire: Box<dyn Wire>,
-    connection: Arc<Connection>,
-) {
-    let patience = connection.place.patience();
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
+pub async fn serve(router: Router, wire: Box<dyn Wire>, connection: Arc<Connection>) {
+    let (patience, stop) = (connection.place.patience(), connection.stop.clone());
+    let has_asked = AtomicBool::new(false);
+    let service = service_fn(|request: hyper::Request<Incoming>| {
+        has_asked.store(true, Ordering::Relaxed);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Arc::clone(&connection));
         router.clone().oneshot(request)
@@ -66,8 +66,13 @@ pub async fn serve(
     // Whatever ends it is the client's affair: all it has asked for was answered, or cannot be.
     tokio::select! {
         _ = served.as_mut() => return,
-        () = stop.cancelled() => served.as_mut().graceful_shutdown(),
+        () = stop.cancelled() => {}
     }
+    if !has_asked.load(Ordering::Relaxed) {
+        // The first request has not come yet, and is not waited for.
+        return;
+    }
+    served.as_mut().graceful_shutdown();
     let _ = served.await;
 }
 

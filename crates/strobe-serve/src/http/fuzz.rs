@@ -18,7 +18,7 @@ use super::{Http, routes};
 use crate::access::Tokens;
 use crate::config::Config;
 use crate::daemon::Daemon;
-use crate::fuzz::{bytes, texts};
+use strobe::fuzz::{bytes, texts};
 
 #[test]
 fn queries_of_rubbish_are_answered() {
@@ -154,12 +154,12 @@ fn bytes_of_rubbish_on_a_connection_are_answered_by_http_or_by_nothing() {
         let connection = Connection {
             place: http.counts.admit(Client::At(here)).expect("a place"),
             local: Some(here),
+            stop: http.daemon.stop.clone(),
             is_secure: false,
             _waits: http.tasks.token(),
         };
         let (mut client, wire) = duplex(64 << 10);
-        let stop = http.daemon.stop.clone();
-        let served = connection::serve(router.clone(), stop, Box::new(wire), Arc::new(connection));
+        let served = connection::serve(router.clone(), Box::new(wire), Arc::new(connection));
         let mut answer = Vec::new();
         runtime.block_on(async {
             client.write_all(request).await.expect("room");

@@ -2,14 +2,13 @@
 //! What is in a message: rows as an Arrow IPC stream that needs nothing else, and where they belong as headers.
 
 use std::io;
-use std::panic::catch_unwind;
 
 use async_nats::HeaderMap;
 use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_ID};
 use strobe::block::Block;
 use strobe::error::Words;
 use strobe::info::{RunInfo, Totals};
-use strobe_files::journal::Journal;
+use strobe_files::journal::{self, Journal};
 use strobe_files::sink::arrow::ArrowStream;
 
 /// Where the rows of a message belong.
@@ -130,29 +129,25 @@ pub struct Said {
     pub words: Vec<u64>,
 }
 
-/// Rows or an account again. Whoever may publish can send anything, and what reads Arrow may panic about it: that is no
-/// more than an error here.
+/// Rows or an account again. Whoever may publish can send anything.
 ///
 /// # Errors
 /// These bytes are neither.
 pub fn read(subject: &str, bytes: Vec<u8>) -> Result<Said, Words> {
-    let read = catch_unwind(|| {
-        let stream = Box::new(io::Cursor::new(bytes));
-        let journal = Journal::of(subject.to_owned(), stream, 0);
-        let mut journal = journal.map_err(|error| error.words())?;
-        let mut words = Vec::new();
-        while let Some(rows) = journal.read().map_err(|error| error.words())? {
-            words.extend_from_slice(rows.words());
-        }
-        Ok(Said {
-            info: journal.info().clone(),
-            totals: journal.totals().cloned(),
-            words,
-        })
-    });
-    read.unwrap_or_else(|_| {
-        let words = Words::new(subject, "a message with neither rows nor an account");
-        Err(words.mend("see who publishes there; the bus keeps users apart by subject"))
+    let foreign = |error: journal::Error| {
+        let words = Words::new(subject, error.words().to_string());
+        words.mend("see who publishes there; the bus keeps users apart by subject")
+    };
+    let stream = Box::new(io::Cursor::new(bytes));
+    let mut journal = Journal::of("a message".to_owned(), stream, 0).map_err(foreign)?;
+    let mut words = Vec::new();
+    while let Some(rows) = journal.read().map_err(foreign)? {
+        words.extend_from_slice(rows.words());
+    }
+    Ok(Said {
+        info: journal.info().clone(),
+        totals: journal.totals().cloned(),
+        words,
     })
 }
 

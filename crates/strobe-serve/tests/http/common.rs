@@ -57,6 +57,11 @@ impl Server {
         }
     }
 
+    /// Has it end.
+    pub fn end(&self) {
+        self.stop.cancel();
+    }
+
     /// One that only says what every one says.
     pub fn plain() -> Server {
         Server::new(Config::default())

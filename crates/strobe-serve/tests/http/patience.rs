@@ -124,3 +124,25 @@ fn who_takes_nothing_of_the_answers_is_cut_off() {
     asking.join().expect("it was cut off");
     let _ = stuck.read(&mut [0]);
 }
+
+#[test]
+fn what_is_only_half_said_does_not_hold_up_the_end_of_the_daemon() {
+    let server = Server::plain();
+    let mut head = connect(&server);
+    let begun = b"GET /api HTTP/1.1\r\nhost: local";
+    head.write_all(begun).expect("a beginning");
+    let mut body = connect(&server);
+    let begun = "POST /api/runs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                 content-length: 100000\r\nexpect: 100-continue\r\n\r\n";
+    body.write_all(begun.as_bytes()).expect("a beginning");
+    // It is waited for.
+    let mut answer = [0; 25];
+    body.read_exact(&mut answer).expect("an answer");
+    assert_eq!(&answer, b"HTTP/1.1 100 Continue\r\n\r\n");
+    server.end();
+    let mut heard = String::new();
+    body.read_to_string(&mut heard).expect("an answer");
+    assert!(heard.starts_with("HTTP/1.1 503"), "{heard}");
+    // Some bytes may have been on their way.
+    let _ = head.read_to_end(&mut Vec::new());
+}

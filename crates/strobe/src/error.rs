@@ -386,7 +386,12 @@ impl Error {
                 event,
                 doing,
                 source,
-            } => Words::new(run_on(event), failed(doing, source)),
+            } => match refused(doing, source) {
+                Some((reason, remedy)) => {
+                    Words::new(run_on(event), format!("{doing} failed: {reason}")).mend(remedy)
+                }
+                None => Words::new(run_on(event), failed(doing, source)),
+            },
             Error::Reader { run, doing, source } => Words::new(run, failed(doing, source)),
             Error::Lost { run, rows } => Words::new(
                 run,
@@ -396,6 +401,21 @@ impl Error {
             Error::Rows(words) | Error::Server(words) => words.clone(),
             Error::Ring { run, source } => Words::new(run, source.to_string()),
         }
+    }
+}
+
+/// Why a run does not do what its owner wants, as the contract has it, and the remedy; `None`: it is the errno of a driver.
+fn refused(doing: &str, source: &io::Error) -> Option<(&'static str, &'static str)> {
+    match (doing, Errno::from_io_error(source)?) {
+        ("the trigger", Errno::OPNOTSUPP) => Some((
+            "only the event soft is triggered by a call",
+            "make the run with the event soft, or let its own event trigger it",
+        )),
+        ("the trigger", Errno::BUSY) => Some(("it is not running", "start it, or resume it")),
+        ("the pause", Errno::BUSY) => Some(("it is not running", "start it first")),
+        (_, Errno::ALREADY) => Some(("it is in that state already", "there is nothing to do")),
+        (_, Errno::SHUTDOWN) => Some(("it has ended", "make a new run")),
+        _ => None,
     }
 }
 

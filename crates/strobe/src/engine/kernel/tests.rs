@@ -212,6 +212,20 @@ fn a_start_that_the_driver_of_the_event_refused_says_why() {
 }
 
 #[test]
+fn a_run_that_refuses_says_why_and_what_to_do() {
+    let said =
+        |doing, errno| failure("sim.bar", doing, &uapi::Control::default(), errno).to_string();
+    assert_eq!(
+        said("the trigger", Errno::OPNOTSUPP),
+        "run on event sim.bar: the trigger failed: only the event soft is triggered by a call; \
+         make the run with the event soft, or let its own event trigger it"
+    );
+    assert!(said("the pause", Errno::SHUTDOWN).ends_with("it has ended; make a new run"));
+    // A driver may be busy, too.
+    assert!(said("the start", Errno::BUSY).ends_with("Device or resource busy (os error 16)"));
+}
+
+#[test]
 fn the_longest_time_is_for_ever_and_no_error() {
     let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
     rustix::io::write(&writer, b"x").expect("to write");

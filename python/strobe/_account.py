@@ -40,6 +40,12 @@ class Account:
         return (f"{self.triggers} triggers = {self.rows} rows + {self.missed} missed{f' ({causes})' if causes else ''} "
                 f"+ {self.skipped} skipped; {self.lost} lost, {self.errors} with errors; {self.end or 'not at its end'}")
 
+    def _repr_html_(self) -> str:
+        """How it looks in a notebook."""
+        from strobe import _view
+
+        return _view.of_account(self)
+
 
 class Summary(Account):
     """The account of a recording, and what each of its files has got."""
@@ -57,3 +63,8 @@ class Summary(Account):
     def sinks(self) -> list[dict[str, Any]]:
         """Of each file: path, rows, bytes, lost, and the error that ended it early, if one did."""
         return list(self.data["outputs"])
+
+    def _repr_html_(self) -> str:
+        from strobe import _view
+
+        return _view.of_summary(self)

@@ -65,8 +65,9 @@ class Detector:
         self._reader: threading.Thread | None = None
         self._look = Look()
         # Whether the recipe is any good, and what its channels are, is known from a run that ends before its first row.
-        with machine.run(recipe) as run:
-            self.info = run.info
+        run = machine.run(recipe)
+        run.remove()
+        self.info = run.info
 
     @property
     def active(self) -> bool:

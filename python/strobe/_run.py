@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
 
-from strobe import _strobe
+from strobe import _strobe, _view
 from strobe._account import Account, Summary
 from strobe._block import Block
 from strobe._error import Error
@@ -88,6 +88,10 @@ class Run:
     def __repr__(self) -> str:
         return f"<strobe.Run {self.name}: {self.info.event}, {len(self.info.channels)} channels>"
 
+    def _repr_html_(self) -> str:
+        """How it looks in a notebook: what it is, its account, and pictures of the rows that are there."""
+        return _view.of_run(self)
+
     def start(self) -> None:
         """Triggers make rows from now on."""
         self._native.start()
@@ -96,6 +100,11 @@ class Run:
     def stop(self) -> None:
         """Ends the run; nothing if it has ended. Rows that are there can still be read."""
         self._native.stop()
+
+    def remove(self) -> None:
+        """Ends the run, and has a server give up its rows; those of a run of this machine go with who reads them last."""
+        self._native.remove()
+        self._own = False
 
     def pause(self) -> None:
         """Triggers are not counted from now on."""

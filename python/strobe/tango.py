@@ -82,6 +82,7 @@ class Strobe(Device):
         self._ended.set()
         if self._detector:
             self._detector.abort()
+        self._forget()
 
     def dev_state(self) -> DevState:
         if self._fault or self._look.failed:
@@ -160,15 +161,19 @@ class Strobe(Device):
             raise Error("property Token", str(error), "say a file that can be read") from None
         keep = min(max(1, self.Keep), LONGEST)
         detector = Detector(connect(self.Url, token=token), path, keep)
-        for name in self._channels:
-            self.remove_attribute(name)
+        self._forget()
         self._detector, self._look, self._fault = detector, Look(), ""
-        self._channels = []
         for place, channel in enumerate(detector.info.channels):
             name = channel.name.replace(".", "_").replace("#", "_")
             words: dict[str, Any] = {"unit": channel.unit, "doc": channel.description}
             self._channel(name, partial(self._last, place), dtype=float, **words)
             self._channel(f"{name}_last", partial(self._spectrum, place), dtype=(float,), max_dim_x=keep, **words)
+
+    def _forget(self) -> None:
+        """Takes the channels' attributes away. What a database has of them is for when their recipe comes back."""
+        for name in self._channels:
+            self.remove_attribute(name, clean_db=False)
+        self._channels = []
 
     def _channel(self, name: str, read: Callable[[], Any], **words: Any) -> None:
         self.add_attribute(attribute(name=name, fget=lambda *_: read(), **words))

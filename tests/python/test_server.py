@@ -59,6 +59,15 @@ class Server(unittest.TestCase):
             strobe.connect(daemon.url, token=view).run(event="timer:1kHz", read=["sim.counter"], engine="user")
         strobe.connect(daemon.url, token=control).set({"sim.latch": 1})
 
+    def test_a_run_that_is_removed_is_gone_with_its_rows(self) -> None:
+        machine = strobe.connect(self.daemon().url)
+        with machine.run(event="soft", read=["sim.counter"], engine="user") as run:
+            (number,) = machine.runs
+            run.remove()
+            self.assertEqual(machine.runs, {})
+        with self.assertRaisesRegex(strobe.Error, "no such run"):
+            machine.attach(number)
+
     def test_a_server_that_is_killed_is_an_error_and_not_an_end(self) -> None:
         daemon = self.daemon()
         run = strobe.connect(daemon.url).run(event="timer:1kHz", read=["sim.counter"], engine="user")

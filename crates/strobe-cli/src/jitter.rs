@@ -221,6 +221,7 @@ fn comparison(args: &Args) -> Result<Comparison, NoBoard> {
             slack_ns: args.slack.unwrap_or(0),
             steps: args.set.iter().cloned().chain(reads).collect(),
             board,
+            lock: Lock::Process,
         },
         judge: args.judge.clone().map(|device| Judge {
             device,

@@ -10,6 +10,7 @@ mod arrow;
 mod block;
 mod error;
 mod machine;
+mod measure;
 mod reader;
 mod run;
 mod text;
@@ -24,6 +25,8 @@ mod _strobe {
     use crate::block::Block;
     #[pymodule_export]
     use crate::machine::{Machine, connect};
+    #[pymodule_export]
+    use crate::measure::{doctor, jitter};
     #[pymodule_export]
     use crate::reader::Reader;
     #[pymodule_export]

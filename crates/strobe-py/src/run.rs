@@ -102,6 +102,11 @@ impl Run {
         self.steer(py, "stop", |run| run.stop(), |run| run.stop().map(drop))
     }
 
+    /// Ends it, and gives up its rows; of a run of this machine those go with whoever reads them last.
+    fn remove(&self, py: Python<'_>) -> PyResult<()> {
+        self.steer(py, "remove", |run| run.stop(), |run| run.remove())
+    }
+
     fn pause(&self, py: Python<'_>) -> PyResult<()> {
         self.steer(py, "pause", |run| run.pause(), |run| run.pause().map(drop))
     }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::engine::user::WaitMode;
+use strobe::engine::user::{Lock, WaitMode};
 use strobe::plan::WakeWithin;
 use strobe::stats::Figures;
 use strobe::stop::Stop;
@@ -186,6 +186,7 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
             slack_ns: 0,
             steps: Vec::new(),
             board: None,
+            lock: Lock::Process,
         },
         rounds: Vec::new(),
     };

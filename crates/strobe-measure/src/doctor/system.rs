@@ -140,7 +140,8 @@ impl System {
         self.watch_while(|| std::thread::sleep(time));
     }
 
-    pub(super) fn watch_while(&mut self, pass: impl FnOnce()) {
+    /// Watches it for as long as this takes.
+    pub fn watch_while(&mut self, pass: impl FnOnce()) {
         let (first, begun) = (self.moment(), Instant::now());
         pass();
         self.watched = Some(Watched {

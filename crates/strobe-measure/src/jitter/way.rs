@@ -89,6 +89,8 @@ pub struct Asked {
     pub steps: Vec<Step>,
     /// A board of the user engine.
     pub board: Option<Board>,
+    /// What the user engine locks in memory.
+    pub lock: Lock,
 }
 
 impl Way {
@@ -113,7 +115,7 @@ impl Way {
         let user = |wait| {
             let user = User::new(Settings {
                 wait,
-                lock: Lock::Process,
+                lock: asked.lock,
                 cpu: asked.cpu,
                 policy: asked.policy.map(|policy| policy.for_period(period)),
             });

@@ -67,7 +67,8 @@ fn a_counter_in_hardware_judges_the_rows_as_strobe_does() {
 fn a_workqueue_keeps_the_grid_and_a_relative_loop_does_not() {
     let drift = |way: &str| all_of(&format!("--wait {way}"))["drift_ppm"].as_f64();
     let work = drift("kernel:workqueue").expect("a drift");
-    assert!(work.abs() < 100.0, "{work} ppm");
+    // How late its first and its last row are counts too: a slow kernel is late by more.
+    assert!(work.abs() < 100.0 * slowness() as f64, "{work} ppm");
     let relative = drift("kernel:relative").expect("a drift");
     assert!(relative > 1000.0, "{relative} ppm");
 }

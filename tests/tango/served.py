@@ -1,55 +1,51 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""strobe-tango as a test has it: a process of its own, without a database, beside a daemon."""
+"""strobe-tango as a test has it: a process of its own beside a daemon, with a database or without one."""
 
-import signal
 import socket
-import subprocess
-import sys
-import threading
 
 import tango
 from daemon import AT_MOST_S, Daemon, wait_for
+from database import Database
+from server import Server
 
 NAME = "test/strobe/1"
-PROPERTIES = """#--- SERVER strobe-tango/test, Strobe device declaration
-strobe-tango/test/DEVICE/Strobe: "{name}"
+HEAD = f"""#--- SERVER strobe-tango/test, Strobe device declaration
+strobe-tango/test/DEVICE/Strobe: "{NAME}"
 
-# --- {name} properties
-{name}->Url: "{url}"
-{name}->Recipe: "{recipe}"
-{name}->Keep: "100"
+# --- {NAME} properties
 """
 
 
 class Served:
     """Serves the runs of this recipe; `device` is a client's, which knows nothing but Tango."""
 
-    def __init__(self, recipe: str, **words) -> None:
+    def __init__(self, recipe: str, database: Database | None = None, **words) -> None:
         self.daemon = Daemon(**words)
         self.recipe = self.daemon.folder / "scan.toml"
         self.recipe.write_text(recipe)
-        properties = self.daemon.folder / "properties"
-        properties.write_text(PROPERTIES.format(name=NAME, url=self.daemon.url, recipe=self.recipe))
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        self.said: list[str] = []
-        self.process = subprocess.Popen([sys.executable, "-m", "strobe.tango", "test", f"-file={properties}", "-ORBendPoint",
-                                         f"giop:tcp:127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
-        self.hearing = threading.Thread(target=self.hear, daemon=True)
-        self.hearing.start()
-        wait_for(self.serves, "strobe-tango serves")
-        self.url = f"tango://127.0.0.1:{port}/{NAME}#dbase=no"
+        properties = {"Url": self.daemon.url, "Recipe": str(self.recipe), "Keep": "100"}
+        if database:
+            database.add("strobe-tango/test", "Strobe", NAME, properties)
+            self.arguments, self.host, self.url = [], database.host, database.url(NAME)
+        else:
+            file = self.daemon.folder / "properties"
+            file.write_text(HEAD + "".join(f'{NAME}->{name}: "{value}"\n' for name, value in properties.items()))
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            self.arguments, self.host = [f"-file={file}", "-ORBendPoint", f"giop:tcp:127.0.0.1:{port}"], ""
+            self.url = f"tango://127.0.0.1:{port}/{NAME}#dbase=no"
+        self.begin()
+
+    def begin(self) -> None:
+        self.server = Server("strobe.tango", "test", *self.arguments, host=self.host)
         self.device = tango.DeviceProxy(self.url)
         self.device.set_timeout_millis(1000 * AT_MOST_S)
 
-    def hear(self) -> None:
-        self.said.extend(iter(self.process.stdout.readline, ""))
-
-    def serves(self) -> bool:
-        if self.process.poll() is not None:
-            raise AssertionError(f"strobe-tango has ended: {''.join(self.said)}")
-        return any("Ready" in line for line in self.said)
+    def again(self) -> None:
+        """Ends the device server, and begins it again."""
+        assert self.server.end() == 0, self.server.said
+        self.server.close()
+        self.begin()
 
     def state(self, name: str) -> None:
         wait_for(lambda: str(self.device.state()) == name, f"the state becomes {name}")
@@ -63,13 +59,6 @@ class Served:
         assert account["Given"] + account["Lost"] == account["Rows"], account
         return account
 
-    def end(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(AT_MOST_S)
-
     def close(self) -> None:
-        self.process.kill()
-        self.process.wait(AT_MOST_S)
-        self.hearing.join(AT_MOST_S)
-        self.process.stdout.close()
+        self.server.close()
         self.daemon.close()

@@ -58,7 +58,7 @@ class Device(unittest.TestCase):
         parts = [device.ReadRows([first, 200]).reshape(-1, 6) for first in (0, 200, 400)]
         self.assertEqual([len(part) for part in parts], [200, 200, 100])
         rows = np.concatenate(parts)
-        (blocks,) = (list(run) for run in strobe.connect(served.daemon.url).runs.values() if run.account.rows)
+        (blocks,) = (list(run) for run in strobe.connect(served.daemon.url).runs.values())
         np.testing.assert_array_equal(rows[:, :3], np.concatenate([block.words[:, :3] for block in blocks]))
         for place, channel in enumerate(device.Channels):
             np.testing.assert_array_equal(rows[:, 3 + place], np.concatenate([block[channel] for block in blocks]))
@@ -172,7 +172,7 @@ class Device(unittest.TestCase):
     def test_it_listens_on_this_machine_only(self) -> None:
         served = self.served(SCAN)
         served.device.subscribe_event("State", tango.EventType.CHANGE_EVENT, lambda event: None)
-        ours = {match[1] for fd in Path(f"/proc/{served.process.pid}/fd").iterdir()
+        ours = {match[1] for fd in Path(f"/proc/{served.server.process.pid}/fd").iterdir()
                 if (match := re.match(r"socket:\[(\d+)\]", str(fd.readlink())))}
         rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
         self.assertEqual({row[1].split(":")[0] for row in rows if row[9] in ours and row[3] == "0A"}, {"0100007F"})
@@ -181,7 +181,7 @@ class Device(unittest.TestCase):
         served = self.served(FOREVER)
         served.device.Arm()
         wait_for(lambda: served.device.Given > 0, "rows")
-        self.assertEqual(served.end(), 0)
+        self.assertEqual(served.server.end(), 0)
         self.assertEqual(served.daemon.get("/runs")["runs"][-1]["state"], "stopped")
 
 

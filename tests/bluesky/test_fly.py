@@ -7,6 +7,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import points
 import strobe
 from bluesky_tiled_plugins import TiledWriter
 from daemon import Daemon, wait_for
@@ -78,6 +79,14 @@ class Fly(Scan):
         ends = [stop for _, stop in found]
         self.assertEqual([start for start, _ in found], [1, *ends[:-1]])
         self.assertEqual(ends[-1], 3001)
+
+    def test_the_points_are_those_that_hdfpanda_brings(self) -> None:
+        det = self.detector(list(points.CHANNELS), internal="timer:1kHz", on_loss="warn")
+        self.flown(det, TriggerInfo(number_of_events=points.ROWS))
+        (path,) = self.files()
+        blocks = list(strobe.open(path))
+        values = {channel: np.concatenate([block[channel] for block in blocks]) for channel in points.CHANNELS}
+        self.assertEqual(points.digest(values), points.DIGEST)
 
     def test_documents_say_what_the_numbers_are(self) -> None:
         det = self.detector(internal="timer:1kHz", on_loss="warn")

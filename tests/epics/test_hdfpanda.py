@@ -12,13 +12,14 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import points
 import strobe
 from daemon import AT_MOST_S, wait_for
 from p4p.client.thread import RemoteError
 from served import Served
 
-ROWS = 3000
-CHANNELS = ["sim.counter", "sim.ramp", "sim.sine", "sim.noise", "clock.late"]
+ROWS = points.ROWS
+CHANNELS = [*points.CHANNELS, "clock.late"]
 SCAN = f'event = "timer:1kHz"\nread = {json.dumps(CHANNELS)}\nengine = "user"\n'
 SOFT = 'event = "soft"\nread = ["sim.counter"]\nengine = "user"\n'
 
@@ -52,11 +53,12 @@ class HdfPanda(unittest.TestCase):
         account = served.account()
         self.assertEqual((account["given"], account["lost"], account["errors"]), (ROWS, 0, 0))
         served.wait("DATA:CAPTURE", False)
-        (whole,) = (list(run) for run in strobe.connect(served.daemon.url).runs.values() if run.account.rows)
+        (whole,) = (list(run) for run in strobe.connect(served.daemon.url).runs.values())
         with h5py.File(path, "r", swmr=True) as file:
             for name, channel in zip(names, CHANNELS):
                 self.assertEqual((file[name].shape, file[name].dtype), ((ROWS,), np.float64))
                 np.testing.assert_array_equal(file[name][:], np.concatenate([block[channel] for block in whole]))
+            self.assertEqual(points.digest({channel: file[name][:] for name, channel in zip(names, CHANNELS)}), points.DIGEST)
             for place, name in enumerate(("row", "trigger", "time")):
                 np.testing.assert_array_equal(file[name][:], np.concatenate([block.words[:, place] for block in whole]))
             self.assertEqual({name: int(value[()]) for name, value in file["account"].items()},

@@ -4,6 +4,8 @@
 Prints, as JSON, what the documents say: the data keys, the last index of each stream, and how the run ended.
 """
 
+import asyncio
+import contextlib
 import json
 import sys
 
@@ -36,15 +38,29 @@ def names(panda):
         yield from bps.abs_set(getattr(getattr(panda, block), f"{field}_dataset"), dataset, wait=True)
 
 
+def table(panda):
+    """Waits for the IOC's table of datasets, which HDFPanda reads at once: an IOC fills it column by column, some time after it
+    was told the names."""
+    async def whole():
+        while True:
+            with contextlib.suppress(ValueError):
+                if len((await panda.data.datasets.get_value()).name) == len(columns):
+                    return
+            await asyncio.sleep(0.05)
+
+    yield from bps.wait_for([whole], timeout=30)
+
+
 def fly(panda):
     yield from ensure_connected(panda)
     yield from names(panda)
+    yield from table(panda)
     flyer = StaticSeqTableFlyableLogic(panda.seq[1]).with_device("flyer")
     # A trigger each millisecond: the output A is high for half of it.
-    table = SeqTable.row(repeats=rows, time1=500, outa1=True, time2=500)
+    triggers = SeqTable.row(repeats=rows, time1=500, outa1=True, time2=500)
     yield from bps.stage_all(panda, flyer)
     yield from bps.open_run()
-    yield from bps.prepare(flyer, SeqTableInfo(sequence_table=table, repeats=1, prescale_as_us=1), wait=True)
+    yield from bps.prepare(flyer, SeqTableInfo(sequence_table=triggers, repeats=1, prescale_as_us=1), wait=True)
     yield from bps.prepare(panda, TriggerInfo(trigger=DetectorTrigger.EXTERNAL_LEVEL, number_of_events=rows,
                                               exposure_timeout=120), wait=True)
     yield from bps.declare_stream(panda, name="main", collect=True)

@@ -108,7 +108,11 @@ static enum hrtimer_restart fire(struct hrtimer *unused)
 	uio_event_notify(&dummy);
 	if (exhausted())
 		return HRTIMER_NORESTART;
-	hrtimer_forward_now(&timer, period());
+	/*
+	 * A period from now, not from when this was due: a soft timer that was late
+	 * would raise the next event at once, before who waits could read this one.
+	 */
+	hrtimer_set_expires(&timer, ktime_add(ktime_get(), period()));
 	return HRTIMER_RESTART;
 }
 

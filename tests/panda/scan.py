@@ -39,14 +39,19 @@ def names(panda):
 
 
 def table(panda):
-    """Waits for the IOC's table of datasets, which HDFPanda reads at once: an IOC fills it column by column, some time after it
-    was told the names."""
+    """Has the IOC fill its table of datasets: it does so column by column, some time after it was told to capture, and HDFPanda
+    reads the table at once."""
     async def whole():
+        data = panda.data
+        await data.hdf_directory.set(folder)
+        await data.hdf_file_name.set("table.h5")
+        await data.capture.set(True)
         while True:
             with contextlib.suppress(ValueError):
-                if len((await panda.data.datasets.get_value()).name) == len(columns):
-                    return
+                if len((await data.datasets.get_value()).name) == len(columns):
+                    break
             await asyncio.sleep(0.05)
+        await data.capture.set(False)
 
     yield from bps.wait_for([whole], timeout=30)
 

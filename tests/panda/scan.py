@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 import sys
+from pathlib import Path
 
 import bluesky.plan_stubs as bps
 from bluesky import RunEngine
@@ -40,9 +41,10 @@ def names(panda):
 
 def table(panda):
     """Has the IOC fill its table of datasets: it does so column by column, some time after it was told to capture, and HDFPanda
-    reads the table at once."""
+    reads the table at once. What it captures here is a run without rows: it has a file for it once it was connected to the data
+    while the run went on."""
     async def whole():
-        data = panda.data
+        data, pcap = panda.data, panda.pcap
         await data.hdf_directory.set(folder)
         await data.hdf_file_name.set("table.h5")
         await data.capture.set(True)
@@ -51,9 +53,15 @@ def table(panda):
                 if len((await data.datasets.get_value()).name) == len(columns):
                     break
             await asyncio.sleep(0.05)
+        while not Path(folder, "table.h5").exists():
+            for word in (True, False):
+                await pcap.arm.set(word)
+                while await pcap.active.get_value() != word:
+                    await asyncio.sleep(0.05)
+            await asyncio.sleep(0.5)
         await data.capture.set(False)
 
-    yield from bps.wait_for([whole], timeout=30)
+    yield from bps.wait_for([whole], timeout=60)
 
 
 def fly(panda):

@@ -93,7 +93,7 @@ struct strobe_register {
  * @prepare: a run wants to use the channel, once, however often it is in a row
  *	(of class ASYNC: for each time, for all may be under way at once): set the
  *	hardware up, or refuse with an errno (-EBUSY if another run
- *	excludes it). Process.
+ *	excludes it). It may set the channel's scale and offset anew. Process.
  * @unprepare: undo one @prepare that did not refuse: @lock did, or the use has
  *	ended, after @unlock. Process.
  * @lock: the channel is in use from now on: once for each @prepare. An errno
@@ -160,17 +160,33 @@ struct strobe_channel {
 };
 
 /**
+ * struct strobe_output_ops - what an output needs to be used; both optional.
+ * @prepare: a step of a run is to write the output, once for each such step: set
+ *	the hardware up, or refuse with an errno (-EBUSY if another run or a
+ *	channel excludes it). Process.
+ * @unprepare: undo one @prepare that did not refuse. Process.
+ */
+struct strobe_output_ops {
+	int  (*prepare)(struct strobe_output *output);
+	void (*unprepare)(struct strobe_output *output);
+};
+
+/**
  * struct strobe_output - a register that a row may write.
  * @name: as of a channel.
  * @unit: as of a channel.
  * @text: as of a channel.
  * @scale: as of a channel.
  * @offset: as of a channel.
- * @bits: bits that a value may have; 0 means all of the register, or 64.
+ * @type: enum strobe_type.
+ * @bits: bits that a value may have; 0 means all of the register, or 64. Of a
+ *	signed one the bits above them repeat the highest.
+ * @cost_class: STROBE_CLASS_HARD, or STROBE_CLASS_SLEEP if @write may sleep.
  * @cost_ns: rough time of one write.
  * @reg: the register, if the output is one; always a whole one.
  * @write: store a value; not used for outputs that are registers. An errno is a
- *	fault of the row. Hard.
+ *	fault of the row. Hard; of class SLEEP as of a channel's read.
+ * @ops: operations; may be NULL.
  * @device: private: whose it is.
  * @id: private: id in the catalogue.
  * @users: private: runs that use it; under the registry lock.
@@ -181,10 +197,13 @@ struct strobe_output {
 	const char		*text;
 	u64			scale;
 	u64			offset;
+	u32			type;
 	u32			bits;
+	u32			cost_class;
 	u32			cost_ns;
 	struct strobe_register	reg;
 	int			(*write)(struct strobe_output *output, u64 value);
+	const struct strobe_output_ops *ops;
 
 	struct strobe_device	*device;
 	u32			id;
@@ -192,14 +211,31 @@ struct strobe_output {
 };
 
 /**
- * struct strobe_event_ops - what an event can do; both optional.
+ * enum strobe_accounting - what is known of occurrences that an event's source
+ * has dropped before it called strobe_event_trigger().
+ * @STROBE_ACCOUNTING_NONE: nothing; as of interrupts, which merge without a trace.
+ * @STROBE_ACCOUNTING_EXACT: each is reported as missed, or none can be dropped.
+ * @STROBE_ACCOUNTING_BY_TIME: gaps between the source's time stamps are reported
+ *	as missed, by its period.
+ */
+enum strobe_accounting {
+	STROBE_ACCOUNTING_NONE = 0,
+	STROBE_ACCOUNTING_EXACT,
+	STROBE_ACCOUNTING_BY_TIME,
+};
+
+/**
+ * struct strobe_event_ops - what an event can do; all optional.
  * @enable: the first run listens: let the hardware raise the event. Process.
  * @disable: nobody listens any more. After it has returned the event must
  *	not be triggered, nor may a handler still be at it. Process.
+ * @accounting: enum strobe_accounting, if it depends on how the source is set up
+ *	now. Process.
  */
 struct strobe_event_ops {
 	int  (*enable)(struct strobe_event *event);
 	void (*disable)(struct strobe_event *event);
+	enum strobe_accounting (*accounting)(struct strobe_event *event);
 };
 
 /**
@@ -208,6 +244,7 @@ struct strobe_event_ops {
  * @text: as of a channel.
  * @has_due: strobe_event_trigger() is told when the trigger was due.
  * @may_skip: strobe_event_skip() is called, too: rows have a word for it.
+ * @accounting: unless @ops has a function for it.
  * @ops: operations; may be NULL.
  * @device: private: whose it is.
  * @id: private: id in the catalogue.
@@ -222,6 +259,7 @@ struct strobe_event {
 	const char			*text;
 	bool				has_due;
 	bool				may_skip;
+	enum strobe_accounting		accounting;
 	const struct strobe_event_ops	*ops;
 
 	struct strobe_device		*device;

@@ -51,7 +51,7 @@
  * major. The minor grows when something is added.
  */
 #define STROBE_RING_MAJOR	1
-#define STROBE_RING_MINOR	1
+#define STROBE_RING_MINOR	2
 
 /* Bytes of a full name "device.channel", its NUL included. */
 #define STROBE_NAME_SIZE	64
@@ -540,6 +540,17 @@ enum strobe_class {
 #define STROBE_ENTRY_PERIODIC	(1U << 1)
 /* Runs: STROBE_SHARED. */
 #define STROBE_ENTRY_SHARED	(1U << 2)
+/*
+ * Events, and of runs their event: what is known of occurrences that its source
+ * has dropped before strobe heard of them. Contract 1.2; neither of the two bits:
+ * nothing, or the module is older.
+ *
+ * EXACT: each is counted as missed, or the source cannot drop any.
+ * BY_TIME: the source has a period and time stamps; gaps between stamps are
+ * counted as missed by that period.
+ */
+#define STROBE_ENTRY_EXACT	(1U << 3)
+#define STROBE_ENTRY_BY_TIME	(1U << 4)
 
 /**
  * struct strobe_value - part of an entry: a channel or an output.

@@ -102,11 +102,12 @@ static void make_write(struct making *making, u32 step)
 	making->action_of[step] = making->count++;
 	making->fresh = making->count;
 	action->write = true;
-	action->access = target->output->reg.access;
+	action->access = target->output->cost_class == STROBE_CLASS_SLEEP ?
+			 STROBE_BUILTIN_SLEEP : target->output->reg.access;
 	action->column = target->column;
 	action->device = target->output->device;
 	action->value = target->value;
-	if (action->access == STROBE_ACCESS_CALL)
+	if (target->output->reg.access == STROBE_ACCESS_CALL)
 		action->output = target->output;
 	else
 		action->io = target->output->reg.io;

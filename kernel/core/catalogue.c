@@ -51,6 +51,30 @@ void strobe_describe_channel(struct strobe_entry *entry, const struct strobe_cha
 }
 
 /**
+ * strobe_accounting_flags() - what is known of what an event's source drops.
+ * @event: the event; NULL: a built-in one.
+ *
+ * Context: process, under strobe_registry.
+ * Return: one of STROBE_ENTRY_EXACT and STROBE_ENTRY_BY_TIME, or 0.
+ */
+u32 strobe_accounting_flags(struct strobe_event *event)
+{
+	enum strobe_accounting accounting = STROBE_ACCOUNTING_EXACT;
+
+	if (event)
+		accounting = event->ops && event->ops->accounting ?
+			     event->ops->accounting(event) : event->accounting;
+	switch (accounting) {
+	case STROBE_ACCOUNTING_EXACT:
+		return STROBE_ENTRY_EXACT;
+	case STROBE_ACCOUNTING_BY_TIME:
+		return STROBE_ENTRY_BY_TIME;
+	default:
+		return 0;
+	}
+}
+
+/**
  * strobe_describe_output() - its entry in the catalogue.
  * @entry: zeroed; filled in.
  * @output: the output.
@@ -61,7 +85,7 @@ void strobe_describe_output(struct strobe_entry *entry, const struct strobe_outp
 {
 	describe(entry, STROBE_KIND_OUTPUT, output->id, output->device, output->name,
 		 output->text, output->users);
-	describe_value(&entry->value, STROBE_TYPE_U64, STROBE_CLASS_HARD, output->unit,
+	describe_value(&entry->value, output->type, output->cost_class, output->unit,
 		       output->scale, output->offset, output->bits, output->cost_ns);
 }
 
@@ -103,12 +127,14 @@ static void list_device(struct catalogue *catalogue, const struct strobe_device 
 			strobe_describe_output(entry, &device->outputs[i]);
 	}
 	for (u32 i = 0; i < device->event_count; i++) {
-		const struct strobe_event *event = &device->events[i];
+		struct strobe_event *event = &device->events[i];
 
 		entry = next_entry(catalogue);
-		if (entry)
-			describe(entry, STROBE_KIND_EVENT, event->id, device, event->name,
-				 event->text, event->users);
+		if (!entry)
+			continue;
+		describe(entry, STROBE_KIND_EVENT, event->id, device, event->name,
+			 event->text, event->users);
+		entry->flags |= strobe_accounting_flags(event);
 	}
 }
 
@@ -131,7 +157,7 @@ static void list_builtin_events(struct catalogue *catalogue)
 		if (!entry)
 			continue;
 		entry->kind = STROBE_KIND_EVENT;
-		entry->flags = events[i].flags;
+		entry->flags = events[i].flags | strobe_accounting_flags(NULL);
 		strscpy(entry->name, events[i].name);
 		strscpy(entry->text, events[i].text);
 	}

@@ -46,6 +46,16 @@ static int compile_read(struct strobe_run *run, struct strobe_created *answer, u
 	return 0;
 }
 
+/* Of a signed output the bits above its own are as the highest of those. */
+static bool fits(const struct strobe_output *output, u64 value)
+{
+	if (output->bits >= 64 || output->type == STROBE_TYPE_F64)
+		return true;
+	if (output->type == STROBE_TYPE_S64)
+		return sign_extend64(value, output->bits - 1) == (s64)value;
+	return !(value >> output->bits);
+}
+
 static int compile_write(struct strobe_run *run, struct strobe_created *answer, u32 i,
 			 const struct strobe_step *step)
 {
@@ -53,8 +63,9 @@ static int compile_write(struct strobe_run *run, struct strobe_created *answer, 
 
 	if (!output)
 		return fail_step(answer, i, STROBE_WHY_NAME, -ENOENT);
-	if (output->bits < 64 && step->value >> output->bits)
+	if (!fits(output, step->value))
 		return fail_step(answer, i, STROBE_WHY_VALUE, -ERANGE);
+	run->is_slow |= output->cost_class != STROBE_CLASS_HARD;
 	run->targets[i].output = output;
 	run->targets[i].value = step->value;
 	strobe_describe_output(&run->steps[i], output);

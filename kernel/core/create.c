@@ -79,6 +79,7 @@ static int choose_event(struct strobe_run *run, const struct strobe_create *c,
 	if (timer ? c->period_ns < STROBE_PERIOD_MIN || c->period_ns > STROBE_PERIOD_MAX :
 		    c->period_ns)
 		return refuse(answer, STROBE_WHY_PERIOD, -EINVAL);
+	run->accounting = strobe_accounting_flags(run->event);
 	strscpy(run->event_name, c->event);
 	run->period = c->period_ns;
 	run->slack = timer ? strobe_budget_slack(c->period_ns) : U64_MAX;

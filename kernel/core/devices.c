@@ -174,10 +174,12 @@ static bool is_output(const struct strobe_output *output)
 {
 	if (!is_name(output->name, STROBE_PART_SIZE) ||
 	    !fits(output->unit, STROBE_UNIT_SIZE) || !fits(output->text, STROBE_TEXT_SIZE) ||
-	    output->bits > 64)
+	    output->bits > 64 || output->cost_class > STROBE_CLASS_SLEEP)
 		return false;
 	if (output->reg.access == STROBE_ACCESS_CALL)
 		return output->write;
+	if (output->cost_class != STROBE_CLASS_HARD)
+		return false;
 	return (unsigned int)output->reg.access < STROBE_BUILTIN_TIME &&
 	       !output->reg.shift && !strobe_register_check(&output->reg) &&
 	       output->bits <= strobe_register_bits(output->reg.access);

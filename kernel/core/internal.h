@@ -39,6 +39,7 @@ struct strobe_run *strobe_find_run(u32 id);
 
 /* catalogue.c */
 void strobe_describe_channel(struct strobe_entry *entry, const struct strobe_channel *channel);
+u32 strobe_accounting_flags(struct strobe_event *event);
 void strobe_describe_output(struct strobe_entry *entry, const struct strobe_output *output);
 long strobe_ioctl_list(void __user *arg, u64 *seen);
 

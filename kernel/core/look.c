@@ -95,7 +95,7 @@ void strobe_describe_run(struct strobe_entry *entry, const struct strobe_run *ru
 
 	entry->kind = STROBE_KIND_RUN;
 	entry->id = run->id;
-	entry->flags = run->is_shared ? STROBE_ENTRY_SHARED : 0;
+	entry->flags = run->accounting | (run->is_shared ? STROBE_ENTRY_SHARED : 0);
 	strscpy(entry->name, run->event_name);
 	strscpy(entry->text, run->comm);
 	info->state = look.state;

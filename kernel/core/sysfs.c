@@ -63,7 +63,8 @@ static ssize_t object_show(struct device *dev, struct device_attribute *attr, ch
 				  classes[channel->cost_class], channel->unit ?: "-",
 				  channel->text ?: "");
 	if (output)
-		return sysfs_emit(buf, "u%u hard %s: %s\n", output->bits ?: 64,
+		return sysfs_emit(buf, "%c%u %s %s: %s\n", types[output->type][0],
+				  output->bits ?: 64, classes[output->cost_class],
 				  output->unit ?: "-", output->text ?: "");
 	return sysfs_emit(buf, "%s\n", object->event->text ?: "");
 }

@@ -41,26 +41,47 @@ static int use_channel(struct strobe_channel *channel, u32 *why)
 	return 0;
 }
 
+static void unuse_output(struct strobe_output *output)
+{
+	if (output->ops && output->ops->unprepare)
+		output->ops->unprepare(output);
+	output->users--;
+	output->device->users--;
+	module_put(output->device->owner);
+}
+
+static int use_output(struct strobe_output *output, u32 *why)
+{
+	struct strobe_device *device = output->device;
+	int ret = 0;
+
+	if (!try_module_get(device->owner))
+		return -ENODEV;
+	if (output->ops && output->ops->prepare)
+		ret = output->ops->prepare(output);
+	if (ret) {
+		*why = ret == -EBUSY ? STROBE_WHY_BUSY : STROBE_WHY_PROVIDER;
+		module_put(device->owner);
+		return ret;
+	}
+	output->users++;
+	device->users++;
+	return 0;
+}
+
 static void unuse_target(const struct strobe_target *target)
 {
 	if (target->channel && !target->is_used)
 		unuse_channel(target->channel);
-	if (target->output) {
-		target->output->users--;
-		target->output->device->users--;
-		module_put(target->output->device->owner);
-	}
+	if (target->output)
+		unuse_output(target->output);
 }
 
 static int use_target(const struct strobe_target *target, u32 *why)
 {
 	if (target->channel)
 		return target->is_used ? 0 : use_channel(target->channel, why);
-	if (!try_module_get(target->output->device->owner))
-		return -ENODEV;
-	target->output->users++;
-	target->output->device->users++;
-	return 0;
+	return use_output(target->output, why);
 }
 
 static void unuse_event(struct strobe_event *event)
@@ -113,6 +134,11 @@ int strobe_run_use(struct strobe_run *run, struct strobe_created *answer)
 		if (ret) {
 			answer->fault_step = i;
 			goto undo;
+		}
+		/* What it is may depend on how it is set up now. */
+		if (run->targets[i].channel) {
+			strobe_describe_channel(&run->steps[i], run->targets[i].channel);
+			run->steps[i].flags = 0;
 		}
 	}
 	return 0;

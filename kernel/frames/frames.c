@@ -376,6 +376,8 @@ static int frames_make(struct frames *frames)
 		.name	= blob->events[0].name,
 		.text	= blob->events[0].text,
 		.ops	= &frames_event_ops,
+		/* The co-processor numbers its frames. */
+		.accounting = STROBE_ACCOUNTING_EXACT,
 	};
 	frames->device = (struct strobe_device) {
 		.name		= blob->header->name,

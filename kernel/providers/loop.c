@@ -229,12 +229,14 @@ static const struct strobe_event_ops work_ops = {
 static struct strobe_event events[] = {
 	{
 		.name = "absolute", .has_due = true, .ops = &loop_ops,
+		.accounting = STROBE_ACCOUNTING_EXACT,
 		.text = "a thread sleeps until the next point of a grid",
 	}, {
-		.name = "relative", .ops = &loop_ops,
+		.name = "relative", .ops = &loop_ops, .accounting = STROBE_ACCOUNTING_EXACT,
 		.text = "a thread sleeps for what is left of the period",
 	}, {
 		.name = "work", .has_due = true, .ops = &work_ops,
+		.accounting = STROBE_ACCOUNTING_EXACT,
 		.text = "a workqueue is told at each point of a grid",
 	},
 };

@@ -168,10 +168,12 @@ static const struct strobe_event_ops pulse_ops = {
 struct strobe_event strobe_sim_events[STROBE_SIM_EVENTS] = {
 	[PULSE] = {
 		.name = "pulse", .has_due = true, .ops = &pulse_ops,
+		.accounting = STROBE_ACCOUNTING_EXACT,
 		.text = "every sim_pulse_ns nanoseconds",
 	},
 	[DECIMATED] = {
 		.name = "decimated", .has_due = true, .may_skip = true, .ops = &pulse_ops,
+		.accounting = STROBE_ACCOUNTING_EXACT,
 		.text = "as pulse, but only each sim_keep-th makes a row",
 	},
 };

@@ -153,15 +153,24 @@ static int read_now(struct strobe_slow *slow, const struct strobe_action *action
 	return error;
 }
 
+static int write_now(const struct strobe_action *action)
+{
+	int error;
+
+	if (action->access == STROBE_BUILTIN_SLEEP)
+		return action->output->write(action->output, action->value);
+	scoped_guard(irqsave)
+		error = strobe_write_step(action);
+	return error;
+}
+
 static void do_step(struct strobe_slow *slow, const struct strobe_action *action)
 {
 	u64 value = 0;
 	int error;
 
 	if (action->write) {
-		scoped_guard(irqsave)
-			error = strobe_write_step(action);
-		if (error)
+		if (write_now(action))
 			strobe_fail_step(slow->run, action);
 		return;
 	}

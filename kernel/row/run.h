@@ -94,7 +94,7 @@ struct strobe_cut {
  * @io: MMIO and IO.
  * @mem: MEM64.
  * @channel: CALL, SLEEP and ASYNC, reads.
- * @output: CALL, writes.
+ * @output: CALL and SLEEP, writes.
  * @device: whose it is.
  *
  * Written while the run is created, then constant; read by the producer.
@@ -203,6 +203,7 @@ enum strobe_source {
  * @pid: of the process that created it.
  * @comm: its name.
  * @event_name: as asked for.
+ * @accounting: of its event, when it was created: a flag of a catalogue's entry.
  * @steps: as asked for; the names of the columns also when devices are gone.
  * @targets: what the steps use.
  * @channels: values in a row.
@@ -262,6 +263,7 @@ struct strobe_run {
 	pid_t				pid;
 	char				comm[TASK_COMM_LEN];
 	char				event_name[STROBE_NAME_SIZE];
+	u32				accounting;
 	struct strobe_entry		*steps;
 	struct strobe_target		*targets;
 	u32				channels;

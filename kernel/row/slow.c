@@ -70,10 +70,8 @@ int strobe_slow_init(struct strobe_run *run, u32 priority)
 	init_waitqueue_head(&slow->idle);
 	for (struct strobe_action *action = run->actions; action->todo != STROBE_DO_END;
 	     action++) {
-		if (action->write)
-			continue;
 		sleeps |= action->access == STROBE_BUILTIN_SLEEP;
-		if (action->access != STROBE_BUILTIN_ASYNC)
+		if (action->write || action->access != STROBE_BUILTIN_ASYNC)
 			continue;
 		ret = strobe_ticket_take_place(slow, action->column);
 		if (ret < 0) {

@@ -49,6 +49,8 @@ pub mod kind {
 pub mod entry_flag {
     pub const IN_USE: u32 = 1 << 0;
     pub const PERIODIC: u32 = 1 << 1;
+    pub const EXACT: u32 = 1 << 3;
+    pub const BY_TIME: u32 = 1 << 4;
 }
 
 /// What a step does.

@@ -137,7 +137,11 @@ static const struct strobe_event_ops tick_ops = {
 };
 
 static struct strobe_event events[] = {
-	{ .name = "tick", .has_due = true, .ops = &tick_ops, .text = "every 10 ms" },
+	{
+		/* What it loses, it counts. */
+		.name = "tick", .has_due = true, .ops = &tick_ops, .text = "every 10 ms",
+		.accounting = STROBE_ACCOUNTING_EXACT,
+	},
 };
 
 static enum hrtimer_restart tick(struct hrtimer *t)

@@ -15,7 +15,7 @@ fn the_features_are_those_of_the_header() {
         let want = Features {
             size: 40,
             major: 1,
-            minor: 1,
+            minor: 2,
             create_flags: DRY_RUN | SHARED,
             reader_flags: NONBLOCK,
             incompat: 3,

@@ -121,6 +121,8 @@ fn facts() -> Facts {
         "STROBE_KIND_RUN" = kind::RUN,
         "STROBE_ENTRY_IN_USE" = entry_flag::IN_USE,
         "STROBE_ENTRY_PERIODIC" = entry_flag::PERIODIC,
+        "STROBE_ENTRY_EXACT" = entry_flag::EXACT,
+        "STROBE_ENTRY_BY_TIME" = entry_flag::BY_TIME,
         "STROBE_OP_READ" = op::READ,
         "STROBE_OP_WRITE" = op::WRITE,
         "STROBE_DRY_RUN" = create_flag::DRY_RUN,

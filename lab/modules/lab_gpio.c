@@ -10,7 +10,7 @@
  * In /sys/devices/platform/lab_gpio:
  *
  *   left                  edges still to be made; writing a number starts the wave, 0 stops it
- *   edges                 edges made
+ *   edges                 edges made; edge_ns: when the last one was, CLOCK_MONOTONIC
  *   raised, dropped       edges that raised an interrupt, or came while it was masked
  *   serving               1 from an interrupt of line 0 until its thread is done
  *   answered, unanswered  edges by whether there was an answer before the next edge
@@ -377,6 +377,7 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr, \
 static DEVICE_ATTR_RO(name)
 
 FIGURE(edges, account->edges);
+FIGURE(edge_ns, lab->edge_time);
 FIGURE(raised, account->raised);
 FIGURE(dropped, account->dropped);
 FIGURE(serving, lab->serving);
@@ -390,7 +391,7 @@ FIGURE(mean_ns, account->answered ? div64_u64(account->sum, account->answered) :
 
 static struct attribute *lab_gpio_attrs[] = {
 	&dev_attr_left.attr, &dev_attr_reset.attr,
-	&dev_attr_edges.attr, &dev_attr_raised.attr, &dev_attr_dropped.attr,
+	&dev_attr_edges.attr, &dev_attr_edge_ns.attr, &dev_attr_raised.attr, &dev_attr_dropped.attr,
 	&dev_attr_serving.attr,
 	&dev_attr_answered.attr, &dev_attr_unanswered.attr, &dev_attr_wrong.attr,
 	&dev_attr_best_ns.attr, &dev_attr_typical_ns.attr, &dev_attr_worst_ns.attr,

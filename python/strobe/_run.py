@@ -48,6 +48,8 @@ class Info:
     capacity: int
     channels: tuple[Channel, ...]
     outputs: tuple[str, ...]
+    #: How the event accounts for what its source drops by itself: "exact", "by time" or "none".
+    accounting: str
 
     @classmethod
     def of(cls, text: str) -> Info:
@@ -57,7 +59,7 @@ class Info:
                                  float(channel["offset"])) for name, channel in zip(names, said["channels"]))
         outputs = tuple(name.removeprefix("output ") for name in names[len(channels):])
         return cls(said["engine"], said["event"], said["run"], said["clock"], said["period_ns"], said["limit"], said["capacity"],
-                   channels, outputs)
+                   channels, outputs, said["accounting"])
 
     def place(self, name: str) -> int:
         """Which channel of a row is called so."""

@@ -116,6 +116,26 @@ fn text(listing: &Listing) -> String {
     text
 }
 
+/// The lines of a GPIO chip are many, so one row stands for all of a chip: the first one, with LINE for its number.
+fn fold<const N: usize>(rows: Vec<[String; N]>, event: &str) -> Vec<[String; N]> {
+    let mut folded: Vec<[String; N]> = Vec::with_capacity(rows.len());
+    for mut row in rows {
+        if let [name, .., description] = &mut row[..] {
+            let chip = name.rsplit_once('/');
+            let is_number = |line: &str| line.starts_with(|c: char| c.is_ascii_digit());
+            let chip = chip.filter(|(chip, line)| chip.starts_with("gpio:") && is_number(line));
+            if let Some((chip, _)) = chip {
+                *name = format!("{chip}/LINE{event}");
+                "one of the lines of this chip".clone_into(description);
+            }
+        }
+        if row.first() != folded.last().and_then(|last| last.first()) {
+            folded.push(row);
+        }
+    }
+    folded
+}
+
 /// What an engine has, but for its runs: titles and tables.
 fn sections(catalogue: &Catalogue) -> [(&'static str, String); 4] {
     let devices = catalogue.devices.iter();
@@ -126,14 +146,15 @@ fn sections(catalogue: &Catalogue) -> [(&'static str, String); 4] {
     let events: Vec<_> = events
         .map(|e| {
             let period = if e.periodic { ":PERIOD" } else { "" };
-            [format!("{}{period}", e.name), e.description.clone()]
+            let name = format!("{}{period}", e.name);
+            [name, e.accounting.name().to_owned(), e.description.clone()]
         })
         .collect();
     [
         ("devices", table("  ", &devices)),
         ("channels", values(&catalogue.channels)),
         ("outputs", values(&catalogue.outputs)),
-        ("events", table("  ", &events)),
+        ("events", table("  ", &fold(events, ":both"))),
     ]
 }
 
@@ -151,5 +172,5 @@ fn values(channels: &[Channel]) -> String {
             ]
         })
         .collect();
-    table("  ", &rows)
+    table("  ", &fold(rows, ""))
 }

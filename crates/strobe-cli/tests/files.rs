@@ -51,6 +51,7 @@ fn info() -> RunInfo {
         }],
         outputs: Vec::new(),
         skips: false,
+        accounting: strobe::accounting::Accounting::Exact,
         set_up: Vec::new(),
         doctor: vec![Noted {
             check: "fifo".into(),

@@ -52,6 +52,7 @@ fn info() -> RunInfo {
         ],
         outputs: vec!["sim.latch".to_owned()],
         skips: true,
+        accounting: strobe::accounting::Accounting::Exact,
         set_up: Vec::new(),
         doctor: Vec::new(),
     }

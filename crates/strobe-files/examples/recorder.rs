@@ -166,6 +166,7 @@ impl Lines {
                 channels,
                 outputs: Vec::new(),
                 skips: false,
+                accounting: strobe::accounting::Accounting::Exact,
                 set_up: Vec::new(),
                 doctor: Vec::new(),
             },

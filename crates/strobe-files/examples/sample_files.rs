@@ -98,6 +98,7 @@ fn info(channels: Vec<Channel>) -> RunInfo {
         channels,
         outputs: Vec::new(),
         skips: false,
+        accounting: strobe::accounting::Accounting::Exact,
         set_up: Vec::new(),
         doctor: Vec::new(),
     }

@@ -3,6 +3,7 @@
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use strobe::accounting::Accounting;
 use strobe::channel::column_names;
 use strobe::faults::FaultCount;
 use strobe::info::{End, RunInfo, Totals};
@@ -36,6 +37,8 @@ pub struct Summary {
     pub engine: Engine,
     /// The event, as it was asked for.
     pub event: String,
+    /// How the event accounts for what its source drops.
+    pub accounting: Accounting,
     /// Names of the columns.
     pub channels: Vec<String>,
     /// Rows the run made.
@@ -95,6 +98,7 @@ impl Summary {
         Summary {
             engine: info.engine,
             event: info.event.clone(),
+            accounting: info.accounting,
             channels: column_names(&info.channels),
             rows: totals.rows,
             missed: totals.missed(),
@@ -172,7 +176,7 @@ mod tests {
         let json = serde_json::to_string(&summary).expect("JSON");
         assert_eq!(
             json,
-            "{\"engine\":\"kernel\",\"event\":\"timer:10kHz\",\"channels\":[\"sim.counter\"],\
+            "{\"engine\":\"kernel\",\"event\":\"timer:10kHz\",\"accounting\":\"exact\",\"channels\":[\"sim.counter\"],\
              \"rows\":10,\"missed\":3,\
              \"missed_by\":{\"overrun\":1,\"busy\":0,\"throttled\":2,\"source\":0,\"suspended\":0},\
              \"skipped\":90,\"lost\":4,\"errors\":0,\

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 use strobe_ring::State;
 
+use crate::accounting::Accounting;
 use crate::channel::Channel;
 
 /// A unit of hardware, or the simulator.
@@ -26,6 +27,9 @@ pub struct Event {
     pub description: String,
     /// A period must be given.
     pub periodic: bool,
+    /// How it accounts for what its source drops.
+    #[serde(default)]
+    pub accounting: Accounting,
     /// A run uses it.
     pub in_use: bool,
 }

@@ -9,6 +9,7 @@ use strobe_hw::rt::Step;
 use strobe_ring::layout::MISSED_CAUSES;
 use strobe_ring::{Engine, Missed, RowShape, Snapshot, StartTimes, State};
 
+use crate::accounting::Accounting;
 use crate::channel::{Channel, column_names, numbered};
 use crate::fields;
 use crate::note::Noted;
@@ -74,6 +75,9 @@ pub struct RunInfo {
     /// Whether the event may leave out triggers on purpose.
     #[serde(default)]
     pub skips: bool,
+    /// How the event accounts for what its source drops.
+    #[serde(default)]
+    pub accounting: Accounting,
     /// Real-time set-up: what was got, and what was refused.
     #[serde(default, deserialize_with = "fields::list")]
     pub set_up: Vec<Step>,

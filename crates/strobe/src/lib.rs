@@ -28,6 +28,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod accounting;
 pub mod block;
 pub mod catalogue;
 pub mod channel;

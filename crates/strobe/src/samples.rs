@@ -4,6 +4,7 @@
 
 use strobe_ring::{Engine, StartTimes};
 
+use crate::accounting::Accounting;
 use crate::channel::{Channel, Class, Type};
 use crate::engine::user::User;
 use crate::figures::Figures;
@@ -47,6 +48,7 @@ pub fn info(channels: Vec<Channel>) -> RunInfo {
         channels,
         outputs: Vec::new(),
         skips: false,
+        accounting: Accounting::Exact,
         set_up: Vec::new(),
         doctor: Vec::new(),
     }

@@ -156,9 +156,10 @@ impl Selection {
             }
             Err(error) => return Ok(Chosen::User(user(), Some(error))),
         };
+        let is_line = matches!(plan.event.event(), Event::Gpio { .. });
         Ok(match control.dry_run(plan) {
-            // Something that this engine has not; the other may have all of it.
-            Err(engine::Error::NotHere { .. }) if user().dry_run(plan).is_ok() => {
+            // Something that this engine has not; the other may have all of it, and of lines it knows best what is wrong.
+            Err(engine::Error::NotHere { .. }) if is_line || user().dry_run(plan).is_ok() => {
                 Chosen::User(user(), None)
             }
             _ => Chosen::Kernel(control),

@@ -6,6 +6,7 @@
 pub mod account;
 pub mod cgroup;
 pub mod container;
+pub mod cost;
 pub mod crowd;
 pub mod engine;
 pub mod failslab;

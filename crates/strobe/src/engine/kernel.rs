@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel engine: `/dev/strobe`.
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -21,10 +22,11 @@ use crate::quantity::show_ns;
 use crate::reader::ReaderOptions;
 
 mod entries;
+mod lines;
 mod ring_fd;
 mod run;
 
-use entries::{catalogue, channels, outputs, text};
+use entries::{accounting_of_run, catalogue, channels, named, outputs};
 use ring_fd::Whose;
 pub use run::{AttachedRun, KernelRun};
 
@@ -98,9 +100,15 @@ impl Control {
         let catalogue = self.catalogue()?;
         let named = |name: &str| catalogue.channels.iter().find(|c| c.name == name).cloned();
         let reads = plan.steps.iter().filter(|s| matches!(s, Step::Read(_)));
+        let channel = |step: &Step| {
+            let name = self.module_name("channel", step.name()).ok()?;
+            let mut channel = named(&lines::shown(name))?;
+            step.name().clone_into(&mut channel.name);
+            Some(channel)
+        };
         Ok(DryRun {
             engine: "kernel",
-            channels: reads.filter_map(|s| named(s.name())).collect(),
+            channels: reads.filter_map(channel).collect(),
             row_bytes: answer.row_stride,
             ring_rows: answer.capacity,
             ring_bytes: answer.ring_bytes,
@@ -133,6 +141,7 @@ impl Control {
                 channels: channels(&entries),
                 outputs: outputs(&entries),
                 skips: false,
+                accounting: accounting_of_run(&entries),
                 set_up: vec![awake.step.clone()],
                 doctor: Vec::new(),
             },
@@ -146,6 +155,7 @@ impl Control {
         run.info.skips = header.geometry.shape().skipped;
         run.info.period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
         run.info.clock = clock(header.clock);
+        call_as_asked(&mut run.info, plan);
         Ok(run)
     }
 
@@ -189,7 +199,7 @@ impl Control {
     fn info(&self, run: u32, ring: &Reader) -> Result<RunInfo, Error> {
         let (entries, _) = self.entries(run)?;
         let status = entries.iter().find(|e| e.kind == kind::RUN);
-        let name = status.map_or(String::new(), |entry| text(&entry.name));
+        let name = status.map_or(String::new(), named);
         let header = ring.header();
         let period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
         Ok(RunInfo {
@@ -208,6 +218,7 @@ impl Control {
             channels: channels(&entries),
             outputs: outputs(&entries),
             skips: header.geometry.shape().skipped,
+            accounting: accounting_of_run(&entries),
             set_up: Vec::new(),
             doctor: Vec::new(),
         })
@@ -222,7 +233,8 @@ impl Control {
         let not_here = |what, name: &str| self.not_here(what, name);
         let create = uapi::Create {
             flags: flags | if plan.shared { create_flag::SHARED } else { 0 },
-            event: fixed(event).ok_or_else(|| not_here("event", event))?,
+            event: fixed(&self.module_name("event", &event)?)
+                .ok_or_else(|| not_here("event", &event))?,
             period_ns,
             capacity: plan.capacity().unwrap_or(0),
             limit: plan.limit.unwrap_or(uapi::NO_LIMIT),
@@ -241,7 +253,8 @@ impl Control {
                     Step::Read(_) => (op::READ, 0),
                     Step::Write { value, .. } => (op::WRITE, *value),
                 };
-                let name = fixed(step.name()).ok_or_else(|| not_here(what(step), step.name()))?;
+                let name = self.module_name(what(step), step.name())?;
+                let name = fixed(&name).ok_or_else(|| not_here(what(step), step.name()))?;
                 let flags = 0;
                 Ok(uapi::Step {
                     op,
@@ -318,10 +331,20 @@ impl Control {
         }
     }
 
+    /// The module's name of an event, a channel or an output: its own, unless it is a GPIO line.
+    fn module_name(&self, what: &'static str, name: &str) -> Result<String, Error> {
+        if !lines::is_line(name) {
+            return Ok(name.to_owned());
+        }
+        let found = lines::of_module(&self.catalogue()?, name);
+        found.ok_or_else(|| self.not_here(what, name))
+    }
+
     fn not_here(&self, what: &'static str, name: &str) -> Error {
         // If the catalogue fails as well, the name alone has to do.
         let catalogue = self.catalogue().unwrap_or_default();
         let instead = match what {
+            _ if lines::is_line(name) => lines::instead(&catalogue),
             "event" => catalogue.instead_of_event(),
             "output" => catalogue.instead_of_output(name),
             _ => catalogue.instead_of_channel(name),
@@ -335,6 +358,7 @@ impl Control {
 
     fn output_bits(&self, name: &str) -> Option<u32> {
         let catalogue = self.catalogue().ok()?;
+        let name = lines::shown(self.module_name("output", name).ok()?);
         let output = catalogue.outputs.iter().find(|o| o.name == name)?;
         Some(output.bits)
     }
@@ -376,14 +400,28 @@ impl Control {
 }
 
 /// Name and period of an event, if it is one of this engine.
-fn kernel_event(plan: &Plan) -> Result<(&str, u64), Error> {
+fn kernel_event(plan: &Plan) -> Result<(Cow<'_, str>, u64), Error> {
     match plan.event.event() {
-        Event::Timer { period_ns } => Ok(("timer", *period_ns)),
-        Event::Soft => Ok(("soft", 0)),
-        Event::Device(name) => Ok((name, 0)),
-        Event::Gpio { .. } | Event::Uio(_) | Event::Hpet { .. } | Event::Eventfd(_) => {
+        Event::Timer { period_ns } => Ok(("timer".into(), *period_ns)),
+        Event::Soft => Ok(("soft".into(), 0)),
+        Event::Device(name) => Ok((name.into(), 0)),
+        // If the module has the line: see `module_name`.
+        Event::Gpio { .. } => Ok((plan.event.to_string().into(), 0)),
+        Event::Uio(_) | Event::Hpet { .. } | Event::Eventfd(_) => {
             Err(Error::NotOfKernel(plan.event.to_string()))
         }
+    }
+}
+
+/// Columns have the names by which they were asked for; a line has several.
+fn call_as_asked(info: &mut RunInfo, plan: &Plan) {
+    let read = plan.steps.iter().filter(|s| matches!(s, Step::Read(_)));
+    let written = plan.steps.iter().filter(|s| !matches!(s, Step::Read(_)));
+    for (channel, step) in info.channels.iter_mut().zip(read) {
+        step.name().clone_into(&mut channel.name);
+    }
+    for (output, step) in info.outputs.iter_mut().zip(written) {
+        step.name().clone_into(output);
     }
 }
 

@@ -131,7 +131,8 @@ impl User {
         let event = plan.event.to_string();
         let providers = self.providers(RunClock::new(plan.clock));
         let described = self.describe(plan, &providers)?;
-        let (geometry, period_ns) = (described.geometry, described.event.about.period_ns);
+        let (geometry, about) = (described.geometry, described.event.about);
+        let period_ns = about.period_ns;
         base::fits(&geometry)?;
         let opened = described.open()?;
         let header = base::header(geometry, plan.clock, period_ns);
@@ -159,6 +160,7 @@ impl User {
             channels: opened.channels,
             outputs: opened.outputs,
             skips: geometry.shape().skipped,
+            accounting: about.accounting,
             set_up: Vec::new(),
             doctor: Vec::new(),
         };

@@ -4,6 +4,8 @@
 use strobe_hw::uapi::{self, entry_flag, kind};
 use strobe_ring::{Engine, State};
 
+use super::lines;
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event, RunStatus};
 use crate::channel::{Channel, Class, Type};
 
@@ -13,6 +15,11 @@ pub(super) fn text(array: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
+/// What an entry is called, as people write it.
+pub(super) fn named(entry: &uapi::Entry) -> String {
+    lines::shown(text(&entry.name))
+}
+
 pub(super) fn catalogue(entries: &[uapi::Entry], generation: u64) -> Catalogue {
     let mut catalogue = Catalogue {
         generation,
@@ -20,7 +27,7 @@ pub(super) fn catalogue(entries: &[uapi::Entry], generation: u64) -> Catalogue {
     };
     for entry in entries {
         let in_use = entry.flags & entry_flag::IN_USE != 0;
-        let (name, description) = (text(&entry.name), text(&entry.text));
+        let (name, description) = (named(entry), text(&entry.text));
         match entry.kind {
             kind::DEVICE => catalogue.devices.push(Device {
                 name,
@@ -33,6 +40,7 @@ pub(super) fn catalogue(entries: &[uapi::Entry], generation: u64) -> Catalogue {
                 name,
                 description,
                 periodic: entry.flags & entry_flag::PERIODIC != 0,
+                accounting: accounting(entry.flags),
                 in_use,
             }),
             kind::RUN => catalogue.runs.push(run_status(entry)),
@@ -41,6 +49,23 @@ pub(super) fn catalogue(entries: &[uapi::Entry], generation: u64) -> Catalogue {
         }
     }
     catalogue
+}
+
+/// Of an event, or of that of a run.
+pub(super) fn accounting(flags: u32) -> Accounting {
+    if flags & entry_flag::EXACT != 0 {
+        Accounting::Exact
+    } else if flags & entry_flag::BY_TIME != 0 {
+        Accounting::ByTime
+    } else {
+        Accounting::None
+    }
+}
+
+/// That of the event of a run.
+pub(super) fn accounting_of_run(entries: &[uapi::Entry]) -> Accounting {
+    let run = entries.iter().find(|entry| entry.kind == kind::RUN);
+    run.map_or(Accounting::None, |entry| accounting(entry.flags))
 }
 
 /// The channels of a run, in the order of the columns.
@@ -52,13 +77,13 @@ pub(super) fn channels(entries: &[uapi::Entry]) -> Vec<Channel> {
 /// The names of the outputs that a run writes, in the order of its steps.
 pub(super) fn outputs(entries: &[uapi::Entry]) -> Vec<String> {
     let outputs = entries.iter().filter(|e| e.kind == kind::OUTPUT);
-    outputs.map(|output| text(&output.name)).collect()
+    outputs.map(named).collect()
 }
 
 fn channel(entry: &uapi::Entry) -> Channel {
     let value = entry.value();
     Channel {
-        name: text(&entry.name),
+        name: named(entry),
         description: text(&entry.text),
         unit: text(&value.unit),
         kind: match value.kind {
@@ -84,7 +109,7 @@ fn run_status(entry: &uapi::Entry) -> RunStatus {
     RunStatus {
         run: entry.id,
         engine: Engine::Kernel.name(),
-        event: text(&entry.name),
+        event: named(entry),
         program: text(&entry.text),
         state: State::from_raw(run.state),
         error: run.error,

@@ -6,6 +6,7 @@ use std::io;
 use strobe_hw::cycles;
 
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
@@ -95,6 +96,7 @@ impl Provider for Builtin {
                 name: name.to_owned(),
                 description: description.to_owned(),
                 periodic,
+                accounting: Accounting::Exact,
                 in_use: false,
             }));
     }

@@ -15,6 +15,7 @@ use super::provider::{FoundChannel, FoundEvent, FoundOutput, Provider};
 use super::settings::Settings;
 use super::trigger::Cadence;
 use super::{card_event, pci_card, uio_card};
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::error::Error;
 use crate::event::{Event, EventSpec};
@@ -107,6 +108,7 @@ impl Provider for Cards {
                     name: format!("{}.{}", card.name, event.name),
                     description: event.description.clone(),
                     periodic: false,
+                    accounting: Accounting::None,
                     in_use: false,
                 }));
         }

@@ -23,6 +23,7 @@ use super::field::Bits;
 use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
 use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::{RunClock, monotonic};
@@ -144,6 +145,7 @@ impl Provider for Frames {
             name: format!("{}.{}", self.board.name, event.name),
             description: event.description.clone(),
             periodic: false,
+            accounting: Accounting::Exact,
             in_use: false,
         });
         catalogue.events.extend(events);
@@ -195,7 +197,8 @@ impl Provider for Frames {
         }
         let (name, wait) = (name.clone(), settings.wait);
         Some(Ok(FoundEvent::new(
-            Cadence::default(),
+            // The co-processor numbers its frames.
+            Cadence::exact(),
             move || match self.source(wait) {
                 Ok(source) => Ok(Box::new(source)),
                 Err(why) => Err(Error::Unusable {

@@ -22,6 +22,7 @@ use super::provider::{
 };
 use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
@@ -338,6 +339,7 @@ impl Provider for Gpio {
                 name: format!("gpio:{name}/LINE:both"),
                 description: format!("edges of one of {lines} lines of {}", chip.title()),
                 periodic: false,
+                accounting: Accounting::None,
                 in_use: false,
             });
         }

@@ -16,6 +16,7 @@ use strobe_ring::Missed;
 use super::provider::{FoundEvent, Provider};
 use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::clock::RunClock;
 use crate::error::Error;
@@ -193,6 +194,7 @@ impl Provider for Hpets {
                 name: "hpet".to_owned(),
                 description: "periodic interrupt of the HPET".to_owned(),
                 periodic: true,
+                accounting: Accounting::None,
                 in_use: false,
             });
         }

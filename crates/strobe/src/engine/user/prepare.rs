@@ -159,10 +159,10 @@ impl User {
                 event: event.to_string(),
                 period_ns: Some(*period_ns),
             }),
-            Event::Soft => Ok(FoundEvent::ready(Cadence::default(), Box::new(soft::Soft))),
+            Event::Soft => Ok(FoundEvent::ready(Cadence::exact(), Box::new(soft::Soft))),
             Event::Eventfd(fd) => {
                 let source = eventfd(event.to_string(), *fd)?;
-                Ok(FoundEvent::ready(Cadence::default(), source))
+                Ok(FoundEvent::ready(Cadence::exact(), source))
             }
             _ => {
                 let mut providers = providers.iter();

@@ -17,6 +17,7 @@ use super::provider::{
 use super::settings::{Settings, WaitMode};
 use super::timer::Timer;
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
@@ -133,6 +134,7 @@ impl Provider for Sim {
                 name: name.to_owned(),
                 description: description.to_owned(),
                 periodic: false,
+                accounting: Accounting::Exact,
                 in_use: false,
             }));
     }
@@ -259,6 +261,7 @@ const PULSE: Cadence = Cadence {
     period_ns: None,
     has_due: true,
     skips: false,
+    accounting: Accounting::Exact,
 };
 
 impl Pulse {

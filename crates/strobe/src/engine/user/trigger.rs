@@ -6,6 +6,7 @@ use std::io;
 use strobe_hw::bell::Bell;
 use strobe_ring::Missed;
 
+use crate::accounting::Accounting;
 use crate::clock::RunClock;
 
 /// An occurrence of an event.
@@ -46,15 +47,26 @@ pub struct Cadence {
     pub has_due: bool,
     /// Whether it leaves out triggers on purpose. Rows tell how many, then.
     pub skips: bool,
+    /// How it accounts for what its source drops.
+    pub accounting: Accounting,
 }
 
 impl Cadence {
+    /// Of a source that can drop nothing, or counts each that it drops.
+    pub fn exact() -> Cadence {
+        Cadence {
+            accounting: Accounting::Exact,
+            ..Cadence::default()
+        }
+    }
+
     /// Of a timer.
     pub fn every(period_ns: u64) -> Cadence {
         Cadence {
             period_ns: Some(period_ns),
             has_due: true,
             skips: false,
+            accounting: Accounting::Exact,
         }
     }
 }

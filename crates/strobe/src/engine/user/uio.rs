@@ -12,6 +12,7 @@ use strobe_ring::Missed;
 use super::provider::{FoundEvent, Provider};
 use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as Listed};
 use crate::clock::RunClock;
 use crate::error::Error;
@@ -35,6 +36,7 @@ impl Provider for UioEvents {
                 name: format!("uio:{name}"),
                 description: format!("interrupt of {uio}"),
                 periodic: false,
+                accounting: Accounting::None,
                 in_use: false,
             });
         }

@@ -11,6 +11,7 @@ pub mod crowd;
 pub mod engine;
 pub mod failslab;
 pub mod hpet;
+pub mod iio;
 pub mod machine;
 pub mod monitor;
 pub mod pci;

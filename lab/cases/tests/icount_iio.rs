@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! 100000 scans of an IIO device at 1 kHz, on a machine whose time is made of instructions.
+// lab: --module iio-trig-hrtimer --module iio_dummy --module strobe_iio
+// kernels: amd64 rt
+
+use strobe::accounting::Accounting;
+use strobe::plan::{Plan, Step};
+use strobe::run::Run;
+use strobe_cases::account::record;
+use strobe_cases::cost::of_step;
+use strobe_cases::iio::{ACCEL, Dummy, VOLTAGE};
+use strobe_cases::machine::undisturbed;
+use strobe_cases::{Engine, Kernel, plan};
+
+#[test]
+fn each_of_100000_scans_is_a_row() {
+    undisturbed();
+    let _dummy = Dummy::new(1000);
+    let channels = [
+        "lab.scan_voltage0",
+        "lab.scan_accel_x",
+        "lab.scan_timestamp",
+        "lab.scan_count",
+    ];
+    let run = Kernel::open().run(&Plan {
+        limit: Some(100_000),
+        ..plan("lab.scan", &channels)
+    });
+    assert_eq!(run.info().accounting, Accounting::ByTime);
+    let (account, end) = record(&run);
+    let (first, last) = (&account.rows[0], account.rows.last().expect("rows"));
+    let span = last.values[2] - first.values[2];
+    println!(
+        "{} rows + {} missed; {} scans came in {span} ns",
+        end.head,
+        end.missed(),
+        last.values[3]
+    );
+    assert_eq!((end.head, end.errors, account.lost), (100_000, 0, 0));
+    let scans = (span + 500_000) / 1_000_000 + 1;
+    assert_eq!(end.head + end.missed(), scans, "{end:?}");
+    for row in &account.rows {
+        assert_eq!(row.values[..2], [VOLTAGE, ACCEL], "{row:?}");
+    }
+}
+
+#[test]
+fn what_a_sample_and_a_value_cost() {
+    undisturbed();
+    let _dummy = Dummy::new(1000);
+    let read = |event: &str, name: &str| of_step(event, &Step::Read(name.into()));
+    let sample = read("lab.scan", "lab.scan_voltage0");
+    let value = read("timer:1kHz", "lab.in_voltage0");
+    let set = of_step(
+        "timer:1kHz",
+        &Step::Write {
+            output: "lab.out_voltage0".into(),
+            value: 1,
+        },
+    );
+    println!("instructions: a sample of a scan {sample}, a value {value}, an output {set}");
+    assert!(sample < value && sample < 100 && value < 5000);
+}

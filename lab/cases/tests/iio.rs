@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Devices of the Industrial I/O subsystem, and one row across subsystems.
+//!
+//! `$STROBE_ROUNDS` says how often the device is unplugged.
+// lab: --module iio-trig-hrtimer --module iio_dummy --module strobe_iio --module lab_gpio --module 'strobe_gpio raw=lab'
+// kernels: amd64 rt
+
+use std::time::Duration;
+use std::{env, thread};
+
+use rustix::io::Errno;
+use strobe::accounting::Accounting;
+use strobe::channel::{Class, Type};
+use strobe::plan::{Plan, Step};
+use strobe::run::{OwnedRun, Run};
+use strobe_cases::account::{begin, read_now, read_to_end, record, until_rows};
+use strobe_cases::iio::{ACCEL, Dummy, VOLTAGE};
+use strobe_cases::wave::Wave;
+use strobe_cases::{Engine, Kernel, Pace, pci, plan};
+use strobe_ring::State;
+
+const SCAN: [&str; 4] = [
+    "lab.scan_voltage0",
+    "lab.scan_accel_x",
+    "lab.scan_timestamp",
+    "lab.scan_count",
+];
+
+#[test]
+fn a_device_has_its_channels_with_the_drivers_scale_and_unit() {
+    let dummy = Dummy::new(1000);
+    let kernel = Kernel::open();
+    let catalogue = kernel.0.catalogue().expect("a catalogue");
+    let channel = |name: &str| {
+        let mut channels = catalogue.channels.iter();
+        channels.find(|channel| channel.name == name).expect(name)
+    };
+    let voltage = channel("lab.in_voltage0");
+    assert_eq!((voltage.class, voltage.kind), (Class::Sleep, Type::S64));
+    assert_eq!(voltage.unit, "mV");
+    // (raw + 7) * 0.001333, as the driver says.
+    let scale: f64 = dummy.read("in_voltage0_scale").parse().expect("a number");
+    let offset: f64 = dummy.read("in_voltage0_offset").parse().expect("a number");
+    assert!((voltage.scale - scale).abs() < 1e-15, "{voltage:?}");
+    assert!(
+        (voltage.offset - offset * scale).abs() < 1e-15,
+        "{voltage:?}"
+    );
+    let sample = channel("lab.scan_voltage0");
+    assert_eq!((sample.class, sample.bits), (Class::Hard, 13));
+    assert_eq!(
+        (sample.scale, sample.offset),
+        (voltage.scale, voltage.offset)
+    );
+    let output = catalogue
+        .outputs
+        .iter()
+        .find(|o| o.name == "lab.out_voltage0");
+    assert_eq!(output.map(|output| output.class), Some(Class::Sleep));
+}
+
+#[test]
+fn one_row_has_a_register_an_iio_channel_a_gpio_level_and_a_clock() {
+    let _wave = Wave::new(500_000);
+    let dummy = Dummy::new(1000);
+    let lab = pci::kernel(&["edu"]);
+    let channels = [
+        "edu.id",
+        "lab.in_voltage0",
+        "gpio:lab/wave",
+        "lab.out_voltage0",
+        "clock.time",
+    ];
+    let mut plan = Plan {
+        limit: Some(50),
+        ..plan("timer:100Hz", &channels)
+    };
+    plan.steps.insert(
+        0,
+        Step::Write {
+            output: "lab.out_voltage0".into(),
+            value: 42,
+        },
+    );
+    let (account, end) = record(&lab.engine.run(&plan));
+    assert_eq!((end.state, end.errors), (State::Done, 0), "{end:?}");
+    let raw: u64 = dummy.read("in_voltage0_raw").parse().expect("a number");
+    let mut last = 0;
+    for row in &account.rows {
+        assert_eq!(row.values[..4], [0x0100_00ed, raw, 0, 42], "{row:?}");
+        assert!(row.values[4] > row.time.max(last), "{row:?}");
+        last = row.values[4];
+    }
+    assert_eq!(dummy.read("out_voltage0_raw"), "42");
+}
+
+#[test]
+fn each_scan_is_a_row_or_missed() {
+    let dummy = Dummy::new(1000);
+    let channels = [
+        "clock.late",
+        SCAN[0],
+        SCAN[1],
+        SCAN[2],
+        SCAN[3],
+        "clock.time",
+    ];
+    let run = Kernel::open().run(&plan("lab.scan", &channels));
+    assert_eq!(run.info().accounting, Accounting::ByTime);
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    until_rows(&reader, 1000);
+    run.stop().expect("to stop");
+    read_now(&mut reader, &mut account);
+    let end = reader.snapshot();
+    account.settle(&end);
+    assert_eq!(end.errors, 0, "{end:?}");
+    for row in &account.rows {
+        assert_eq!(row.values[1..3], [VOLTAGE, ACCEL], "{row:?}");
+        // Of this very scan: it was due when it was stamped.
+        assert_eq!(row.time - row.values[0], row.values[3], "{row:?}");
+        assert_eq!(row.values[4], row.row + 1 + throttled(&end), "{row:?}");
+    }
+    // Scans that came and those that IIO dropped are what the time has room for.
+    let (first, last) = (&account.rows[0], account.rows.last().expect("a row"));
+    let span = last.values[3] - first.values[3];
+    let counted = last.trigger - first.trigger;
+    println!("{} rows + {} missed in {span} ns", end.head, end.missed());
+    assert!(
+        span.abs_diff(counted * 1_000_000) < 2_000_000,
+        "{counted} in {span} ns"
+    );
+    // Without a period nobody knows.
+    dummy.write("current_timestamp_clock", "monotonic_coarse");
+    let run = Kernel::open().run(&plan("lab.scan", &SCAN));
+    assert_eq!(run.info().accounting, Accounting::None);
+}
+
+/// Scans that came, but made no row.
+fn throttled(end: &strobe_ring::Snapshot) -> u64 {
+    end.missed() - end.missed_by[strobe_ring::Missed::Source as usize]
+}
+
+#[test]
+fn a_device_without_a_trigger_refuses_to_start_and_samples_are_faults_without_a_scan() {
+    let dummy = Dummy::new(1000);
+    let plan = Plan {
+        limit: Some(3),
+        ..plan("timer:1kHz", &SCAN)
+    };
+    let (account, end) = record(&Kernel::open().run(&plan));
+    assert_eq!(end.errors, 3);
+    assert!(account.rows.iter().all(|row| row.faults == [0, 1, 2, 3]));
+    dummy.write("trigger/current_trigger", "");
+    let run = Kernel::open().run(&strobe_cases::plan("lab.scan", &SCAN));
+    assert_eq!(run.info().accounting, Accounting::None);
+    assert!(run.start().is_err());
+}
+
+#[test]
+fn a_device_that_goes_ends_its_runs_whatever_they_do() {
+    let rounds = env::var("STROBE_ROUNDS").map_or(20, |text| text.parse().expect("a number"));
+    let gone = -Errno::NODEV.raw_os_error();
+    for round in 0..rounds {
+        let dummy = Dummy::new(2000);
+        let kernel = Kernel::open();
+        let scans = kernel.run(&plan("lab.scan", &SCAN));
+        let values = kernel.run(&plan("timer:1kHz", &["lab.in_steps", SCAN[0]]));
+        let idle = kernel.run(&plan("soft", &["lab.in_voltage0"]));
+        let mut readers = [&scans, &values].map(|run| run.reader().expect("a reader"));
+        scans.start().expect("to start");
+        values.start().expect("to start");
+        readers.iter().for_each(|reader| until_rows(reader, 1));
+        thread::sleep(Duration::from_micros(37 * (round % 100)));
+        dummy.unplug();
+        for reader in &mut readers {
+            read_to_end(reader, Pace::FAST);
+            let end = reader.snapshot();
+            assert_eq!((end.state, end.error), (State::Failed, gone), "{round}");
+        }
+        assert_eq!(idle.snapshot().state, State::Failed);
+        let catalogue = kernel.0.catalogue().expect("a catalogue");
+        assert!(!catalogue.devices.iter().any(|d| d.name == "lab"));
+    }
+}

@@ -47,7 +47,8 @@ pub(super) fn compile(board: &Board) -> Vec<u8> {
         Hardware::Files
         | Hardware::Platform { .. }
         | Hardware::Uio { .. }
-        | Hardware::Rpmsg { .. } => (0, 0, None),
+        | Hardware::Rpmsg { .. }
+        | Hardware::Instrument => (0, 0, None),
     };
     let (subvendor, subdevice) = subsystem.unwrap_or((ANY_ID, ANY_ID));
     let mut body = Blob::default();

@@ -139,6 +139,11 @@ pub enum InstallError {
         "board {0}: it is for a UIO device, which only the user engine reaches: strobe record --board FILE; there is nothing to install"
     )]
     Uio(String),
+    /// An instrument, which no driver speaks to.
+    #[error(
+        "board {0}: it is for an instrument, which only the user engine speaks to: strobe record --board FILE; there is nothing to install"
+    )]
+    Instrument(String),
     /// A board file is wrong.
     #[error(transparent)]
     Board(#[from] Faults),
@@ -183,6 +188,9 @@ impl System {
     pub fn install(&self, board: &Board, toml: &str, policy: Policy) -> Result<Installed> {
         if matches!(board.hardware, Hardware::Uio { .. }) {
             return Err(InstallError::Uio(board.name.clone()));
+        }
+        if board.hardware == Hardware::Instrument {
+            return Err(InstallError::Instrument(board.name.clone()));
         }
         if !board.files.is_empty() {
             return Err(InstallError::Files(board.name.clone()));
@@ -250,6 +258,9 @@ impl System {
     pub fn remove(&self, hardware: &Hardware) -> Result<Vec<Binding>> {
         if let Hardware::Uio { name, .. } = hardware {
             return Err(InstallError::Uio(name.clone()));
+        }
+        if *hardware == Hardware::Instrument {
+            return Err(InstallError::Instrument(hardware.to_string()));
         }
         let stem = self.firmware.join(hardware.stem());
         let blob = stem.with_extension("board");

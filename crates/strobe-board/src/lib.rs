@@ -15,6 +15,7 @@ mod find;
 pub mod frame;
 #[cfg(feature = "install")]
 mod install;
+pub mod instrument;
 mod matching;
 mod model;
 mod parse;

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::instrument::Instrument;
+
 /// A device, as its board file describes it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -31,6 +33,8 @@ pub struct Board {
     pub events: Vec<Event>,
     /// Stores that are done once, when the driver takes the device.
     pub setup: Vec<Write>,
+    /// How it is spoken to, if it is an instrument; then it has no registers and no events.
+    pub instrument: Option<Instrument>,
 }
 
 /// Which hardware a board file is for.
@@ -38,6 +42,8 @@ pub struct Board {
 pub enum Hardware {
     /// None: all channels are files.
     Files,
+    /// An instrument; its transport says which.
+    Instrument,
     /// A PCI card.
     Pci {
         /// Vendor id.
@@ -297,7 +303,11 @@ pub enum WriteValue {
 impl Board {
     /// Whether it is of no use to the kernel engine.
     pub fn is_for_user_engine_only(&self) -> bool {
-        !self.files.is_empty() || matches!(self.hardware, Hardware::Files | Hardware::Uio { .. })
+        let of_user = matches!(
+            self.hardware,
+            Hardware::Files | Hardware::Uio { .. } | Hardware::Instrument
+        );
+        !self.files.is_empty() || of_user
     }
 
     /// Bytes of a frame, if it is for a co-processor.
@@ -313,9 +323,12 @@ impl Board {
         let count = |number: usize, word: &str| {
             format!("{number} {word}{}", if number == 1 { "" } else { "s" })
         };
+        let spoken = self.instrument.as_ref();
+        let asked = spoken.map_or(0, |instrument| instrument.channels.len());
+        let told = spoken.map_or(0, |instrument| instrument.outputs.len());
         [
-            count(self.channels.len() + self.files.len(), "channel"),
-            count(self.outputs.len(), "output"),
+            count(self.channels.len() + self.files.len() + asked, "channel"),
+            count(self.outputs.len() + told, "output"),
             count(self.events.len(), "event"),
         ]
         .join(", ")
@@ -335,6 +348,7 @@ impl Hardware {
     pub fn stem(&self) -> String {
         match *self {
             Hardware::Files => "files".to_owned(),
+            Hardware::Instrument => "instrument".to_owned(),
             Hardware::Platform { ref name } => format!("platform-{name}"),
             Hardware::Uio { ref name, .. } => format!("uio-{name}"),
             Hardware::Rpmsg { ref service, .. } => format!("rpmsg-{service}"),
@@ -358,6 +372,7 @@ impl fmt::Display for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Hardware::Files => f.write_str("files"),
+            Hardware::Instrument => f.write_str("instrument"),
             Hardware::Platform { ref name } => write!(f, "platform {name}"),
             Hardware::Uio {
                 ref name,

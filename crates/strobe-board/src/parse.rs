@@ -9,13 +9,14 @@ use super::resolve::{self, Registers};
 use super::table::{self, Either, Table};
 use super::words::{NAME_MAX, description, line, name_at, outside};
 use super::{
-    Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register, rpmsg,
+    Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register, instrument,
+    rpmsg,
 };
 
 /// Longest name of a device: "edu" may have to become "edu2" or "edu123".
 const DEVICE_NAME_MAX: usize = 27;
 /// Channels, and outputs, each.
-const VALUES_MAX: usize = 1024;
+pub(super) const VALUES_MAX: usize = 1024;
 const EVENTS_MAX: usize = 32;
 /// Stores of all lists together.
 const WRITES_MAX: usize = 256;
@@ -45,6 +46,9 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         }
     };
 
+    if root.has("transport") {
+        return instrument::instrument(root, name.clone(), description, &object);
+    }
     let mut bus = Bus::Pci;
     let matched = root.table("match").map(|table| {
         bus = Bus::of(&table);
@@ -166,6 +170,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         outputs,
         events,
         setup,
+        instrument: None,
     })
 }
 

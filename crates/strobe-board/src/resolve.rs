@@ -69,14 +69,14 @@ impl<'t> Registers<'t> {
 }
 
 /// What channels and outputs have in common.
-struct Labels {
-    description: String,
-    unit: String,
-    scale: f64,
-    offset: f64,
+pub(super) struct Labels {
+    pub(super) description: String,
+    pub(super) unit: String,
+    pub(super) scale: f64,
+    pub(super) offset: f64,
 }
 
-fn labels(table: &mut Table<'_>) -> Labels {
+pub(super) fn labels(table: &mut Table<'_>) -> Labels {
     let description = description(table);
     let unit = text(table, "unit", UNIT_MAX);
     let scale = table.number("scale");
@@ -209,7 +209,7 @@ fn channel(name: &str, table: &mut Table<'_>, registers: &Registers<'_>) -> Opti
 }
 
 /// Highest and lowest bit of `"11:4"`, `"7"` or `7`.
-fn field(written: &Either<'_>) -> Option<(u64, u64)> {
+pub(super) fn field(written: &Either<'_>) -> Option<(u64, u64)> {
     let number = |text: &str| {
         text.bytes()
             .all(|byte| byte.is_ascii_digit())

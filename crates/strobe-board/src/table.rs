@@ -296,6 +296,11 @@ impl<'t> Table<'t> {
         self.entries.contains_key(key)
     }
 
+    /// A key that may be there, whatever it says.
+    pub fn known(&mut self, key: &'static str) {
+        self.known.push(key);
+    }
+
     /// Notes that a key is there which must not be.
     pub fn forbid(&mut self, key: &'static str, why: &str) {
         self.known.push(key);

@@ -7,17 +7,13 @@ use std::time::Duration;
 
 mod binary;
 mod command;
-mod parse;
-mod parts;
 mod pattern;
-mod transport;
 
 pub use binary::{Binary, Number, Order};
 pub use command::{Area, Command};
-pub(super) use parse::instrument;
 pub use pattern::{Answered, Pattern};
 
-use crate::Kind;
+use crate::kind::Kind;
 
 /// An instrument, as its board file describes it.
 #[derive(Clone, Debug, PartialEq)]

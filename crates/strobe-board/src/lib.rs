@@ -16,6 +16,7 @@ pub mod frame;
 #[cfg(feature = "install")]
 mod install;
 pub mod instrument;
+mod kind;
 mod matching;
 mod model;
 mod parse;
@@ -27,9 +28,10 @@ mod words;
 
 pub use fault::{Fault, Faults};
 pub use find::{NotFound, find};
+pub use kind::Kind;
 pub use model::{
     Access, Bar, Block, Board, Channel, Event, FileChannel, Hardware, Interrupt, InterruptKind,
-    Kind, Output, Pending, Register, Write, WriteValue,
+    Output, Pending, Register, Write, WriteValue,
 };
 pub use words::outside;
 

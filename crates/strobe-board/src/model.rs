@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::instrument::Instrument;
+use crate::kind::Kind;
 
 /// A device, as its board file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,17 +179,6 @@ impl Register {
     pub fn all_ones(&self) -> u64 {
         u64::MAX >> (64 - u32::from(self.bits()))
     }
-}
-
-/// How the bits of a channel are to be understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A natural number.
-    Unsigned,
-    /// Two's complement.
-    Signed,
-    /// IEEE 754 binary64.
-    Float,
 }
 
 /// A field of a register that a row may read.
@@ -439,16 +429,6 @@ impl fmt::Display for Access {
             Access::ReadOnly => "ro",
             Access::WriteOnly => "wo",
             Access::ReadWrite => "rw",
-        })
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Unsigned => "unsigned",
-            Kind::Signed => "signed",
-            Kind::Float => "f64",
         })
     }
 }

@@ -9,14 +9,15 @@ use super::resolve::{self, Registers};
 use super::table::{self, Either, Table};
 use super::words::{NAME_MAX, description, line, name_at, outside};
 use super::{
-    Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register, instrument,
-    rpmsg,
+    Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register, rpmsg,
 };
+
+mod instrument;
 
 /// Longest name of a device: "edu" may have to become "edu2" or "edu123".
 const DEVICE_NAME_MAX: usize = 27;
 /// Channels, and outputs, each.
-pub(super) const VALUES_MAX: usize = 1024;
+const VALUES_MAX: usize = 1024;
 const EVENTS_MAX: usize = 32;
 /// Stores of all lists together.
 const WRITES_MAX: usize = 256;

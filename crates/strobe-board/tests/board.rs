@@ -37,9 +37,14 @@ fn full() -> Board {
 /// Every file of boards/bad says in its `# expect: LINE: ...` comments all that is wrong with it.
 #[test]
 fn a_bad_board_is_refused_with_all_its_faults_their_lines_and_remedies() {
-    let files = files("boards/bad");
-    assert!(files.len() >= 50, "{} bad boards", files.len());
-    for path in files {
+    let (cards, instruments) = (files("boards/bad"), files("boards/bad/instruments"));
+    assert!(cards.len() >= 50, "{} bad boards", cards.len());
+    assert!(
+        instruments.len() >= 40,
+        "{} bad instruments",
+        instruments.len()
+    );
+    for path in cards.into_iter().chain(instruments) {
         let text = fs::read_to_string(&path).expect("a bad board can be read");
         let expected: Vec<&str> = text
             .lines()
@@ -422,7 +427,11 @@ fn a_map_is_named_by_its_number_or_its_name_and_is_the_first_unless_said() {
 #[test]
 fn every_whole_board_in_the_documents_is_right() {
     let mut found = 0;
-    for document in ["docs/reference/board.md", "docs/how-to/new-board.md"] {
+    for document in [
+        "docs/reference/board.md",
+        "docs/how-to/new-board.md",
+        "docs/how-to/instruments.md",
+    ] {
         let text = fs::read_to_string(tree().join(document)).expect(document);
         for block in text.split("```toml\n").skip(1) {
             let block = block.split("```").next().unwrap_or_default();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers in bytes: where they are in an answer, and how they are to be understood; and the same for what is sent.
 
-use crate::Kind;
+use crate::kind::Kind;
 
 /// A number in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -205,7 +205,7 @@ impl Command {
     }
 
     /// Whether it is an answer that is wanted: it writes nothing.
-    pub(super) fn is_question(&self) -> bool {
+    pub fn is_question(&self) -> bool {
         !self.has_place() && !matches!(self, Command::Modbus { write: Some(_), .. })
     }
 

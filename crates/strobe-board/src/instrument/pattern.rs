@@ -5,7 +5,7 @@
 //! to be there as it is. Blanks around an answer, and before a number, do not count. An answer is read once, from left to
 //! right, without steps back: the time is that of its length.
 
-use crate::Kind;
+use crate::kind::Kind;
 
 /// A pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Pattern {
         }
         push(&mut parts, &mut literal);
         if parts.is_empty() {
-            return Err("it is empty; write {} for the number".to_owned());
+            return Err("it is empty; write what the answer looks like".to_owned());
         }
         let mut numbers = parts
             .iter()
@@ -113,6 +113,12 @@ impl Pattern {
     /// How the word of its number is to be understood.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    /// The number at the start of a text, whatever follows, as in a list of errors.
+    pub fn leading(text: &[u8]) -> Option<f64> {
+        let (word, _) = number(text.trim_ascii_start(), Kind::Float)?;
+        Some(f64::from_bits(word))
     }
 
     /// What an answer is; `None` if it does not fit.
@@ -148,12 +154,6 @@ impl Pattern {
         rest.is_empty()
             .then(|| word.map_or(Answered::Matches, Answered::Number))
     }
-}
-
-/// The number at the start of a text, whatever follows.
-pub(super) fn leading(text: &[u8]) -> Option<f64> {
-    let (word, _) = number(text.trim_ascii_start(), Kind::Float)?;
-    Some(f64::from_bits(word))
 }
 
 fn push(parts: &mut Vec<Part>, literal: &mut String) {

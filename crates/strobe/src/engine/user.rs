@@ -32,6 +32,7 @@ mod frames;
 #[doc(hidden)]
 pub mod gpio;
 pub(crate) mod hpet;
+mod instrument;
 mod look;
 pub(crate) mod memfd;
 mod pci_card;
@@ -87,6 +88,9 @@ impl User {
     /// The engine with what a board file describes.
     #[must_use]
     pub fn with_board(self, board: Board) -> Self {
+        if let Some(instruments) = instrument::Instruments::new(&board) {
+            return self.with(Arc::new(instruments));
+        }
         let cards = Arc::new(cards::Cards::new(board.clone()));
         let user = match frames::Frames::new(board.clone()) {
             Some(frames) => self.with(Arc::new(frames)),

@@ -53,7 +53,10 @@ impl Cards {
         let places = match &self.board.hardware {
             // A platform device's memory is its driver's: the kernel engine has it, or UIO under another name.
             // A co-processor's frames are no registers, but come by themselves.
-            Hardware::Files | Hardware::Platform { .. } | Hardware::Rpmsg { .. } => Vec::new(),
+            Hardware::Files
+            | Hardware::Platform { .. }
+            | Hardware::Rpmsg { .. }
+            | Hardware::Instrument => Vec::new(),
             Hardware::Pci {
                 vendor,
                 device,

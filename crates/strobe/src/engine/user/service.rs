@@ -14,6 +14,7 @@ use strobe_hw::uapi::TRIGGER_MAX;
 use strobe_ring::layout::ROW_LATE;
 use strobe_ring::{End, State, Writer};
 
+use super::instrument::Asking;
 use super::provider::{ReadChannel, Row, WriteOutput};
 use super::trigger::{EventSource, Trigger, Woken};
 use super::waker::Waker;
@@ -37,6 +38,8 @@ pub type Request = (Order, SyncSender<Result<(), Errno>>);
 
 /// One step of a row.
 pub enum Action {
+    /// Asks an instrument; a channel that follows waits for the answer.
+    Ask(Asking),
     Read(Box<dyn ReadChannel>),
     Write(Box<dyn WriteOutput>, u64),
 }
@@ -127,6 +130,10 @@ impl Service {
         };
         for action in &mut self.actions {
             let result = match action {
+                Action::Ask(asking) => {
+                    asking.ask();
+                    Ok(())
+                }
                 Action::Read(channel) => match channel.read(&about) {
                     Ok(word) => {
                         row.value(word);

@@ -118,6 +118,7 @@ impl Changing {
             trigger: Trigger::PLAIN,
         };
         let mut one = |action: &mut Action| match action {
+            Action::Ask(_) => None,
             Action::Read(channel) => Some(channel.read(&row).map_err(|error| error.raw_os_error())),
             Action::Write(output, word) => {
                 output.write(*word).expect("to write");

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Flow, Language, Parity, Serial, Spi, Transport};
+use crate::instrument::{Flow, Language, Parity, Serial, Spi, Transport};
 use crate::table::Table;
 
 /// The kinds of transports.

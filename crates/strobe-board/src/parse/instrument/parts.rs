@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tables [channel.NAME] and [output.NAME] of an instrument.
 
-use super::transport::{Said, seconds};
-use super::{
+use super::transport::{self, Said, seconds};
+use crate::instrument::{
     Area, Binary, COUNTERS, Channel, Command, Cut, Language, Mode, Number, Order, Output, Pattern,
     Question, Reply,
 };
@@ -89,14 +89,14 @@ fn ask(questions: &mut Vec<Question>, question: Question, channel: usize) -> usi
 fn channel(table: &mut Table<'_>, said: &Said) -> Option<(Labels, Question, Cut)> {
     let labels = labels(table);
     let timeout = seconds(table, "timeout", said.timeout.as_secs_f64());
-    let latest = table
-        .choice("mode", &[("wait", false), ("latest", true)])
-        .unwrap_or(false);
+    let latest = table.choice("mode", &[("wait", false), ("latest", true)]);
+    let mode_wrong = latest.is_none() && table.has("mode");
+    let latest = latest.unwrap_or(false);
     let every = seconds(table, "every", 1.0);
-    if table.has("every") && !latest {
+    if table.has("every") && !latest && !mode_wrong {
         table.fault("`every` is for a channel that is asked by itself; add mode = \"latest\", or leave it out");
     }
-    let language = said.kind.map(super::transport::Kind::language);
+    let language = said.kind.map(transport::Kind::language);
     let query = table.string("query");
     let example = match language {
         Some(Language::Bytes) => "query = \"00\", the bytes to send",
@@ -157,7 +157,7 @@ pub(super) fn command(
         Ok(command) if key == "query" && !command.is_question() => {
             table.fault_at(
                 at,
-                "`query` asks and has no value; leave it out, or make it an [output.NAME]",
+                "`query` asks, and writes no value; leave the value out, or make it an [output.NAME]",
             );
             None
         }
@@ -379,7 +379,7 @@ pub(super) fn outputs(
 
 fn output(table: &mut Table<'_>, said: &Said) -> Option<Command> {
     let send = table.string("send");
-    let language = said.kind.map(super::transport::Kind::language);
+    let language = said.kind.map(transport::Kind::language);
     let example = match language {
         Some(Language::Bytes) => "send = \"01 {}\", the bytes to send",
         Some(Language::Modbus) => "send = \"holding 100 = {}\", what to write",

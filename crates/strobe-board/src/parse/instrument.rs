@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The board file of an instrument: one with a table [transport].
 
-use super::parts::{channels, command, outputs};
-use super::transport::transport;
-use super::{Command, Identity, Instrument, Language, Pattern};
-use crate::parse::VALUES_MAX;
+use super::VALUES_MAX;
+use crate::instrument::{Command, Identity, Instrument, Language, Pattern};
+use crate::model::{Board, Hardware};
 use crate::table::Table;
-use crate::{Board, Hardware};
+
+mod parts;
+mod transport;
+
+use parts::{channels, command, outputs};
+use transport::transport;
 
 /// Most commands of [open].
 const OPEN_MAX: usize = 256;
@@ -52,7 +56,7 @@ pub fn instrument<F: Fn(&str) -> String>(
         root.finish();
         return None;
     };
-    let language = said.kind.map(super::transport::Kind::language);
+    let language = said.kind.map(transport::Kind::language);
     let identity = root
         .table("identity")
         .map(|table| identity(table, language));

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the tests have in common: servers, lines, and recordings."""
+
+import csv
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TREE = HERE.parent.parent
+STROBE = os.environ["STROBE"]
+SECONDS = float(os.environ.get("STROBE_INSTRUMENT_SECONDS", "8"))
+# How long an answer may take.
+TIMEOUT = 0.5
+ENDS = ("answers", "late", "wrong", "cut", "long", "extra", "refused", "absent")
+COUNTERS = ("questions", *ENDS, "reconnects")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A program beside this that is spoken to; it says "ready", and at its end what it did."""
+
+    def __init__(self, *words: object) -> None:
+        name, *rest = words
+        command = [sys.executable, str(HERE / str(name)), *map(str, rest)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        assert line == "ready\n", f"{name} says {line!r}"
+
+    def stop(self) -> dict:
+        self.process.terminate()
+        out, _ = self.process.communicate(timeout=30)
+        lines = out.split("\n")
+        return json.loads(lines[-2]) if len(lines) > 1 else {}
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+
+class Case(unittest.TestCase):
+    """A folder of its own for boards and recordings, and what ends with the test."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def server(self, *words: object) -> Server:
+        server = Server(*words)
+        self.addCleanup(server.kill)
+        return server
+
+    def line(self) -> tuple[str, str]:
+        """The two ends of a serial line, made by socat."""
+        ends = [str(self.folder / name) for name in ("near", "far")]
+        command = ["socat", *(f"pty,raw,echo=0,link={end}" for end in ends)]
+        process = subprocess.Popen(command)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        while not all(os.path.exists(end) for end in ends):
+            assert process.poll() is None, "socat has ended"
+        return ends[0], ends[1]
+
+    def board(self, text: str, name: str = "psu") -> str:
+        path = self.folder / f"{name}.toml"
+        path.write_text(f'[board]\nname = "{name}"\n{text}')
+        return str(path)
+
+    def strobe(self, *words: object, status: int | tuple[int, ...] = 0) -> subprocess.CompletedProcess:
+        done = subprocess.run([STROBE, *map(str, words)], capture_output=True, text=True, timeout=SECONDS + 120, cwd=self.folder)
+        statuses = status if isinstance(status, tuple) else (status,)
+        self.assertIn(done.returncode, statuses, f"strobe {words}: {done.stdout}\n{done.stderr}")
+        return done
+
+    def get(self, board: str, *channels: str, status: int | tuple[int, ...] = 0) -> dict:
+        done = self.strobe("get", ",".join(channels), "--board", board, "--json", status=status)
+        return {found["channel"]: found["value"] for found in json.loads(done.stdout)["channels"]}
+
+    def recording(self, board: str, channels: list[str], *words: object, beside=None) -> tuple[dict, list[dict]]:
+        """The account of a recording, and its rows; `beside` is called while it runs."""
+        file = self.folder / "rows.csv"
+        command = [STROBE, "record", "--board", board, "--read", ",".join(channels), "-o", str(file), "--overwrite", "--json",
+                   *map(str, words)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        try:
+            if beside:
+                beside()
+            out, err = process.communicate(timeout=SECONDS + 120)
+        finally:
+            if process.poll() is None:
+                process.kill()
+        self.assertIn(process.returncode, (0, 3), f"{out}\n{err}")
+        account = json.loads(out)
+        with open(file, newline="") as lines:
+            rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+        self.assertEqual(len(rows), account["rows"])
+        return account, rows
+
+    def counts(self, row: dict, device: str = "psu") -> dict[str, int]:
+        """The counts of a row; each question has one end."""
+        counts = {name: int(row[f"{device}.{name}"]) for name in COUNTERS}
+        self.assertEqual(counts["questions"], sum(counts[end] for end in ENDS))
+        return counts
+
+
+def counters(device: str = "psu") -> list[str]:
+    return [f"{device}.{name}" for name in COUNTERS]

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""A power supply of sinstruments, over TCP and over a terminal."""
+
+import json
+import subprocess
+import time
+import unittest
+
+from speak import SECONDS, STROBE, TIMEOUT, Case, counters, free_port
+
+PARTS = f"""
+timeout = {TIMEOUT}
+retry = 0.05
+[identity]
+expect = "ACME,PS{{*}}"
+[errors]
+[channel.voltage]
+query = "MEAS:VOLT?"
+unit = "V"
+[channel.first]
+query = "MEAS:ALL?"
+answer = "{{}},{{*}}"
+[channel.second]
+query = "MEAS:ALL?"
+answer = "{{*}},{{}},CC"
+[channel.curve]
+query = "CURV?"
+block = true
+binary = "f32"
+endian = "big"
+at = 4
+[channel.set]
+query = "VOLT?"
+answer = "{{}} V"
+[channel.unknown]
+query = "NO:SUCH?"
+[channel.slow]
+query = "MEAS:VOLT?"
+mode = "latest"
+every = 0.01
+[output.level]
+send = "VOLT {{}}"
+scale = 0.001
+unit = "V"
+"""
+
+
+class Scpi(Case):
+    def supply(self, *faults: object) -> tuple:
+        port = free_port()
+        server = self.server("scpi.py", port, *faults)
+        return server, port, self.board(f'[transport]\nkind = "tcp"\naddress = "127.0.0.1:{port}"{PARTS}')
+
+    def test_what_it_answers_is_in_the_row_and_one_answer_serves_several_channels(self) -> None:
+        _, _, board = self.supply()
+        got = self.get(board, "psu.voltage", "psu.first", "psu.second", "psu.curve", "psu.questions", "psu.answers")
+        self.assertEqual(got["psu.voltage"], 0.5)
+        self.assertEqual((got["psu.first"], got["psu.second"]), (1.5, 2.5))
+        self.assertEqual(got["psu.curve"], -2.0)
+        self.assertEqual((got["psu.questions"], got["psu.answers"]), (3, 3))
+
+    def test_an_output_is_written_before_what_follows_it_is_asked(self) -> None:
+        _, _, board = self.supply()
+        self.strobe("set", "psu.level=1500", "--board", board)
+        self.assertEqual(self.get(board, "psu.set")["psu.set"], 1.5)
+        account, rows = self.recording(board, ["psu.set"], "--set", "psu.level=2500", "--event", "timer:20Hz", "--rows", "3")
+        self.assertEqual(account["errors"], 0)
+        self.assertEqual({float(row["psu.set"]) for row in rows[1:]}, {2.5})
+
+    def test_what_the_instrument_refuses_is_a_fault_of_the_output(self) -> None:
+        _, _, board = self.supply()
+        done = self.strobe("set", "psu.level=31000", "--board", board, status=3)
+        self.assertIn("output psu.level: it cannot be written now", done.stderr)
+        self.strobe("set", "psu.level=3000", "--board", board)
+
+    def test_a_question_that_it_does_not_know_is_late_and_the_next_is_answered(self) -> None:
+        _, _, board = self.supply()
+        got = self.get(board, "psu.unknown", status=3)
+        self.assertIsNone(got["psu.unknown"])
+        self.assertEqual(self.get(board, "psu.first")["psu.first"], 1.5)
+
+    def test_another_instrument_is_refused(self) -> None:
+        port = free_port()
+        self.server("scpi.py", port)
+        text = f'[transport]\nkind = "tcp"\naddress = "127.0.0.1:{port}"{PARTS}'.replace("ACME,PS", "ACME,DMM")
+        done = self.strobe("get", "psu.voltage", "--board", self.board(text), status=1)
+        self.assertIn("is it the right instrument?", done.stderr)
+
+    def test_each_fault_is_counted_by_its_name_and_no_value_is_an_old_one(self) -> None:
+        server, _, board = self.supply(50)
+        account, rows = self.recording(
+            board, ["psu.voltage", *counters()], "--event", "timer:100Hz", "--for", f"{SECONDS:g}s")
+        did = server.stop()
+        last = self.counts(rows[-1])
+        values = [row["psu.voltage"] for row in rows]
+        # Each value is the number of its question and a half, so it is there once, and none of before comes later.
+        numbers = [float(value) - 0.5 for value in values if value]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        self.assertFalse([n for n in numbers if n % 50 in (10, 20, 30, 40)])
+        # Each row asks once. The last one may have no counter of its own end yet.
+        self.assertEqual(last["questions"], len(rows))
+        self.assertEqual(last["answers"], len(numbers))
+        self.assertEqual(last["answers"], did["right"])
+        self.assertEqual(last["wrong"], did["wrong"])
+        self.assertEqual(last["cut"], did["cut"])
+        self.assertEqual(last["extra"], did["doubled"])
+        self.assertEqual(last["late"], did["late"])
+        self.assertEqual(last["refused"] + last["long"], 0)
+        self.assertEqual(account["errors"], len(rows) - len(numbers))
+        self.assertGreater(last["reconnects"], 0)
+        for kind in ("wrong", "doubled", "cut", "late"):
+            self.assertGreater(did[kind], 0, kind)
+        print(f"\n{len(rows)} rows, missed {account['missed']}, {last}")
+
+    def test_a_peer_that_goes_and_comes_back_is_reached_again(self) -> None:
+        server, port, board = self.supply()
+
+        def beside() -> None:
+            time.sleep(2)
+            server.kill()
+            time.sleep(1)
+            self.server("scpi.py", port)
+
+        account, rows = self.recording(board, ["psu.voltage", *counters()], "--event", "timer:50Hz", "--for", "7s",
+                                       beside=beside)
+        last = self.counts(rows[-1])
+        self.assertGreaterEqual(last["reconnects"], 1)
+        self.assertGreater(last["absent"], 0)
+        self.assertEqual(last["late"] + last["wrong"] + last["extra"] + last["long"], 0)
+        values = [row["psu.voltage"] for row in rows]
+        self.assertTrue(values[0] and values[-1])
+        self.assertEqual(sum(not value for value in values), account["errors"])
+
+    def test_the_latest_answer_has_an_age_and_hides_when_there_is_none(self) -> None:
+        server, port, board = self.supply()
+
+        def beside() -> None:
+            time.sleep(2)
+            server.kill()
+            time.sleep(1)
+            self.server("scpi.py", port)
+
+        account, rows = self.recording(board, ["psu.slow", "psu.slow.age", *counters()], "--event", "timer:1kHz", "--for",
+                                       "6s", beside=beside)
+        self.counts(rows[-1])
+        values = [row["psu.slow"] for row in rows]
+        ages = [int(row["psu.slow.age"]) for row in rows]
+        self.assertTrue(values[0] and values[-1])
+        self.assertGreater(values.count(""), 0)
+        # While there is no answer, its age grows.
+        gone = [age for value, age in zip(values, ages) if not value]
+        self.assertGreater(max(gone), max(age for value, age in zip(values, ages) if value) / 10)
+        # No row waits for it: what is missed is the machine's.
+        print(f"\n{len(rows)} rows at 1 kHz, missed {account['missed']} {account['missed_by']}")
+
+    def test_a_run_beside_it_has_an_account_of_its_own(self) -> None:
+        _, _, board = self.supply(50)
+        command = [STROBE, "record", "--event", "timer:1kHz", "--read", "sim.counter", "--for", "5s", "--json", "--engine", "user"]
+        other = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        _, rows = self.recording(board, ["psu.voltage"], "--event", "timer:100Hz", "--for", "5s")
+        out, _ = other.communicate(timeout=60)
+        beside = json.loads(out)
+        self.assertGreater(len(rows), 0)
+        # 1 kHz for 5 s, and the grid's ends.
+        self.assertAlmostEqual(beside["rows"] + beside["missed"] + beside["skipped"], 5000, delta=2)
+        print(f"\nbeside it at 1 kHz: {beside['rows']} rows, missed {beside['missed']} {beside['missed_by']}")
+
+
+class Terminal(Case):
+    def test_a_serial_line_has_the_same_faults_and_no_old_value(self) -> None:
+        line = str(self.folder / "line")
+        server = self.server("scpi.py", line, 50)
+        board = self.board(f'[transport]\nkind = "serial"\ndevice = "{line}"\nbaud = 115200{PARTS}')
+        _, rows = self.recording(board, ["psu.voltage", *counters()], "--event", "timer:20Hz", "--for", "6s")
+        last = self.counts(rows[-1])
+        numbers = [float(row["psu.voltage"]) - 0.5 for row in rows if row["psu.voltage"]]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        self.assertFalse([n for n in numbers if n % 50 in (10, 20, 30, 40)])
+        self.assertGreater(last["wrong"] + last["extra"], 0)
+        server.kill()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -9,8 +9,8 @@ import struct
 import sys
 
 from pymodbus import FramerType
-from pymodbus.datastore import ModbusDeviceContext, ModbusSequentialDataBlock, ModbusServerContext
 from pymodbus.server import ModbusSerialServer, ModbusTcpServer
+from pymodbus.simulator import DataType, SimData, SimDevice
 
 COUNTS = {"answers": 0, "right": 0, "wrong": 0, "doubled": 0, "cut": 0, "late": 0}
 KINDS = {10: "wrong", 20: "doubled", 30: "cut", 40: "late"}
@@ -44,9 +44,10 @@ def main() -> None:
     high, low = struct.unpack(">HH", struct.pack(">i", -70000))
     values[20:22] = [low, high]
     values[30] = 0x0ABC
-    block = lambda what: ModbusSequentialDataBlock(1, what)
-    device = ModbusDeviceContext(hr=block(values), ir=block([7] * 50), co=block([False] * 50), di=block([True] * 50))
-    context = ModbusServerContext(devices=device, single=True)
+    registers = [SimData(0, values=values, datatype=DataType.REGISTERS)]
+    inputs = [SimData(0, values=[7] * 50, datatype=DataType.REGISTERS)]
+    coils, discretes = ([SimData(0, count=50, values=is_on, datatype=DataType.BITS)] for is_on in (False, True))
+    context = SimDevice(1, simdata=(coils, discretes, registers, inputs))
     asyncio.run(serve(url, context, trace))
 
 

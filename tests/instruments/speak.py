@@ -41,13 +41,12 @@ class Server:
     def stop(self) -> dict:
         self.process.terminate()
         out, _ = self.process.communicate(timeout=30)
-        lines = out.split("\n")
-        return json.loads(lines[-2]) if len(lines) > 1 else {}
+        return json.loads(out.splitlines()[-1])
 
     def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Case(unittest.TestCase):
@@ -104,10 +103,23 @@ class Case(unittest.TestCase):
                 process.kill()
         self.assertIn(process.returncode, (0, 3), f"{out}\n{err}")
         account = json.loads(out)
-        with open(file, newline="") as lines:
-            rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-        self.assertEqual(len(rows), account["rows"])
+        rows = self.read(file)
+        self.account(account, rows, "--rows" in words)
         return account, rows
+
+    def account(self, account: dict, rows: list[dict], is_counted: bool) -> None:
+        """Triggers are rows, missed and skipped. What is missed after the last row is in the account only, but nothing is if
+        the rows are counted."""
+        self.assertEqual((len(rows), account["lost"]), (account["rows"], 0))
+        self.assertEqual(account["missed"], sum(account["missed_by"].values()))
+        triggers = int(rows[-1]["trigger"]) + 1
+        self.assertLessEqual(triggers, account["rows"] + account["missed"] + account["skipped"])
+        if is_counted:
+            self.assertEqual(triggers, account["rows"] + account["missed"] + account["skipped"])
+
+    def read(self, file: Path) -> list[dict]:
+        with open(file, newline="") as lines:
+            return list(csv.DictReader(lines))
 
     def counts(self, row: dict, device: str = "psu") -> dict[str, int]:
         """The counts of a row; each question has one end."""

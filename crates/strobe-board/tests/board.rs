@@ -441,5 +441,5 @@ fn every_whole_board_in_the_documents_is_right() {
             found += 1;
         }
     }
-    assert_eq!(found, 7);
+    assert_eq!(found, 15);
 }

@@ -10,6 +10,8 @@ use strobe_board::{
     Block, Board, Event, InstallError, Outcome, Policy, Register, System, Write, WriteValue,
 };
 
+mod instrument;
+
 /// Prints a line. Nobody may be there to read it, as after `| head`; that is no reason to fail.
 macro_rules! say {
     ($($argument:tt)*) => {{
@@ -212,6 +214,10 @@ fn remove(system: &System, board: &str) -> Result<bool, InstallError> {
 }
 
 fn as_text(board: &Board) -> String {
+    if let Some(spoken) = &board.instrument {
+        let head = format!("{}: {}\n", board.name, board.description);
+        return head + &instrument::as_text(spoken);
+    }
     let mut text = format!("{}: {}\n{}", board.name, board.description, board.hardware);
     if let Some(interrupt) = board.interrupt {
         let _ = write!(text, ", {}", interrupt.kind);
@@ -230,12 +236,6 @@ fn as_text(board: &Board) -> String {
             }
         }
     }
-    let labelled = |unit: &str, scale: f64, offset: f64| match (scale, offset) {
-        (1.0, 0.0) => unit.to_owned(),
-        (scale, 0.0) => format!("x {scale} {unit}"),
-        (scale, offset) => format!("x {scale} + {offset} {unit}"),
-    };
-
     let registers = board.registers.iter().map(|register| {
         let mut width = format!("{} bit", register.bits());
         if register.big_endian {
@@ -326,6 +326,15 @@ fn as_text(board: &Board) -> String {
         .iter()
         .map(|write| vec![write_text(board, write)]);
     text + &section("setup", [], setup.collect())
+}
+
+/// A unit, with how a word becomes a value in it.
+fn labelled(unit: &str, scale: f64, offset: f64) -> String {
+    match (scale, offset) {
+        (1.0, 0.0) => unit.to_owned(),
+        (scale, 0.0) => format!("x {scale} {unit}"),
+        (scale, offset) => format!("x {scale} + {offset} {unit}"),
+    }
 }
 
 fn name_of(board: &Board, register: usize) -> &str {
@@ -433,5 +442,6 @@ fn as_json(board: &Board) -> serde_json::Value {
         }).collect::<Vec<_>>(),
         "events": board.events.iter().map(event).collect::<Vec<_>>(),
         "setup": writes(&board.setup),
+        "instrument": board.instrument.as_ref().map(instrument::as_json),
     })
 }

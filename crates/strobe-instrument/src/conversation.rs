@@ -257,11 +257,12 @@ impl Speaker {
                     let done = self.ask(question);
                     let result = done.as_ref().map(|()| self.words.as_slice());
                     let result = result.map_err(|trouble| trouble.fault);
-                    latest.write(asked, result);
+                    // Counted first: who sees an answer sees it counted.
                     self.counts.add(match result {
                         Ok(words) if words.iter().any(Option::is_none) => Err(Fault::Wrong),
                         result => result.map(drop),
                     });
+                    latest.write(asked, result);
                     done
                 }
             };

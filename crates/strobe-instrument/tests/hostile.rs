@@ -136,7 +136,11 @@ fn whatever_a_hostile_peer_sends_is_a_named_fault_and_takes_no_memory() {
         let reconnects = || conversation.counts().named("reconnects").unwrap_or(0);
         let until = Instant::now() + Duration::from_secs(20);
         while connections.load(Ordering::SeqCst) != reconnects() + 1 {
-            assert!(Instant::now() < until, "{name}: {} reconnects", reconnects());
+            assert!(
+                Instant::now() < until,
+                "{name}: {} reconnects",
+                reconnects()
+            );
             thread::sleep(Duration::from_millis(1));
         }
         assert!(reconnects() >= 2, "{name}");

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::machine::command;
 
 /// The simulated bus: the adapter's directory in sysfs, and its number.
-fn bus() -> (PathBuf, String) {
+pub fn bus() -> (PathBuf, String) {
     let adapters = fs::read_dir("/sys/bus/i2c/devices").expect("adapters");
     let stub = adapters.flatten().find(|adapter| {
         let name = fs::read_to_string(adapter.path().join("name"));

@@ -23,6 +23,7 @@ mod gpio;
 mod hotplug;
 mod hpet;
 mod i2c;
+mod i2c_instrument;
 mod icount_attribution;
 mod icount_bounds;
 mod icount_determinism;

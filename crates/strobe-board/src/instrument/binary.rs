@@ -100,6 +100,16 @@ impl Order {
 }
 
 impl Binary {
+    /// A whole number from this byte on.
+    pub fn new(number: Number, order: Order, at: usize) -> Binary {
+        Binary {
+            number,
+            order,
+            at,
+            field: None,
+        }
+    }
+
     /// The first byte that is not of it any more.
     pub fn end(&self) -> usize {
         self.at + self.number.size()

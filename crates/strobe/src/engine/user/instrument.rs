@@ -362,3 +362,6 @@ impl WriteOutput for Telling {
         self.errand.wait(self.patience).map_err(failed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,7 +48,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
     };
 
     if root.has("transport") {
-        return instrument::instrument(root, name.clone(), description, &object);
+        return instrument::instrument(root, name.clone(), description, object);
     }
     let mut bus = Bus::Pci;
     let matched = root.table("match").map(|table| {

@@ -163,7 +163,7 @@ fn host(table: &mut Table<'_>, example: &str) -> Option<String> {
             !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || c.is_control());
         (bare && plain).then(|| port.parse::<u16>().ok()).flatten()
     });
-    if !port.is_some_and(|port| port > 0) {
+    if port.is_none_or(|port| port == 0) {
         table.fault_at(&at, format!(
             "`address` is \"{}\"; write host and port, such as \"{example}\" or \"[fe80::1]:5025\"", address.escape_debug()));
         return None;

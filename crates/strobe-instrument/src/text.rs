@@ -209,26 +209,4 @@ impl Line for Text {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_size_of_a_block_is_read_as_it_comes() {
-        assert_eq!(block(b""), Block::Part);
-        assert_eq!(block(b"#"), Block::Part);
-        assert_eq!(block(b"#2"), Block::Part);
-        assert_eq!(block(b"#21"), Block::Part);
-        assert_eq!(block(b"#212"), Block::Of { start: 4, size: 12 });
-        assert_eq!(block(b"#10"), Block::Of { start: 3, size: 0 });
-        assert_eq!(
-            block(b"#9999999999"),
-            Block::Of {
-                start: 11,
-                size: 999_999_999
-            }
-        );
-        for not in [&b"1.5\n"[..], b"#0abc", b"#x", b"#2x", b"#21x"] {
-            assert_eq!(block(not), Block::Not);
-        }
-    }
-}
+mod tests;

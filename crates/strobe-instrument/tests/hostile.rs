@@ -107,7 +107,7 @@ fn whatever_a_hostile_peer_sends_is_a_named_fault_and_takes_no_memory() {
             thread::sleep(Duration::from_millis(1));
         }
     };
-    let lines: Deed = |stream| send_forever(stream, b"1\n");
+    let lines: Deed = |stream| send_forever(stream, &b"1\n".repeat(2048));
     let silence: Deed = |_| thread::sleep(Duration::from_secs(3));
     let hang_up: Deed = |_| {};
     let before = memory();

@@ -45,6 +45,22 @@ type = "integer"
 send = "LEVEL {}"
 "#;
 
+const PLC: &str = r#"
+[board]
+name = "plc"
+[transport]
+kind = "modbus-rtu"
+device = "/dev/ttyUSB0"
+unit = 3
+[channel.x]
+query = "holding 10"
+binary = "i32"
+words = "little"
+bits = "11:4"
+[open]
+send = ["coil 3 = 1"]
+"#;
+
 /// An instrument that counts what it is asked, and remembers its level.
 fn peer() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -211,11 +227,8 @@ fn rubbish_in_commands_and_board_files_is_refused_or_understood() {
             command.is_ok_and(|command| command.bytes_for(1.0).is_some())
         });
     }
-    texts(
-        &[
-            BOARD,
-            &BOARD.replace("tcp", "usbtmc").replace("address", "device"),
-        ],
-        |text| Board::from_toml("rubbish.toml", text).is_ok(),
-    );
+    let supply = BOARD.replace("PORT", "5025");
+    texts(&[&supply, PLC], |text| {
+        Board::from_toml("rubbish.toml", text).is_ok()
+    });
 }

@@ -28,6 +28,7 @@ mod icount_attribution;
 mod icount_bounds;
 mod icount_determinism;
 mod icount_iio;
+mod icount_instrument;
 mod icount_jitter;
 mod icount_lab_counter;
 mod icount_lab_scan;

@@ -33,6 +33,25 @@ class Soak(unittest.TestCase):
                 (fault,) = self.heard(**{name: wrong})
                 self.assertIn(f"sim.ramp: {name} is {wrong}, not ", fault)
 
+    def test_what_a_card_has_counted_must_be_the_rows(self) -> None:
+        def heard(raised: int, merged: int) -> list[str]:
+            soak = self.program.Soak(1, boards=True)
+            rows = soak.piece
+            for card in ("counter", "counter2"):
+                soak.take(f"{card}.eoc piece 1 rows {rows} missed 0 lost 0 late 9 sha256 {DIGEST}")
+                soak.take(f"{card}.eoc end rows {rows} triggers {rows} missed 0 read {rows} lost 0 errors 0"
+                          f" raised {rows + raised} merged {merged}")
+            return soak.faults()
+        self.assertEqual(heard(0, 0), [])
+        self.assertEqual(len(heard(1, 0)), 2)
+        self.assertEqual(len(heard(2, 2)), 4)
+
+    def test_part_of_an_hour_is_one_piece(self) -> None:
+        soak = self.program.Soak(0.05)
+        self.assertEqual((soak.pieces, soak.piece), (1, 180_000))
+        soak = self.program.Soak(24)
+        self.assertEqual((soak.pieces, soak.piece), (24, ROWS))
+
     def test_a_run_that_never_ends_is_no_success(self) -> None:
         self.assertIn(f"sim.ramp: rows is None, not {ROWS}", self.heard("sim.ramp is still at it"))
 

@@ -3,9 +3,11 @@
 
 import contextlib
 import io
+import os
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from tests.test_parts import program
@@ -17,41 +19,82 @@ class Steps(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.path = Path(directory.name)
-        for name, place in {"PLACE": self.path / "verify", "BUILD": self.path}.items():
-            patch = mock.patch.object(self.verify, name, place)
+        for name, other in {"PLACE": self.path / "verify", "BUILD": self.path, "TREE": self.path,
+                            "kernel": lambda flavour: mock.Mock(built=self.path / "kernel" / flavour)}.items():
+            patch = mock.patch.object(self.verify, name, other)
             patch.start()
             self.addCleanup(patch.stop)
-        (self.path / "verify").mkdir()
-        (self.path / "guest/bin").mkdir(parents=True)
-        (self.path / "guest/bin/strobe").write_text("1")
+        for place in (self.path / "verify", self.path / "guest/bin", self.path / "lab"):
+            place.mkdir(parents=True)
+        self.write("guest/bin/strobe", "1")
 
-    def do(self, command: str, again: bool = False) -> str:
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            return self.verify.do(self.verify.Step("a step: x (rt)", command), again)[0]
+    def write(self, file: str, text: str) -> None:
+        path = self.path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def step(self, command: str = "lab/program", **more: object) -> Any:
+        return self.verify.Step("a step: x (rt)", command, 1, **more)
+
+    def do(self, text: str, again: bool = False, **more: object) -> str:
+        """Runs a step whose program is this line of shell."""
+        program = self.path / "lab/program"
+        if not program.exists() or program.read_text() != f"#!/bin/sh\n{text}\n":
+            self.write("lab/program", f"#!/bin/sh\n{text}\n")
+        with contextlib.redirect_stdout(io.StringIO()):
+            return self.verify.do(self.step(**more), again, sorted(os.sched_getaffinity(0)))[0]
 
     def test_a_step_that_has_passed_is_not_run_again_until_it_is_asked_for(self) -> None:
-        count = f"sh -c 'echo >>{self.path}/ran'"
+        count = f"echo >>{self.path}/ran"
         self.assertEqual([self.do(count), self.do(count), self.do(count, again=True)], ["passed", "passed before", "passed"])
         self.assertEqual((self.path / "ran").read_text(), "\n\n")
 
-    def test_it_runs_again_when_a_program_of_the_guests_or_its_own_command_is_another(self) -> None:
-        self.assertEqual(self.do("true"), "passed")
-        self.assertEqual(self.do("true -x"), "passed")
-        (self.path / "guest/bin/strobe").write_text("2")
-        self.assertEqual(self.do("true -x"), "passed")
-        self.assertEqual(self.do("true -x"), "passed before")
+    def test_it_runs_again_when_what_it_runs_is_another_and_only_then(self) -> None:
+        its = {"kernels": ("rt",), "programs": ("strobe", "target/release/strobe")}
+        self.assertEqual(self.do("true", **its), "passed")
+        for file in ("guest/bin/strobe", "kernel/rt/sub/strobe.ko", "target/release/strobe"):
+            self.write(file, "another")
+            self.assertEqual([self.do("true", **its), self.do("true", **its)], ["passed", "passed before"], file)
+        self.assertEqual(self.do("true # its own program", **its), "passed")
+        for file in ("guest/bin/cases", "kernel/amd64/strobe.ko", "target/release/strobe-serve"):
+            self.write(file, "of another step")
+            self.assertEqual(self.do("true # its own program", **its), "passed before", file)
+
+    def test_all_programs_of_guests_may_be_meant(self) -> None:
+        self.assertEqual(self.do("true", programs=("*",)), "passed")
+        self.write("guest/bin/cases", "new")
+        self.assertEqual(self.do("true", programs=("*",)), "passed")
 
     def test_a_step_that_has_failed_or_was_interrupted_runs_again(self) -> None:
         self.assertEqual([self.do("false"), self.do("false")], ["FAILED with 1"] * 2)
         with self.assertRaises(KeyboardInterrupt):
-            self.verify.do(self.verify.Step("a step: x (rt)", "true"), False, mock.Mock(side_effect=KeyboardInterrupt))
+            self.verify.do(self.step(), False, [0], mock.Mock(side_effect=KeyboardInterrupt))
         self.assertEqual(self.do("true"), "passed")
 
     def test_what_a_step_has_said_is_kept(self) -> None:
         self.do("echo a figure")
         (record,) = (self.path / "verify").iterdir()
         self.assertEqual(record.read_text().splitlines()[1:], ["a figure"])
+
+    def test_what_is_alone_runs_before_all_and_the_others_have_a_cpu_each(self) -> None:
+        begun: list[tuple[str, list[int]]] = []
+
+        def do(step: Any, again: bool, cpus: list[int]) -> tuple[str, float]:
+            begun.append((step.name, cpus))
+            return "passed", 1.0
+
+        chosen = [self.verify.Step(name, "true", minutes, alone=name == "alone")
+                  for name, minutes in (("short", 1), ("long", 9), ("alone", 5))]
+        with mock.patch.object(self.verify, "do", do):
+            done = self.verify.run_all(chosen, False, [3, 7])
+        self.assertEqual([step.name for step, *_ in done], ["alone", "long", "short"])
+        self.assertEqual(begun[0], ("alone", [3, 7]))
+        self.assertTrue(all(cpus in ([3], [7]) for _, cpus in begun[1:]), begun)
+        self.assertEqual(self.verify.hours(chosen, 2) * 60, 5 + 9)
+
+    def test_all_of_it_is_done_in_five_hours_on_two_cpus(self) -> None:
+        self.assertLess(self.verify.hours(self.verify.steps(), 2), 5)
 
     def test_the_summary_names_each_step_and_fails_if_one_has(self) -> None:
         steps = self.verify.steps()[:2]

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use strobe::info::RunInfo;
 use strobe::note::Noted;
-use strobe::ring::Row;
+use strobe::ring::{Row, State};
 use strobe::run::OwnedRun;
 use strobe::source::RowSource;
 use strobe::stop::Stop;
@@ -55,6 +55,8 @@ pub struct Recorder {
 /// A recording that is being made. It goes on if this is dropped, until the run ends.
 pub struct Recording {
     stop: Stop,
+    /// The run that ends with it.
+    run: Option<Arc<dyn OwnedRun>>,
     progress: Arc<Mutex<Option<Progress>>>,
     thread: JoinHandle<Result<Summary, Error>>,
 }
@@ -151,10 +153,15 @@ impl Recorder {
             observer: self.observer.take(),
         };
         let stop = self.stop.clone();
+        let run = match &self.origin {
+            Origin::Run(run) => Some(Arc::clone(run)),
+            Origin::Rows(_) => None,
+        };
         let thread = Builder::new().name("recorder".to_owned());
         let thread = thread.spawn(move || self.record(&mut watched))?;
         Ok(Recording {
             stop,
+            run,
             progress,
             thread,
         })
@@ -172,9 +179,16 @@ impl Recorder {
 }
 
 impl Recording {
-    /// Ends it, and the run; it is complete then. Does not wait for that: see [`Recording::join`].
+    /// Ends it, and the run; it is complete then. Does not wait for that: see [`Recording::join`]. A run ends at once, and
+    /// wakes who records it; that rows which come anyway are not wanted any more is noticed within 100 ms.
     pub fn stop(&self) {
-        self.stop.finish.store(true, Ordering::Relaxed);
+        self.stop.finish.store(true, Ordering::SeqCst);
+        let Some(run) = &self.run else { return };
+        // One that has not started yet is started first, and ended then: the recorder sees that it is to. If it cannot be
+        // ended here, the recorder tries it too, and says why it cannot.
+        if matches!(run.state(), Ok(State::Running | State::Paused)) {
+            let _ = run.stop();
+        }
     }
 
     /// Where it is, as known at most 100 ms ago; `None` as long as there is nothing to say.

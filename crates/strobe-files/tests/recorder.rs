@@ -99,6 +99,34 @@ fn a_run_is_recorded_into_a_file_and_a_sink_of_ones_own_until_it_is_stopped() {
 }
 
 #[test]
+fn a_recording_that_is_stopped_does_not_wait_until_it_would_have_looked() {
+    for _ in 0..5 {
+        let run = soft();
+        let recorder = Recorder::new(Arc::clone(&run) as Arc<dyn OwnedRun>);
+        let recorder = recorder.sink("kept", Box::new(Kept::default()));
+        let recording = recorder.spawn().expect("a thread");
+        until("its start", || run.trigger(1).is_ok());
+        recording.stop();
+        // Who reads a run is woken by its end.
+        assert_eq!(run.state().expect("a state"), State::Stopped);
+        let summary = recording.join().expect("a recording");
+        assert_eq!((summary.rows, summary.end), (1, End::Complete));
+    }
+}
+
+#[test]
+fn a_recording_may_be_stopped_before_its_run_has_started() {
+    for _ in 0..20 {
+        let run = soft();
+        let recorder = Recorder::new(run as Arc<dyn OwnedRun>);
+        let recording = recorder.spawn().expect("a thread");
+        recording.stop();
+        let summary = recording.join().expect("a recording");
+        assert_eq!((summary.rows, summary.end), (0, End::Complete));
+    }
+}
+
+#[test]
 fn anothers_run_is_recorded_and_goes_on() {
     let run = soft();
     run.start().expect("a start");

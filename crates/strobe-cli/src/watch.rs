@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `strobe watch`: a live view of one run. It only reads: the run does not notice it.
+//! `strobe watch`: a live view of one run. It only reads: the run does not notice it. Of a recording it shows a replay.
 
 use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +12,10 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers
 use ratatui::{DefaultTerminal, Frame};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use strobe::engine::user::{Lock, ReplayOptions, Settings, User, UserRun};
 use strobe::figures::Figures;
 use strobe::machine::Machine;
+use strobe::run::{OwnedRun, Run};
 use strobe::runs::{AttachError, Place, RunName};
 use strobe::source::Live;
 
@@ -25,19 +28,35 @@ mod view;
 /// Distance of two pictures.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Watch a run live: q leaves
+/// Watch a run live, or a recording as if it were one: q leaves
 ///
 /// Reads the run's ring with a cursor of its own; the run and its recording do
-/// not notice it.
+/// not notice it. A recording is replayed as fast as it was.
 #[derive(clap::Args)]
 pub struct Args {
     /// Number of the run, as `strobe status` shows it; kernel:N or user:N if
-    /// both engines have it. Without: the only run, or a list to choose from
-    #[arg(value_name = "RUN")]
-    run: Option<RunName>,
+    /// both engines have it; or a recording (.arrows or .h5). Without: the only
+    /// run, or a list to choose from
+    #[arg(value_name = "RUN|FILE", value_parser = what)]
+    what: Option<What>,
 
     #[command(flatten)]
     at: at::Args,
+}
+
+/// What is watched.
+#[derive(Debug, Clone)]
+enum What {
+    Run(RunName),
+    File(PathBuf),
+}
+
+/// Of the command line. Runs have numbers, and no extension.
+fn what(text: &str) -> Result<What, &'static str> {
+    match Path::new(text).extension() {
+        Some(_) => Ok(What::File(text.into())),
+        None => text.parse().map(What::Run),
+    }
 }
 
 /// Why there is nothing to watch.
@@ -77,14 +96,19 @@ fn watch(args: &Args) -> Result<String, Error> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&leave))?;
     }
+    if let Some(What::File(file)) = &args.what {
+        args.at.refuse(&[("a recording", true)])?;
+        let watched = Watched::file(file)?;
+        return watched.show(&mut Screen::new(leave)?);
+    }
     let machine = args.at.machine()?;
     let runs = machine.runs()?;
     for note in &runs.notes {
         say(format_args!("strobe: {note}"));
     }
-    let place = match &args.run {
-        Some(name) => Some(runs.find(name).map_err(Error::Name)?),
-        None => match runs.places().as_slice() {
+    let place = match &args.what {
+        Some(What::Run(name)) => Some(runs.find(name).map_err(Error::Name)?),
+        _ => match runs.places().as_slice() {
             [] => return Err(Error::NoRun),
             [place] => Some(*place),
             _ => None,
@@ -196,13 +220,38 @@ impl Drop for Screen {
 struct Watched {
     run: Box<dyn Live>,
     figures: Figures,
+    /// Makes the rows, if the run is a recording's.
+    _replay: Option<UserRun>,
 }
 
 impl Watched {
     fn new(machine: &dyn Machine, place: Place) -> Result<Self, Error> {
         let run = machine.live(place)?;
         let figures = Figures::new(place.to_string(), run.info().clone());
-        Ok(Watched { run, figures })
+        Ok(Watched {
+            run,
+            figures,
+            _replay: None,
+        })
+    }
+
+    /// A recording, which begins now.
+    fn file(file: &Path) -> Result<Self, Error> {
+        let recording = strobe_files::open(file).map_err(strobe::error::Error::from)?;
+        // What it does is not real-time work.
+        let user = User::new(Settings {
+            lock: Lock::None,
+            ..Settings::default()
+        });
+        let replay = user.replay(recording, &ReplayOptions::default())?;
+        let reader = replay.reader()?;
+        replay.start()?;
+        let figures = Figures::new(file.display().to_string(), replay.info().clone());
+        Ok(Watched {
+            run: Box::new(reader),
+            figures,
+            _replay: Some(replay),
+        })
     }
 
     /// Until somebody leaves.

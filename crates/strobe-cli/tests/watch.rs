@@ -258,13 +258,12 @@ fn the_account_of_a_recording_is_the_same_with_and_without_a_watcher() {
     assert_eq!(account(dir.path(), true), alone);
 }
 
-#[test]
-fn a_replay_is_watched_like_a_live_run() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let file = dir.path().join("a.arrows");
+/// A recording of three seconds.
+fn recorded(dir: &Path) -> String {
+    let file = dir.join("a.arrows");
     let name = file.display().to_string();
     let recorded = strobe(
-        dir.path(),
+        dir,
         &[
             "record",
             "--engine",
@@ -281,6 +280,13 @@ fn a_replay_is_watched_like_a_live_run() {
         ],
     );
     assert!(recorded.status.success(), "{recorded:?}");
+    name
+}
+
+#[test]
+fn a_replay_is_watched_like_a_live_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let name = recorded(dir.path());
     let replay = common::command(dir.path())
         .args(["replay", &name])
         .stderr(Stdio::null())
@@ -297,4 +303,35 @@ fn a_replay_is_watched_like_a_live_run() {
     terminal.press("q");
     assert_eq!(terminal.ends(), Some(0));
     assert_eq!(replay.wait(), Some(0), "its last reader has gone");
+}
+
+#[test]
+fn a_recording_is_watched_as_a_replay_that_begins_at_once_and_ends_with_the_view() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let name = recorded(dir.path());
+    let mut terminal = Terminal::new(dir.path(), &["watch", &name]);
+    let text = terminal.sees("late: min");
+    for part in ["a.arrows  timer:1kHz  running  ", "sim.sine", " V "] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    terminal.sees("done");
+    terminal.press("q");
+    assert_eq!(terminal.ends(), Some(0));
+    assert_eq!(runs(dir.path()), 0);
+}
+
+#[test]
+fn what_is_no_recording_is_not_watched_and_the_reason_is_said() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let name = |name: &str| dir.path().join(name).display().to_string();
+    std::fs::write(name("b.arrows"), "no rows").expect("a file");
+    for (file, why) in [
+        ("a.arrows", "No such file"),
+        ("b.arrows", "not a recording of"),
+    ] {
+        let mut terminal = Terminal::new(dir.path(), &["watch", &name(file)]);
+        let text = terminal.sees(why);
+        assert!(text.contains(file), "{text}");
+        assert_eq!(terminal.ends(), Some(1), "{file}");
+    }
 }

@@ -130,7 +130,7 @@ sync = true
         "r.toml:6: channel no.such: no such channel",
         "r.toml:8: output sim.nothing: no such output",
         "r.toml:9: there is no CPU 60000",
-        "r.toml:10: no sink is a journal",
+        "r.toml:10: the sinks: none is a journal",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
@@ -174,4 +174,20 @@ fn an_existing_recipe_is_not_overwritten() {
     soft.write(&file, Existing::Overwrite).expect("replaced");
     let text = std::fs::read_to_string(&file).expect("text");
     assert_eq!(text, soft.to_toml());
+}
+
+#[test]
+fn a_recipe_that_cannot_be_replaced_stays_as_it_was() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("r.toml");
+    whole().write(&file, Existing::Refuse).expect("written");
+    // The place of the new one is taken.
+    let beside = dir.path().join(format!(".r.toml.{}", std::process::id()));
+    std::fs::create_dir(&beside).expect("a folder");
+    let soft = Recipe::new(EventSpec::soft());
+    let error = soft.write(&file, Existing::Overwrite).expect_err("no room");
+    // Of the new one, not of the recipe, it is said that it is there.
+    assert!(error.to_string().contains(".r.toml."), "{error}");
+    let text = std::fs::read_to_string(&file).expect("text");
+    assert_eq!(text, whole().to_toml());
 }

@@ -83,7 +83,7 @@ enum Error {
 fn instead(error: &WriteError) -> &'static str {
     match error {
         WriteError::Exists(_) => ", or replace it with --overwrite",
-        WriteError::Write(..) => "",
+        _ => "",
     }
 }
 

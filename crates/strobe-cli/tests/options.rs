@@ -87,13 +87,13 @@ fn only_journals_can_be_made_safe_against_a_power_cut() {
     let dir = tempfile::tempdir().expect("a folder");
     let said = refusal(dir.path(), "--sync -o a.csv");
     assert!(
-        said.contains("--sync: no sink is a journal") && said.contains("FILE.arrows"),
+        said.contains("--sync: the sinks: none is a journal") && said.contains("FILE.arrows"),
         "{said}"
     );
     assert!(!dir.path().join("a.csv").exists());
     let said = refusal(dir.path(), "--sync --last 5 -o a.arrows");
     assert!(
-        said.contains("--sync: only the last rows are to be kept"),
+        said.contains("--sync: the last rows: only they are to be kept"),
         "{said}"
     );
     let output = record(dir.path(), "--sync --rows 5 -o a.csv -o a.arrows");

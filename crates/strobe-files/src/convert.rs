@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recording in another format.
 
+use std::fmt;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
 use strobe::engine;
+use strobe::error::Words;
 use strobe::source::RowSource;
 
 use crate::journal;
@@ -17,27 +19,44 @@ const WAIT: Duration = Duration::from_millis(100);
 
 /// Why a recording was not converted.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// Both are one file.
-    #[error("{0}: is both input and output; give the output another name")]
     Same(String),
     /// The recording cannot be read.
-    #[error(transparent)]
     Input(#[from] journal::Error),
     /// There are no more rows, though there should be.
-    #[error(transparent)]
     Rows(#[from] engine::Error),
     /// The new file cannot be made.
-    #[error(transparent)]
     Sink(#[from] sink::Error),
     /// The new file cannot be written.
-    #[error("sink {name}: {source}")]
     Write {
         /// The new file.
         name: String,
         /// The reason.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// The object, the reason and the remedy.
+    pub fn words(&self) -> Words {
+        match self {
+            Error::Same(name) => {
+                Words::new(name, "is both input and output").mend("give the output another name")
+            }
+            Error::Input(error) => error.words(),
+            Error::Rows(error) => error.words(),
+            Error::Sink(error) => error.words(),
+            Error::Write { name, source } => Words::new(format!("sink {name}"), source.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words().fmt(f)
+    }
 }
 
 /// What was converted.

@@ -5,11 +5,13 @@
 //! them. [`Recipe::read`] reads one and answers either the recipe or all that is wrong with it, [`Recipe::check`] also
 //! looks whether it can be run on this machine, and [`Recipe::write`] writes one.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use strobe::engine::user::{Lock, WaitMode};
+use strobe::error::Words;
 use strobe::event::EventSpec;
 use strobe::info::Clock;
 use strobe::plan::{Plan, Step, WakeWithin};
@@ -67,13 +69,31 @@ pub struct Recipe {
 
 /// Why a recipe was not written.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// There is a file of this name, which is not to be overwritten.
-    #[error("recipe {}: the file exists; give it another name", .0.display())]
     Exists(PathBuf),
     /// The file cannot be written.
-    #[error("recipe {}: cannot be written: {}", .0.display(), .1)]
     Write(PathBuf, std::io::Error),
+}
+
+impl WriteError {
+    /// The object, the reason and the remedy.
+    pub fn words(&self) -> Words {
+        let recipe = |path: &Path, reason| Words::new(format!("recipe {}", path.display()), reason);
+        match self {
+            WriteError::Exists(path) => {
+                recipe(path, "the file exists".to_owned()).mend("give it another name")
+            }
+            WriteError::Write(path, error) => recipe(path, format!("cannot be written: {error}")),
+        }
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words().fmt(f)
+    }
 }
 
 impl Recipe {

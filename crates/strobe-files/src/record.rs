@@ -5,6 +5,7 @@
 //! reader makes the statistics and governs the run. So a sink that is slow
 //! loses rows of its own, and one that fails ends alone.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, Scope};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use strobe::engine;
 use strobe::engine::user::available_memory;
+use strobe::error::Words;
 use strobe::faults::FaultCount;
 use strobe::follow::{self, Followed, Follower, Until, to_end};
 use strobe::info::{End, RunInfo, Totals};
@@ -100,35 +102,54 @@ impl<F: FnMut(Progress)> Observer for F {
 #[non_exhaustive]
 pub enum Error {
     /// The engine's reason.
-    #[error(transparent)]
     Engine(#[from] engine::Error),
     /// A sink cannot be used.
-    #[error(transparent)]
     Sink(#[from] sink::Error),
     /// Its thread has panicked.
-    #[error("the thread that records did not finish")]
     Died,
     /// Nothing that could be made safe against a power cut.
-    #[error(
-        "no sink is a journal, and only journals can be made safe against a power cut; add FILE.arrows"
-    )]
     NoJournal,
     /// Rows are to be on the disk at once, and not before the end.
-    #[error(
-        "only the last rows are to be kept, which are known at the end; until then none can be safe against a power cut: \
-         ask for one of the two"
-    )]
     SyncAndLast,
     /// Too many rows to keep until the end.
-    #[error(
-        "the last {rows} rows take {bytes} bytes of memory, more than half of what is available; keep fewer"
-    )]
     Last {
         /// How many were to be kept.
         rows: u64,
         /// Memory they need, of all sinks.
         bytes: u64,
     },
+}
+
+impl Error {
+    /// The object, the reason and the remedy.
+    pub fn words(&self) -> Words {
+        match self {
+            Error::Engine(error) => error.words(),
+            Error::Sink(error) => error.words(),
+            Error::Died => Words::new("the recording", "the thread that records did not finish"),
+            Error::NoJournal => Words::new(
+                "the sinks",
+                "none is a journal, and only journals can be made safe against a power cut",
+            )
+            .mend("add FILE.arrows"),
+            Error::SyncAndLast => Words::new(
+                "the last rows",
+                "only they are to be kept, which are known at the end: until then none can be safe against a power cut",
+            )
+            .mend("ask for one of the two"),
+            Error::Last { rows, bytes } => Words::new(
+                format!("the last {rows} rows"),
+                format!("they take {bytes} bytes of memory, more than half of what is available"),
+            )
+            .mend("keep fewer"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words().fmt(f)
+    }
 }
 
 /// Starts the run and records it to its end.

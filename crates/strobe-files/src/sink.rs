@@ -12,11 +12,13 @@
 //! In a name `{n}` or `{n:05}` stands for the next free number, `{date}` for the day (UTC), and `{event}` for the run's
 //! event.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use strobe::error::Words;
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::{RowShape, Rows};
 
@@ -110,14 +112,11 @@ const KNOWN: &str = match (cfg!(feature = "hdf5"), cfg!(feature = "parquet")) {
 
 /// Why a sink cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The name does not say which format.
-    #[error(
-        "sink {0}: unknown format; end the name in {KNOWN}, or use - for CSV on standard output"
-    )]
     Format(String),
     /// A format that this program was built without.
-    #[error("sink {name}: this strobe cannot write {extension} files; use {KNOWN}")]
     NotBuilt {
         /// The sink.
         name: String,
@@ -125,7 +124,6 @@ pub enum Error {
         extension: String,
     },
     /// The name has a word in braces that cannot be filled in.
-    #[error("sink {name}: {why}; use {{n}}, {{n:05}}, {{date}} or {{event}}, and {{{{ for a brace")]
     Template {
         /// The sink.
         name: String,
@@ -133,22 +131,49 @@ pub enum Error {
         why: String,
     },
     /// There is a file of this name, which is not to be overwritten.
-    #[error("sink {name}: the file exists; give it another name{}", numbered(name))]
     Exists {
         /// The sink.
         name: String,
     },
     /// Two sinks would be one file.
-    #[error("sink {0}: given twice; each sink needs a file of its own")]
     Twice(String),
     /// The file cannot be made.
-    #[error("sink {name}: cannot be created: {source}")]
     Create {
         /// The sink.
         name: String,
         /// The reason.
         source: io::Error,
     },
+}
+
+impl Error {
+    /// The object, the reason and the remedy.
+    pub fn words(&self) -> Words {
+        let words = |name: &str, reason: String| Words::new(format!("sink {name}"), reason);
+        match self {
+            Error::Format(name) => words(name, "unknown format".to_owned()).mend(format!(
+                "end the name in {KNOWN}, or use - for CSV on standard output"
+            )),
+            Error::NotBuilt { name, extension } => {
+                words(name, format!("this strobe cannot write {extension} files"))
+                    .mend(format!("use {KNOWN}"))
+            }
+            Error::Template { name, why } => words(name, why.clone())
+                .mend("use {n}, {n:05}, {date} or {event}, and {{ for a brace"),
+            Error::Exists { name } => words(name, "the file exists".to_owned())
+                .mend(format!("give it another name{}", numbered(name))),
+            Error::Twice(name) => {
+                words(name, "given twice".to_owned()).mend("each sink needs a file of its own")
+            }
+            Error::Create { name, source } => words(name, format!("cannot be created: {source}")),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.words().fmt(f)
+    }
 }
 
 /// The name that would have been free, if there is one to suggest.

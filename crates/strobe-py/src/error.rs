@@ -38,6 +38,12 @@ impl From<Error> for Failure {
     }
 }
 
+impl From<Words> for Failure {
+    fn from(words: Words) -> Failure {
+        Failure(words)
+    }
+}
+
 impl From<Failure> for PyErr {
     fn from(Failure(words): Failure) -> PyErr {
         let Words {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
-use strobe::error::Error;
+use strobe::error::{Error, Words};
 use strobe::machine::{self, ThisMachine};
 use strobe::once::{self, once};
 use strobe::plan::Step;
@@ -152,7 +152,8 @@ impl Machine {
                 .choose(&plan)
                 .and_then(|chosen| Ok(chosen.create(&plan)?))
         });
-        let run = run.map_err(Failure::text)?;
-        Ok(py.detach(|| once(run.as_ref())).map_err(Failure::text)?)
+        let run = run.map_err(|error| Failure::from(Words::from(&error)))?;
+        let row = py.detach(|| once(run.as_ref()));
+        Ok(row.map_err(|error| Failure::from(Words::from(&error)))?)
     }
 }

@@ -9,6 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use strobe::engine::user::{Lock, ReplayOptions, Settings, Speed, User};
+use strobe::error::Words;
 use strobe::info::RunInfo;
 use strobe::reader::{OnLoss, ReaderOptions};
 use strobe::ring::{AfterLoss, Begin, State};
@@ -189,7 +190,7 @@ impl Run {
         if let Some(error) = view.error {
             return Err(error);
         }
-        let summary = summary.map_err(Failure::text)?;
+        let summary = summary.map_err(|error| Failure::from(error.words()))?;
         serde_json::to_string(&summary).map_err(|error| Failure::of("summary", error).into())
     }
 
@@ -232,7 +233,9 @@ impl Run {
             )),
             Kind::File(path) => {
                 let rows = py.detach(|| strobe_files::open(path));
-                Ok(Reader::of_rows(rows.map_err(Failure::text)?))
+                Ok(Reader::of_rows(
+                    rows.map_err(|error| Failure::from(error.words()))?,
+                ))
             }
             Kind::Server(run) => {
                 let from = match begin {
@@ -292,7 +295,7 @@ pub fn create(py: Python<'_>, recipe: &Recipe) -> PyResult<Run> {
             .choose(&plan)
             .and_then(|chosen| Ok(chosen.create(&plan)?))
     });
-    let run = run.map_err(Failure::text)?;
+    let run = run.map_err(|error| Failure::from(Words::from(&error)))?;
     let info = run.info().clone();
     Ok(Run {
         kind: Kind::Own(run),
@@ -307,7 +310,9 @@ pub fn attach(py: Python<'_>, name: &str) -> PyResult<Run> {
         .map_err(|why| Failure::of(&format!("run {name}"), why))?;
     let run = py.detach(|| {
         let place = Runs::now().find(&name).map_err(Failure::text)?;
-        place.attach().map_err(Failure::text)
+        place
+            .attach()
+            .map_err(|error| Failure::from(Words::from(&error)))
     })?;
     let info = run.info().clone();
     Ok(Run {
@@ -321,7 +326,7 @@ pub fn attach(py: Python<'_>, name: &str) -> PyResult<Run> {
 pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Run> {
     let info = py.detach(|| strobe_files::open(&path).map(|rows| rows.info().clone()));
     Ok(Run {
-        info: info.map_err(Failure::text)?,
+        info: info.map_err(|error| Failure::from(error.words()))?,
         kind: Kind::File(path),
     })
 }
@@ -339,7 +344,7 @@ pub fn replay(py: Python<'_>, path: PathBuf, speed: Option<f64>) -> PyResult<Run
         ..ReplayOptions::default()
     };
     let run = py.detach(|| {
-        let rows = strobe_files::open(&path).map_err(Failure::text)?;
+        let rows = strobe_files::open(&path).map_err(|error| Failure::from(error.words()))?;
         User::new(settings)
             .replay(rows, &options)
             .map_err(Failure::from)

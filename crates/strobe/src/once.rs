@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One row, now: channels are read, or outputs written, once.
 
+use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use strobe_ring::State;
 
 use crate::channel::Channel;
 use crate::engine;
+use crate::error::Words;
 use crate::event::EventSpec;
 use crate::info::failure;
 use crate::plan::{Plan, Step};
@@ -15,6 +17,8 @@ use crate::run::OwnedRun;
 
 /// A value that has not arrived by then does not.
 const AT_MOST: Duration = Duration::from_secs(5);
+/// What errors are about.
+const OBJECT: &str = "the row";
 /// Between two attempts to trigger a run that has not begun yet.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -34,14 +38,27 @@ pub struct Once {
 #[non_exhaustive]
 pub enum Error {
     /// The engine's reason.
-    #[error(transparent)]
     Engine(#[from] engine::Error),
     /// The reader's reason.
-    #[error("the row cannot be waited for: {0}")]
     Wait(io::Error),
     /// The run has ended, or its trigger was missed.
-    #[error("no row was made: {0}")]
-    NoRow(String),
+    NoRow(Words),
+}
+
+impl From<&Error> for Words {
+    fn from(error: &Error) -> Words {
+        match error {
+            Error::Engine(error) => error.words(),
+            Error::Wait(error) => Words::new(OBJECT, format!("it cannot be waited for: {error}")),
+            Error::NoRow(words) => words.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Words::from(self).fmt(f)
+    }
 }
 
 /// A plan for [`once`].
@@ -89,20 +106,24 @@ pub fn once(run: &dyn OwnedRun) -> Result<Once, Error> {
         }
         let now = reader.snapshot();
         if now.state == State::Failed {
-            return Err(Error::NoRow(failure(&now)));
+            return Err(no_row(failure(&now)));
         }
         if now.missed() > 0 {
             return Err(Error::NoRow(
-                "the machine was too busy; try it again".into(),
+                Words::new(OBJECT, "not made: the machine was too busy").mend("try it again"),
             ));
         }
         if left.is_zero() {
-            return Err(Error::NoRow(format!(
+            return Err(no_row(format!(
                 "a value has not arrived after {} s",
                 AT_MOST.as_secs()
             )));
         }
     }
+}
+
+fn no_row(why: String) -> Error {
+    Error::NoRow(Words::new(OBJECT, format!("not made: {why}")))
 }
 
 #[cfg(test)]

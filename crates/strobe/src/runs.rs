@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::catalogue::RunStatus;
 use crate::engine::kernel::Control;
 use crate::engine::user::registry::{self, Registry, Silent};
-use crate::error::Error;
+use crate::error::{Error, Words};
 use crate::run::Run;
 
 mod name;
@@ -69,6 +69,15 @@ pub enum AttachError {
     /// The reason of the user engine's runs.
     #[error(transparent)]
     Registry(#[from] registry::Error),
+}
+
+impl From<&AttachError> for Words {
+    fn from(error: &AttachError) -> Words {
+        match error {
+            AttachError::Engine(error) => error.words(),
+            AttachError::Registry(error) => error.into(),
+        }
+    }
 }
 
 impl Place {

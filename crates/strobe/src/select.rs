@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which engine makes the rows of a plan: the one that was asked for, or the one that can.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use strobe_board::{Board, Faults};
@@ -10,6 +11,7 @@ use strobe_hw::rt::Policy;
 use crate::engine::kernel::{self, Control};
 use crate::engine::user::{Lock, Settings, User, WaitMode};
 use crate::engine::{self, DryRun};
+use crate::error::Words;
 use crate::event::Event;
 use crate::plan::Plan;
 use crate::run::OwnedRun;
@@ -48,29 +50,59 @@ pub struct Selection {
 #[non_exhaustive]
 pub enum Error {
     /// The kernel engine, and a way to wait.
-    #[error("only the user engine has a choice of waiting")]
     Wait,
     /// The kernel engine, and a board file.
-    #[error("{}: board files are for the user engine; a board is installed for the kernel engine", .0.display())]
     Board(PathBuf),
     /// The kernel engine, and a board file that it can do nothing with.
-    #[error("{}: this board is for the user engine only", .0.display())]
     UserBoard(PathBuf),
     /// The kernel engine, and a policy that its threads do not have.
-    #[error("policy {0}: threads of the kernel engine have fifo:1 to fifo:99; use the user engine")]
     Policy(Policy),
     /// The kernel engine, a CPU, and an event that has its own.
-    #[error(
-        "event {0}: the kernel engine makes its rows where its interrupt is, which is chosen with \
-         /proc/irq/N/smp_affinity_list; use a timer, or the user engine"
-    )]
     Cpu(String),
     /// What is wrong with the board file.
-    #[error("{0}")]
     Faults(#[from] Faults),
     /// The engine's reason.
-    #[error(transparent)]
     Engine(#[from] engine::Error),
+}
+
+impl From<&Error> for Words {
+    fn from(error: &Error) -> Words {
+        let board = |path: &Path, reason| Words::new(path.display().to_string(), reason);
+        let kernel = "the kernel engine";
+        match error {
+            Error::Wait => Words::new(kernel, "it has no choice of waiting")
+                .mend("ask for no way to wait, or for the user engine"),
+            Error::Board(path) => board(path, "board files are for the user engine")
+                .mend("install the board for the kernel engine, or use the user engine"),
+            Error::UserBoard(path) => {
+                board(path, "this board is for the user engine only").mend("use the user engine")
+            }
+            Error::Policy(policy) => Words::new(
+                format!("policy {policy}"),
+                "threads of the kernel engine have fifo:1 to fifo:99",
+            )
+            .mend("use the user engine"),
+            Error::Cpu(event) => Words::new(
+                format!("event {event}"),
+                "the kernel engine makes its rows where its interrupt is, which is chosen with \
+                 /proc/irq/N/smp_affinity_list",
+            )
+            .mend("use a timer, or the user engine"),
+            // They are a list, and each has its own remedy.
+            Error::Faults(faults) => Words::new("board file", faults.to_string()),
+            Error::Engine(error) => error.words(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // Each line says its file.
+            Error::Faults(faults) => faults.fmt(f),
+            error => Words::from(error).fmt(f),
+        }
+    }
 }
 
 /// The engine of a run.
@@ -188,5 +220,33 @@ impl Chosen {
             Chosen::Kernel(control) => control.dry_run(plan)?,
             Chosen::User(user, _) => user.dry_run(plan)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_together_is_said_with_the_remedy_and_without_options_of_a_program() {
+        for error in [
+            Error::Wait,
+            Error::Board("a.toml".into()),
+            Error::UserBoard("a.toml".into()),
+            Error::Policy(Policy::Other),
+            Error::Cpu("counter.eoc".into()),
+        ] {
+            let words = Words::from(&error);
+            assert!(words.remedy.is_some(), "{words}");
+            assert_eq!(error.to_string(), words.to_string());
+            assert!(!words.to_string().contains("--"), "{words}");
+        }
+    }
+
+    #[test]
+    fn the_reason_of_an_engine_is_passed_on_as_it_is() {
+        let words = Words::from(&Error::Engine(engine::Error::NoRun(7)));
+        assert_eq!(words.object, "run kernel:7");
+        assert_eq!(words, engine::Error::NoRun(7).words());
     }
 }

@@ -4,11 +4,13 @@
 //! The number of the socket is the number of the run. Who connects gets one message, in which there is what is
 //! known of the run, and its ring; the connection lasts as long as the run's owner.
 
+use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::catalogue::RunStatus;
+use crate::error::Words;
 
 mod attached;
 mod claim;
@@ -60,10 +62,6 @@ pub struct Runs {
 #[non_exhaustive]
 pub enum Error {
     /// Nobody but its owner may have its directory.
-    #[error(
-        "{}: belongs to user {uid}, not to user {me}; remove it, or set STROBE_RUNTIME_DIR to a directory of your own",
-        path.display()
-    )]
     Owner {
         /// The directory.
         path: PathBuf,
@@ -73,7 +71,6 @@ pub enum Error {
         me: u32,
     },
     /// Others can put what they want there.
-    #[error("{}: others may write there (mode {mode:03o}); chmod 700 it", path.display())]
     Mode {
         /// The directory.
         path: PathBuf,
@@ -81,7 +78,6 @@ pub enum Error {
         mode: u32,
     },
     /// The system's reason.
-    #[error("{}: {source}; set STROBE_RUNTIME_DIR to a directory of your own", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -89,19 +85,47 @@ pub enum Error {
         source: io::Error,
     },
     /// Somebody holds the directory's lock, and does not go on.
-    #[error("{}: locked by another process for a long time; see who: fuser {}", .0.display(), .0.display())]
     Locked(PathBuf),
     /// There is no such run.
-    #[error("user:{0}: no such run; `strobe status` shows the runs")]
     NoRun(u32),
     /// It does not answer.
-    #[error("user:{run}: {why}")]
     Silent {
         /// Number of the run.
         run: u32,
         /// What it does instead.
         why: String,
     },
+}
+
+impl From<&Error> for Words {
+    fn from(error: &Error) -> Words {
+        let words = |path: &Path, reason: String| Words::new(path.display().to_string(), reason);
+        let elsewhere = "set STROBE_RUNTIME_DIR to a directory of your own";
+        match error {
+            Error::Owner { path, uid, me } => {
+                words(path, format!("belongs to user {uid}, not to user {me}"))
+                    .mend(format!("remove it, or {elsewhere}"))
+            }
+            Error::Mode { path, mode } => {
+                words(path, format!("others may write there (mode {mode:03o})"))
+                    .mend("chmod 700 it")
+            }
+            Error::Directory { path, source } => words(path, source.to_string()).mend(elsewhere),
+            Error::Locked(path) => {
+                words(path, "locked by another process for a long time".to_owned())
+                    .mend(format!("see who: fuser {}", path.display()))
+            }
+            Error::NoRun(run) => Words::new(format!("user:{run}"), "no such run")
+                .mend("`strobe status` shows the runs"),
+            Error::Silent { run, why } => Words::new(format!("user:{run}"), why),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Words::from(self).fmt(f)
+    }
 }
 
 impl Registry {

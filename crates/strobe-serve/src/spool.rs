@@ -73,8 +73,8 @@ impl Spool {
         std::fs::create_dir_all(folder)?;
         let found = Segments::find(folder)?;
         found.may_go_on(&info)?;
-        let losses = Losses::read(folder);
-        let progress = Progress::of_files(&found.segments, losses);
+        let losses = Losses::read(folder, found.segments.end());
+        let progress = Progress::of_files(&found.segments, &losses);
         let spool = Arc::new(Spool::of(info, bounds, found.segments, progress));
         {
             let mut rows = spool.lock();
@@ -108,7 +108,8 @@ impl Spool {
             return Ok(None);
         };
         let failed = "the daemon ended before the run; rows after the last one here are not known";
-        let mut progress = Progress::of_files(&segments, Losses::read(folder));
+        let losses = Losses::read(folder, segments.end());
+        let mut progress = Progress::of_files(&segments, &losses);
         match &totals {
             Some(totals) => progress.lost = totals.lost,
             None => progress.failed = Some(failed.to_owned()),
@@ -332,7 +333,7 @@ impl Spool {
             {
                 let row = rows.segments.end();
                 rows.in_flight = rows.recent.from(row, at_once);
-                return Work::Rows(rows.in_flight.clone());
+                return Work::Rows(rows.in_flight.clone(), rows.lost_to_disk);
             }
             if is_last {
                 let totals = rows.over.clone().flatten();

@@ -49,7 +49,7 @@ impl Progress {
     }
 
     /// That of a run of which there is nothing but files.
-    pub(super) fn of_files(segments: &Segments, losses: Losses) -> Progress {
+    pub(super) fn of_files(segments: &Segments, losses: &Losses) -> Progress {
         Progress {
             oldest: segments.first().unwrap_or(0),
             next: segments.end(),

@@ -17,7 +17,7 @@ use super::bounds::EVERY;
 use super::losses::Losses;
 use super::recent::Piece;
 use super::segments::Segments;
-use super::{Bounds, Progress, Spool};
+use super::{Bounds, Spool};
 
 /// After an error, before the next try.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ pub(super) struct Writer {
     folder: PathBuf,
     bounds: Bounds,
     file: Option<Open>,
-    /// What is said of losses in the folder.
+    /// What there was before the rows that come next.
     losses: Losses,
 }
 
@@ -46,8 +46,8 @@ struct Open {
 
 /// What there is to do.
 pub(super) enum Work {
-    /// Rows to write.
-    Rows(Vec<Piece>),
+    /// Rows to write, and how many were to be written before them, and are gone.
+    Rows(Vec<Piece>, u64),
     /// No more rows come; the account, if the run has come to its end.
     End(Arc<RunInfo>, Option<Totals>),
     /// Nothing but to look after what is there.
@@ -70,11 +70,10 @@ impl Writer {
         let is_whole = loop {
             let work = spool.wait_for_work(EVERY, AT_ONCE);
             let done = match &work {
-                Work::Rows(pieces) => self.write(spool, pieces),
+                Work::Rows(pieces, unwritten) => self.write(spool, pieces, *unwritten),
                 Work::End(info, totals) => self.end(spool, info, totals.as_ref()),
                 Work::Nothing => self.look_after(spool),
             };
-            self.remember(spool);
             if let Err(error) = &done {
                 self.leave(spool);
                 spool.report(&self.folder, Some(error.to_string()));
@@ -92,11 +91,16 @@ impl Writer {
         spool.is_written(&self.folder, is_whole);
     }
 
-    fn write(&mut self, spool: &Spool, pieces: &[Piece]) -> io::Result<()> {
+    fn write(&mut self, spool: &Spool, pieces: &[Piece], unwritten: u64) -> io::Result<()> {
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
             return Ok(());
         };
         self.make_room(spool)?;
+        let (begun, end) = (spool.progress().begun, spool.segments(|all| all.end()));
+        let losses = self.losses.with(begun, end, pieces, unwritten);
+        if losses != self.losses {
+            losses.write(&self.folder)?;
+        }
         let open = self.open(spool, &first.info, first.first)?;
         for piece in pieces {
             let rows = strobe::ring::Rows::new(piece.words(), piece.info.shape());
@@ -107,6 +111,7 @@ impl Writer {
         open.rows = open.sink.written().rows;
         let whole = open.whole;
         spool.segments(|segments| segments.grow(first.first..last.end(), whole));
+        self.losses = losses.up_to(last.end());
         self.end_full()
     }
 
@@ -124,24 +129,6 @@ impl Writer {
     fn look_after(&mut self, spool: &Spool) -> io::Result<()> {
         self.end_full()?;
         self.make_room(spool)
-    }
-
-    /// Writes down what was lost so far. Should that fail, it is tried again with the next rows.
-    fn remember(&mut self, spool: &Spool) {
-        let Progress {
-            begun,
-            lost,
-            unwritten,
-            ..
-        } = spool.progress();
-        let losses = Losses {
-            lost,
-            unwritten,
-            begun,
-        };
-        if losses != self.losses && losses.write(&self.folder).is_ok() {
-            self.losses = losses;
-        }
     }
 
     /// The file that is written, or a new one that begins with this row.

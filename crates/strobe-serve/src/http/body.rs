@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, BodyDataStream};
+use axum::body::BodyDataStream;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Number;
 use strobe::error::Words;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
 use super::failure::Failure;
@@ -39,7 +40,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Said<T> {
             .to_owned();
         // No form of another web site has this type.
         if mime.split(';').next().map(str::trim) != Some("application/json") {
-            discard(request.into_body()).await;
+            discard(request).await;
             let words = Words::new(object, format!("it is of type `{mime}`"));
             return Err(Failure::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -95,7 +96,7 @@ async fn whole(request: Request) -> Result<Vec<u8>, Failure> {
             ));
         }
     };
-    skip(&mut parts).await;
+    skip(&mut parts, stop).await;
     Err(Failure::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         Words::new(object, why).mend(format!("send at most {BODY_MAX} bytes")),
@@ -115,11 +116,18 @@ async fn collect(parts: &mut BodyDataStream) -> Result<Vec<u8>, String> {
 }
 
 /// Takes a body that is not wanted: a client that has not sent all of it yet would not come to read the answer.
-pub async fn discard(body: Body) {
-    skip(&mut body.into_data_stream()).await;
+pub async fn discard(request: Request) {
+    let connection = request.extensions().get::<Arc<Connection>>();
+    let stop = connection.map(|connection| connection.stop.clone());
+    skip(
+        &mut request.into_body().into_data_stream(),
+        stop.unwrap_or_default(),
+    )
+    .await;
 }
 
-async fn skip(parts: &mut BodyDataStream) {
+/// Takes what comes, until the daemon ends.
+async fn skip(parts: &mut BodyDataStream, stop: CancellationToken) {
     let all = async {
         let mut left = DISCARDED_MAX;
         while let Some(Ok(part)) = parts.next().await {
@@ -129,7 +137,10 @@ async fn skip(parts: &mut BodyDataStream) {
             }
         }
     };
-    let _ = timeout(DISCARDED, all).await;
+    tokio::select! {
+        _ = timeout(DISCARDED, all) => {}
+        () = stop.cancelled() => {}
+    }
 }
 
 #[cfg(test)]

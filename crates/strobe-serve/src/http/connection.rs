@@ -155,3 +155,78 @@ impl AsyncWrite for Patient {
         self.wait(context, done)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::daemon::Daemon;
+    use crate::http::limits::Client;
+    use crate::http::{Http, routes};
+
+    /// Only a failure takes so long. The daemon's own patience is longer.
+    const LONG: Duration = Duration::from_secs(120);
+
+    /// What a client hears that has said this when the daemon ends.
+    async fn heard(said: &str) -> String {
+        let mut config = Config::default();
+        config.limits.patience = 10 * LONG;
+        let http = Http::new(Arc::new(Daemon::new(config))).expect("a server");
+        let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let connection = Connection {
+            place: http.counts.admit(Client::At(here)).expect("a place"),
+            local: Some(here),
+            stop: http.daemon.stop.clone(),
+            is_secure: false,
+            _waits: http.tasks.token(),
+        };
+        let (mut client, wire) = duplex(64 << 10);
+        client.write_all(said.as_bytes()).await.expect("room");
+        let served = serve(routes::router(&http), Box::new(wire), Arc::new(connection));
+        let mut served = std::pin::pin!(served);
+        // All of it has been read, and nothing more can be done.
+        let begun = timeout(Duration::from_millis(50), served.as_mut()).await;
+        assert!(begun.is_err(), "it has ended: {said}");
+        http.daemon.stop.cancel();
+        let ended = timeout(LONG, served.as_mut()).await;
+        assert!(ended.is_ok(), "it is waited for: {said}");
+        drop(served);
+        let mut heard = String::new();
+        client.read_to_string(&mut heard).await.expect("an end");
+        heard
+    }
+
+    const ASK: &str = "GET /api HTTP/1.1\r\nhost: localhost\r\n";
+    const SAY: &str = "POST /api/runs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n";
+
+    #[tokio::test]
+    async fn a_request_of_which_half_has_come_is_not_waited_for_when_the_daemon_ends() {
+        for said in ["", "GET /a", ASK] {
+            assert_eq!(heard(said).await, "", "{said}");
+        }
+        // Whatever was asked before.
+        for half in ["", "GET /a", ASK] {
+            let heard = heard(&format!("{ASK}\r\n{half}")).await;
+            assert!(heard.starts_with("HTTP/1.1 200"), "{half}: {heard}");
+            assert_eq!(heard.matches("HTTP/1.1").count(), 1, "{half}: {heard}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_of_which_half_has_come_is_not_waited_for_and_the_client_hears_so() {
+        let json = "content-type: application/json\r\n\r\n";
+        let heard_of = heard(&format!("{SAY}{json}{{")).await;
+        assert!(heard_of.starts_with("HTTP/1.1 503"), "{heard_of}");
+        // Whether it is wanted or not.
+        let heard_of = heard(&format!("{SAY}\r\n{{")).await;
+        assert!(heard_of.starts_with("HTTP/1.1 415"), "{heard_of}");
+        let foreign = format!("{SAY}origin: http://evil.example\r\n{json}{{");
+        let heard_of = heard(&foreign).await;
+        assert!(heard_of.starts_with("HTTP/1.1 403"), "{heard_of}");
+    }
+}

@@ -31,7 +31,7 @@ pub async fn guard(State(http): State<Arc<Http>>, mut request: Request, next: Ne
         }
         Ok(()) => next.run(request).await,
         Err(failure) => {
-            body::discard(request.into_body()).await;
+            body::discard(request).await;
             failure.into_response()
         }
     };

@@ -11,6 +11,7 @@ mod arm;
 mod ascii;
 mod capture;
 mod changes;
+mod columns;
 mod command;
 mod control;
 mod devices;

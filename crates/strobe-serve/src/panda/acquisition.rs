@@ -9,7 +9,7 @@ use strobe::info::End;
 use tokio::sync::watch;
 
 use super::capture::Capture;
-use super::rows::Frame;
+use super::rows::Made;
 use crate::served::Served;
 use crate::shared::Shared;
 use crate::spool::Progress;
@@ -90,7 +90,7 @@ pub struct Acquisition {
     readers: AtomicUsize,
     outcome: Mutex<Option<Reason>>,
     /// What its readers have got last, by their columns.
-    pub sent: Shared<Vec<Capture>, Frame>,
+    pub sent: Shared<Vec<Capture>, Made>,
 }
 
 /// A reader that is counted while this is kept.

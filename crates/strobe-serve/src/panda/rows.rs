@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use strobe::block::Block;
 use strobe::channel::Type;
-use strobe::ring::layout::ROW_HEADER_WORDS;
 use strobe::ring::{Row, Rows};
 
 use super::capture::{Capture, How, Origin};
+use super::columns::Columns;
 use super::field::Extra;
+use super::wire::Frame;
 
 /// `PCAP.BITS0`: a channel failed.
 const FAILED: u32 = 1;
@@ -27,7 +28,7 @@ const NEAR: usize = 8 << 10;
 
 /// Makes one column.
 #[derive(Clone)]
-enum Cell {
+pub(super) enum Cell {
     /// The word as it is, and what is there if the channel failed.
     Word(usize, u64),
     /// The value.
@@ -41,10 +42,10 @@ enum Cell {
     Bits,
 }
 
-/// Rows as they go out, for all readers of the same columns.
+/// A frame of rows, for all readers of the same columns.
 #[derive(Clone)]
-pub struct Frame {
-    pub bytes: Arc<Vec<u8>>,
+pub struct Made {
+    pub bytes: Arc<[u8]>,
     /// What makes the rows that follow.
     pub after: Encoder,
 }
@@ -63,8 +64,8 @@ struct Before {
 pub struct Encoder {
     cells: Vec<Cell>,
     row_bytes: usize,
-    /// All columns are known of a row in which nothing failed by itself and the time of the one before: 8 bytes each.
-    is_even: bool,
+    /// The quick way for rows in which nothing failed, if there is one.
+    columns: Option<Columns>,
     before: Option<Before>,
     /// Whether rows were lost since then.
     has_lost: bool,
@@ -74,11 +75,10 @@ impl Encoder {
     /// For these columns of rows that read these channels.
     pub fn new(captures: &[Capture], channels: &[String]) -> Self {
         let cells: Vec<Cell> = captures.iter().map(|c| cell(c, channels)).collect();
-        let is_even = (cells.iter()).all(|cell| !matches!(cell, Cell::Diff(..) | Cell::Bits));
         Encoder {
+            columns: Columns::new(&cells),
             cells,
             row_bytes: super::capture::row_bytes(captures),
-            is_even,
             before: None,
             has_lost: false,
         }
@@ -97,8 +97,7 @@ impl Encoder {
 
     /// Rows that are not given, but stand right before the next one.
     pub fn remember(&mut self, block: &Block) {
-        let mut nowhere = Vec::new();
-        self.encode(block, &mut nowhere);
+        self.encode(block, &mut Frame::new(0));
         self.has_lost = false;
     }
 
@@ -109,19 +108,23 @@ impl Encoder {
     }
 
     /// Appends the rows of this block.
-    pub fn encode(&mut self, block: &Block, to: &mut Vec<u8>) {
-        let start = to.len();
-        to.resize(start + block.len() * self.row_bytes, 0);
+    pub fn encode(&mut self, block: &Block, to: &mut Frame) {
+        let out = to.more(block.len() * self.row_bytes);
         let begun = block.info().start.time;
         let (shape, width) = (block.info().shape(), block.width());
         let at_once = (NEAR / self.row_bytes.max(8 * width)).max(1);
         let parts = block.words().chunks(width * at_once);
-        let out = to.get_mut(start..).unwrap_or_default();
         for (words, out) in parts.zip(out.chunks_mut((self.row_bytes * at_once).max(1))) {
             let rows = Rows::new(words, shape);
-            match self.is_even && rows.into_iter().all(|row| row.faults.is_empty()) {
-                true => self.columns(rows, width, begun, out),
-                false => {
+            let is_whole = |_: &&Columns| rows.into_iter().all(|row| row.faults.is_empty());
+            match self.columns.as_ref().filter(is_whole) {
+                Some(columns) => {
+                    columns.put(words, width, (begun, self.time_before(words, begun)), out);
+                    if let Some(last) = rows.last() {
+                        self.follow(&last);
+                    }
+                }
+                None => {
                     for (row, out) in rows.zip(out.chunks_exact_mut(self.row_bytes.max(1))) {
                         self.row(&row, begun, out);
                     }
@@ -130,48 +133,11 @@ impl Encoder {
         }
     }
 
-    /// One column after the other: quicker than row by row, since each is only one kind of work.
-    fn columns(&mut self, rows: Rows<'_>, width: usize, begun: u64, out: &mut [u8]) {
-        let (words, row_bytes) = (rows.words(), self.row_bytes.max(1));
-        let column = |place: usize| {
-            words
-                .chunks_exact(width)
-                .map(move |row| row.get(place).copied().unwrap_or_default())
-        };
-        let channel = |index: usize| column(ROW_HEADER_WORDS + index);
-        let mut time = match self.before {
+    /// When the row before these was made: before the first one of all there is the start.
+    fn time_before(&self, words: &[u64], begun: u64) -> Option<u64> {
+        match self.before {
             Some(before) => Some(before.time),
-            None => (column(0).next() == Some(0)).then_some(begun),
-        };
-        for (place, cell) in self.cells.iter().enumerate() {
-            let out = out
-                .chunks_exact_mut(row_bytes)
-                .filter_map(|row| row.get_mut(8 * place..)?.first_chunk_mut());
-            match cell {
-                Cell::Word(index, _) => put(out, channel(*index)),
-                Cell::Value(index, kind, scale, offset) => {
-                    let value = |word| kind.number(word) * *scale + *offset;
-                    put(out, channel(*index).map(|word| value(word).to_bits()));
-                }
-                Cell::Row => put(out, column(0)),
-                Cell::Trigger => put(out, column(1)),
-                Cell::Time => {
-                    let since = |time: u64| seconds(time.wrapping_sub(begun)).to_bits();
-                    put(out, column(2).map(since));
-                }
-                Cell::Duration => {
-                    let since = |now: u64| {
-                        let before = time.replace(now);
-                        before.map_or(f64::NAN, |before| seconds(now.wrapping_sub(before)))
-                    };
-                    put(out, column(2).map(since).map(f64::to_bits));
-                }
-                // They are not even.
-                Cell::Diff(..) | Cell::Bits => {}
-            }
-        }
-        if let Some(last) = rows.last() {
-            self.follow(&last);
+            None => (words.first() == Some(&0)).then_some(begun),
         }
     }
 
@@ -245,13 +211,6 @@ impl Encoder {
     }
 }
 
-/// Words to the beginning of each of these.
-fn put<'o>(out: impl Iterator<Item = &'o mut [u8; 8]>, words: impl Iterator<Item = u64>) {
-    for (out, word) in out.zip(words) {
-        *out = word.to_le_bytes();
-    }
-}
-
 fn cell(capture: &Capture, channels: &[String]) -> Cell {
     let source = match &capture.from {
         Origin::Channel(source) => source,
@@ -279,7 +238,7 @@ fn word(row: &Row<'_>, index: usize) -> u64 {
     row.values.get(index).copied().unwrap_or_default()
 }
 
-fn seconds(ns: u64) -> f64 {
+pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
@@ -349,6 +308,11 @@ mod tests {
         )
     }
 
+    /// What the frame has after its head.
+    fn rows_of(frame: &mut Frame) -> &[u8] {
+        frame.whole().split_at(8).1
+    }
+
     fn words(bytes: &[u8]) -> Vec<u64> {
         bytes
             .chunks_exact(8)
@@ -363,11 +327,12 @@ mod tests {
             capture("a.s", How::Value, Type::S64, 1.0),
         ];
         let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
-        let mut bytes = Vec::new();
-        encoder.encode(&block(), &mut bytes);
+        let mut frame = Frame::new(0);
+        encoder.encode(&block(), &mut frame);
+        let bytes = rows_of(&mut frame);
         let least = i64::MIN as u64;
         assert_eq!(
-            words(&bytes),
+            words(bytes),
             [u64::MAX - 1, 10, u64::MAX, 12, 6, least],
             "the first channel failed in the second row, the second in the third"
         );
@@ -384,9 +349,10 @@ mod tests {
             extra(Extra::Duration),
         ];
         let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
-        let mut bytes = Vec::new();
-        encoder.encode(&block(), &mut bytes);
-        let rows = words(&bytes);
+        let mut frame = Frame::new(0);
+        encoder.encode(&block(), &mut frame);
+        let bytes = rows_of(&mut frame);
+        let rows = words(bytes);
         let number = |place: usize| f64::from_bits(rows[place]);
         assert_eq!((number(0), rows[2], rows[3]), (5.0, 5, 7));
         assert!(
@@ -402,9 +368,10 @@ mod tests {
     fn the_bits_say_what_failed_was_missed_and_lost() {
         let captures = [extra(Extra::Bits)];
         let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
-        let mut bytes = Vec::new();
+        let mut frame = Frame::new(0);
         encoder.lose();
-        encoder.encode(&block(), &mut bytes);
+        encoder.encode(&block(), &mut frame);
+        let bytes = rows_of(&mut frame);
         let bits: Vec<u8> = bytes.chunks_exact(4).map(|b| b[0]).collect();
         assert_eq!(bits, [4, 1 | 2, 1]);
     }
@@ -437,14 +404,14 @@ mod tests {
             let names = ["a.u".into(), "a.s".into()];
             let mut encoder = Encoder::new(&captures, &names);
             let mut other = Encoder::new(&captures, &names);
-            assert!(encoder.is_even);
-            other.is_even = false;
-            let (mut bytes, mut others) = (Vec::new(), Vec::new());
+            assert!(encoder.columns.is_some());
+            other.columns = None;
+            let (mut frame, mut others) = (Frame::new(0), Frame::new(0));
             for block in [block(first), block(first + 3)] {
-                encoder.encode(&block, &mut bytes);
+                encoder.encode(&block, &mut frame);
                 other.encode(&block, &mut others);
             }
-            assert_eq!(words(&bytes), words(&others));
+            assert_eq!(words(rows_of(&mut frame)), words(rows_of(&mut others)));
         }
     }
 }

@@ -18,8 +18,8 @@ use super::capture::{self, Capture};
 use super::header::About;
 use super::line::{Line, Lines};
 use super::options::Options;
-use super::rows::{Encoder, Frame};
-use super::wire::{self, Wire};
+use super::rows::{Encoder, Made};
+use super::wire::{Frame, Wire};
 use crate::cursor::{Cursor, From};
 use crate::spool::Progress;
 
@@ -89,7 +89,14 @@ struct Client<'s> {
 
 impl Client<'_> {
     async fn serve(&mut self) -> io::Result<Close> {
-        let options = match timeout(PATIENCE, self.options()).await {
+        let stop = self.stop.clone();
+        let options = tokio::select! {
+            // First: what has come as a whole is answered.
+            biased;
+            options = timeout(PATIENCE, self.options()) => options,
+            () = stop.cancelled() => return Ok(Close::Normal),
+        };
+        let options = match options {
             Ok(Ok(Some(options))) => options,
             Ok(Ok(None)) => return Ok(Close::Normal),
             Ok(Err(error)) => return Err(error),
@@ -290,7 +297,7 @@ impl Client<'_> {
         mut cursor: Cursor,
     ) -> io::Result<After> {
         let at_most = (FRAME / capture::row_bytes(captures).max(1)).max(1);
-        let mut frame = wire::frame(FRAME);
+        let mut frame = Frame::new(FRAME);
         let mut sent = 0;
         let mut held: Option<Block> = None;
         let others = of.sent.reader(captures.to_vec());
@@ -298,10 +305,10 @@ impl Client<'_> {
             let next = cursor.next_row();
             if held.is_none() && encoder.knows_before(next) {
                 let found = others.find(next, u64::MAX);
-                if let Some((end, frame)) = found.filter(|(end, _)| cursor.pass(*end)) {
-                    encoder = frame.after;
+                if let Some((end, made)) = found.filter(|(end, _)| cursor.pass(*end)) {
+                    encoder = made.after;
                     sent += end - next;
-                    self.wire.rows(options, captures, &frame.bytes).await?;
+                    self.wire.rows(options, captures, &made.bytes).await?;
                     continue;
                 }
             }
@@ -363,20 +370,20 @@ impl Client<'_> {
                 self.wire.rows(options, captures, &made.bytes).await?;
                 continue;
             }
-            wire::begin(&mut frame);
+            frame.begin();
             for block in &blocks {
                 encoder.encode(block, &mut frame);
             }
-            wire::end(&mut frame);
+            let frame = frame.whole();
             if is_shared {
-                let made = Frame {
+                let made = Made {
                     // A copy, which has no more room than it needs: it may be kept for long.
-                    bytes: Arc::new(frame.clone()),
+                    bytes: Arc::from(frame),
                     after: encoder.clone(),
                 };
                 others.keep(numbers, frame.len(), made);
             }
-            self.wire.rows(options, captures, &frame).await?;
+            self.wire.rows(options, captures, frame).await?;
         }
     }
 }

@@ -19,22 +19,45 @@ const HEAD: usize = 8;
 /// A connection to a client.
 pub struct Wire<W>(pub W);
 
-/// Room for a frame with so many bytes of rows.
-pub fn frame(bytes: usize) -> Vec<u8> {
-    Vec::with_capacity(bytes + HEAD)
+/// A frame that is made. Its memory is used again for the next one, as it is: to clear it first would take as long as to copy
+/// the rows.
+pub struct Frame {
+    bytes: Vec<u8>,
+    end: usize,
 }
 
-/// Begins a frame anew.
-pub fn begin(frame: &mut Vec<u8>) {
-    frame.clear();
-    frame.extend_from_slice(b"BIN \0\0\0\0");
-}
+impl Frame {
+    /// An empty one, with room for so many bytes of rows.
+    pub fn new(bytes: usize) -> Frame {
+        Frame {
+            bytes: vec![0; HEAD + bytes],
+            end: HEAD,
+        }
+    }
 
-/// All rows of it are there.
-pub fn end(frame: &mut [u8]) {
-    let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
-    if let Some(place) = frame.get_mut(4..HEAD) {
-        place.copy_from_slice(&length.to_le_bytes());
+    /// Begins anew.
+    pub fn begin(&mut self) {
+        self.end = HEAD;
+    }
+
+    /// Room for so many bytes more. All of them are to be written.
+    pub fn more(&mut self, bytes: usize) -> &mut [u8] {
+        let begin = self.end;
+        self.end += bytes;
+        if self.end > self.bytes.len() {
+            self.bytes.resize(self.end, 0);
+        }
+        self.bytes.get_mut(begin..self.end).unwrap_or_default()
+    }
+
+    /// All rows of it are there.
+    pub fn whole(&mut self) -> &[u8] {
+        let length = u32::try_from(self.end).unwrap_or(u32::MAX).to_le_bytes();
+        let head = [*b"BIN ", length].concat();
+        if let Some(place) = self.bytes.get_mut(..HEAD) {
+            place.copy_from_slice(&head);
+        }
+        self.bytes.get(..self.end).unwrap_or_default()
     }
 }
 

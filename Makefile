@@ -64,13 +64,14 @@ sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemle
 	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/suite --guest --kernel debug --kernel kcsan
 
-soak: build-kernel build-host build-guest ## HOURS (24) of acquisition in a deterministic guest, and as many that are served, every trigger accounted for; 100 kills of the daemon, with systemd and without; 1e6 rows by way of a bus that is killed 50 times; 100 clients for 10 minutes; instruments with every fault for 10 minutes
+soak: build-kernel build-host build-guest ## HOURS (24) of acquisition in a deterministic guest, and as many that are served, every trigger accounted for; 100 kills of the daemon, with systemd and without; 1e6 rows by way of a bus that is killed 50 times; 100 clients for 10 minutes; instruments with every fault for 10 minutes; 1e6 inputs of rubbish for each parser
 	@lab/cases/soak --hours $(HOURS)
 	@lab/cases/served --minutes $$((60 * $(HOURS)))
 	@lab/cases/restarts
 	@STROBE_SERVE_KILLS=100 STROBE_NATS_ROWS=500000 STROBE_NATS_KILLS=50 STROBE_CROWD_MINUTES=10 \
 	cargo test --release --workspace --exclude strobe-cases --test daemon --test nats --test crowd -- --nocapture
 	@STROBE_INSTRUMENT_SECONDS=600 tests/instruments/run
+	@lab/fuzz
 
 install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, DESTDIR=)
 	@dist/install

@@ -157,11 +157,29 @@ impl Journal {
     /// # Errors
     /// It cannot be read, or is no recording.
     pub fn of(name: String, stream: Box<dyn Read + Send>, from: u64) -> Result<Self, Error> {
+        Self::of_stream(name, stream, None, from)
+    }
+
+    /// Reads such a stream that is here as a whole. Nothing in it takes more memory than it has.
+    ///
+    /// # Errors
+    /// It is no recording.
+    pub fn of_bytes(name: String, bytes: Vec<u8>) -> Result<Self, Error> {
+        let length = bytes.len() as u64;
+        Self::of_stream(name, Box::new(io::Cursor::new(bytes)), Some(length), 0)
+    }
+
+    fn of_stream(
+        name: String,
+        stream: Box<dyn Read + Send>,
+        length: Option<u64>,
+        from: u64,
+    ) -> Result<Self, Error> {
         let foreign = |why| Error::Foreign {
             path: name.clone(),
             why,
         };
-        let stream = Messages::new(BufReader::new(stream));
+        let stream = Messages::new(BufReader::new(stream), length);
         let stream = StreamReader::try_new(stream, None).map_err(|error| match error {
             ArrowError::IoError(_, source) if is_failure(&source) => {
                 let path = name.clone();

@@ -16,6 +16,8 @@ pub(super) struct Messages<R> {
     given: usize,
     /// Bytes of the message that follow its head, and were not given.
     body: u64,
+    /// Bytes that there are yet, if that is known: no message is longer.
+    left: u64,
     /// Bits of a value of each column.
     columns: Vec<u64>,
 }
@@ -26,9 +28,11 @@ const HEAD: u64 = 16 << 20;
 const BODY: u64 = 1 << 30;
 
 impl<R: Read> Messages<R> {
-    pub(super) fn new(stream: R) -> Self {
+    /// Of so many bytes; `None`: nobody knows.
+    pub(super) fn new(stream: R, bytes: Option<u64>) -> Self {
         Messages {
             stream,
+            left: bytes.unwrap_or(u64::MAX),
             head: Vec::new(),
             given: 0,
             body: 0,
@@ -42,7 +46,11 @@ impl<R: Read> Messages<R> {
         self.given = 0;
         self.take(8)?;
         let Ok(start) = <[u8; 8]>::try_from(self.head.as_slice()) else {
-            return Ok(());
+            // The stream ends here. What has no mark would be taken for a length, of up to 2 GiB.
+            return match self.head.iter().take(4).all(|byte| *byte == 0xFF) {
+                true => Ok(()),
+                false => Err(refused("no message begins like this")),
+            };
         };
         if start == END {
             return Ok(());
@@ -52,7 +60,7 @@ impl<R: Read> Messages<R> {
         self.take(length)?;
         let (_, head) = self.head.split_at(start.len());
         if head.len() as u64 == length {
-            self.body = body(head, &mut self.columns).map_err(refused)?;
+            self.body = body(head, &mut self.columns, self.left).map_err(refused)?;
         }
         Ok(())
     }
@@ -60,7 +68,9 @@ impl<R: Read> Messages<R> {
     /// So many bytes more, or all that there are.
     fn take(&mut self, count: u64) -> io::Result<()> {
         let mut part = self.stream.by_ref().take(count);
-        part.read_to_end(&mut self.head).map(drop)
+        let read = part.read_to_end(&mut self.head)?;
+        self.left -= read as u64;
+        Ok(())
     }
 }
 
@@ -79,6 +89,7 @@ impl<R: Read> Read for Messages<R> {
         let (buffer, _) = buffer.split_at_mut(room);
         let count = self.stream.read(buffer)?;
         self.body -= count as u64;
+        self.left -= count as u64;
         Ok(count)
     }
 }
@@ -87,8 +98,8 @@ fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// Bytes that follow the head of a message. The first one has the columns of all others.
-fn body(head: &[u8], columns: &mut Vec<u64>) -> Result<u64, &'static str> {
+/// Bytes that follow the head of a message, of those that are left. The first one has the columns of all others.
+fn body(head: &[u8], columns: &mut Vec<u64>, left: u64) -> Result<u64, &'static str> {
     let message = root_as_message(head).map_err(|_| "a message is damaged")?;
     let bytes = match message.header_type() {
         MessageHeader::Schema => {
@@ -105,6 +116,7 @@ fn body(head: &[u8], columns: &mut Vec<u64>) -> Result<u64, &'static str> {
         _ => return Err("a message has neither columns nor rows"),
     };
     match u64::try_from(message.bodyLength()) {
+        Ok(_) if bytes > left => Err("a message is shorter than it says"),
         Ok(said) if said == bytes && bytes <= BODY => Ok(bytes),
         _ => Err("a message is longer than any of a recording"),
     }

@@ -143,12 +143,41 @@ fn other_files_are_refused_by_name() {
 }
 
 #[test]
+fn a_message_that_is_longer_than_what_is_there_gets_no_memory_for_it() {
+    let whole = std::fs::read(write(None).path()).expect("a file");
+    // Up to the middle of the last rows: their head is there, and says how long they are.
+    let half = &whole[..whole.len() - 16];
+    let passed = |bytes: Option<u64>| {
+        let mut all = Vec::new();
+        let read = Messages::new(half, bytes).read_to_end(&mut all);
+        (all.len(), read.map_err(|error| error.kind()))
+    };
+    let (known, read) = passed(Some(half.len() as u64));
+    assert_eq!(read, Err(io::ErrorKind::InvalidData));
+    assert!(known < half.len(), "nobody is told of them");
+    let (unknown, read) = passed(None);
+    assert_eq!((unknown, read), (half.len(), Ok(half.len())));
+    // The rest of a message is no length.
+    let rest = [&whole[..], &[0xF0, 0xFF, 0xFF, 0x7F, 0]].concat();
+    let read = Messages::new(&rest[..], None).read_to_end(&mut Vec::new());
+    assert_eq!(
+        read.map_err(|error| error.kind()),
+        Err(io::ErrorKind::InvalidData)
+    );
+    // What is read so is the same, but for what takes memory.
+    let mut journal = Journal::of_bytes("a".to_owned(), half.to_vec()).expect("a journal");
+    let stream = Box::new(io::Cursor::new(half.to_vec()));
+    let mut other = Journal::of("a".to_owned(), stream, 0).expect("a journal");
+    assert_eq!(words(&mut journal), words(&mut other));
+    assert!(journal.is_torn() && other.is_torn());
+}
+
+#[test]
 fn recordings_of_rubbish_are_read_as_far_as_they_are_right_or_refused() {
     let whole = std::fs::read(write(Some(&totals(5))).path()).expect("a file");
     let torn = std::fs::read(write(None).path()).expect("a file");
     strobe::fuzz::bytes(&[&whole, &torn], |bytes| {
-        let stream = Box::new(io::Cursor::new(bytes.to_vec()));
-        let Ok(mut journal) = Journal::of("a".to_owned(), stream, 0) else {
+        let Ok(mut journal) = Journal::of_bytes("a".to_owned(), bytes.to_vec()) else {
             return false;
         };
         // As many rows as there are bytes for them, whatever the messages say.

@@ -138,8 +138,7 @@ pub fn read(subject: &str, bytes: Vec<u8>) -> Result<Said, Words> {
         let words = Words::new(subject, error.words().to_string());
         words.mend("see who publishes there; the bus keeps users apart by subject")
     };
-    let stream = Box::new(io::Cursor::new(bytes));
-    let mut journal = Journal::of("a message".to_owned(), stream, 0).map_err(foreign)?;
+    let mut journal = Journal::of_bytes("a message".to_owned(), bytes).map_err(foreign)?;
     let mut words = Vec::new();
     while let Some(rows) = journal.read().map_err(foreign)? {
         words.extend_from_slice(rows.words());

@@ -86,6 +86,11 @@ impl Region {
         self.0.bytes as u64
     }
 
+    /// Where it is, for who accesses it by pointers: good as long as the region, or a clone of it, is there.
+    pub fn start(&self) -> *mut u8 {
+        self.0.start.as_ptr()
+    }
+
     /// Whether its registers may be written.
     pub fn is_writable(&self) -> bool {
         self.0.writable

@@ -210,10 +210,18 @@ fn affinity(cpu: Option<usize>) -> Step {
 
 /// Only matters without a real-time policy, which has none.
 fn slack() -> Step {
+    /// An argument that the call does not have.
+    const NONE: libc::c_ulong = 0;
     // SAFETY: these two take numbers only.
     let got = unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
-        libc::prctl(libc::PR_GET_TIMERSLACK)
+        libc::prctl(
+            libc::PR_SET_TIMERSLACK,
+            1 as libc::c_ulong,
+            NONE,
+            NONE,
+            NONE,
+        );
+        libc::prctl(libc::PR_GET_TIMERSLACK, NONE, NONE, NONE, NONE)
     };
     step("slack", (0..=1).contains(&got), format!("{got} ns"))
 }

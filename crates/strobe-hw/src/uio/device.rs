@@ -280,6 +280,13 @@ impl MappedMemory {
         self.region.bytes().saturating_sub(self.offset)
     }
 
+    /// Where the device's memory begins, for who accesses it by pointers: good as long as this, or a clone of it, is there.
+    pub fn start(&self) -> *mut u8 {
+        // The offset is not checked against the size before a register is made.
+        let offset = self.offset.min(self.region.bytes());
+        self.region.start().wrapping_add(offset as usize)
+    }
+
     /// The register of `width` bytes (1, 2, 4 or 8) at `offset` bytes from the start of the device's memory;
     /// `None` if it lies outside, or is not aligned to its width.
     pub fn register(&self, offset: u64, width: u8) -> Option<Register> {

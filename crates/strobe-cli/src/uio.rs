@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `strobe uio`: UIO devices, and their interrupts.
+//! `strobe uio`: UIO devices, their interrupts and registers.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,7 +16,9 @@ use strobe::uio::{Device, Error, Uio};
 
 use crate::term::{COMPLETE, INTERRUPTED, NOT_WHOLE, answer, fail, say};
 
-/// Show UIO devices, and wait for their interrupts
+mod register;
+
+/// Show UIO devices, wait for their interrupts, and try their registers
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -25,7 +27,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Show all devices: names, interrupts so far, memory and ports
+    /// Show all devices: names, interrupts so far, the cards they belong to, memory and ports
     List {
         /// Print one JSON object
         #[arg(long)]
@@ -33,6 +35,10 @@ enum Action {
     },
     /// Print a line for each interrupt: the device's count, and how many were missed before it
     Wait(Wait),
+    /// Read one register, and print it
+    Read(register::Read),
+    /// Write one register
+    Write(register::Write),
 }
 
 #[derive(clap::Args)]
@@ -61,6 +67,8 @@ pub fn run(args: &Args) -> ExitCode {
     match &args.action {
         Action::List { json } => list(*json),
         Action::Wait(args) => wait(args),
+        Action::Read(args) => args.run(),
+        Action::Write(args) => args.run(),
     }
 }
 
@@ -115,6 +123,18 @@ fn text(all: &[Uio]) -> String {
             uio.version,
             uio.events
         );
+        if let Some(parent) = &uio.parent {
+            let _ = write!(text, "  device {}", parent.name);
+            for (what, name) in [("on", &parent.bus), ("driver", &parent.driver)] {
+                if !name.is_empty() {
+                    let _ = write!(text, ", {what} {name}");
+                }
+            }
+            for (name, value) in &parent.attributes {
+                let _ = write!(text, ", {name} {value}");
+            }
+            text.push('\n');
+        }
         for map in &uio.maps {
             let _ = write!(text, "  map {}: 0x{:x} bytes", map.number, map.size);
             let _ = write!(text, " at 0x{:x}", map.address);

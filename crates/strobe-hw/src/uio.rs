@@ -29,10 +29,14 @@ mod error;
 #[cfg(any(test, feature = "internals"))]
 #[allow(missing_docs, clippy::new_without_default)] // for tests
 pub mod fake;
+mod parent;
+mod ports;
 mod switch;
 
 pub use device::{Device, Interrupt, MappedMemory};
 pub use error::Error;
+pub use parent::Parent;
+pub use ports::Ports;
 
 /// Where the devices are; other places are for tests and containers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +71,7 @@ pub struct Map {
     pub offset: u64,
 }
 
-/// A block of I/O ports. They cannot be mapped; a program may reach them by ioperm(2).
+/// A block of I/O ports. They cannot be mapped: see [`Uio::ports`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Port {
     /// Its number N in `portio/portN`.
@@ -97,6 +101,8 @@ pub struct Uio {
     pub maps: Vec<Map>,
     /// Its ports.
     pub ports: Vec<Port>,
+    /// The device that it belongs to, if it belongs to one.
+    pub parent: Option<Parent>,
     #[serde(skip)]
     roots: Roots,
 }
@@ -213,6 +219,7 @@ fn read(roots: &Roots, number: u32, path: &Path) -> Result<Uio, Error> {
         events: 0,
         maps: Vec::new(),
         ports: Vec::new(),
+        parent: Parent::of(path),
         roots: roots.clone(),
     };
     let node = uio.node();

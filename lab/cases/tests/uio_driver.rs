@@ -8,11 +8,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Output};
 use std::time::Duration;
 
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use strobe::engine::user::{Settings, User};
 use strobe::map::Region;
-use strobe::uio::{Device, Uio};
+use strobe::uio::{Device, Roots, Uio};
 use strobe_board::Board;
 use strobe_cases::machine::patience;
 use strobe_cases::pci::{Bound, cards, once};
@@ -49,6 +51,112 @@ fn each_interrupt_is_counted_and_the_handler_has_made_the_card_silent() {
     assert_eq!(after - before, RAISED);
     let more = device.wait_timeout(Duration::from_millis(10));
     assert_eq!(more.expect("to wait"), None);
+}
+
+/// `strobe uio` with these words.
+fn uio(words: &[&str]) -> Output {
+    let done = Command::new("strobe").arg("uio").args(words).output();
+    done.expect("strobe runs")
+}
+
+#[test]
+fn a_register_is_read_and_written_from_the_command_line() {
+    let device = device(&cards(EDU)[0]);
+    let node = device.about().node();
+    let read = |place: &str| {
+        let done = uio(&["read", &node, place]);
+        let said = if done.status.success() {
+            done.stdout
+        } else {
+            done.stderr
+        };
+        String::from_utf8(said).expect("text").trim_end().to_owned()
+    };
+    assert_eq!(read("map0+0"), "0x010000ed");
+    // The card answers what is written there with all its bits turned.
+    let done = uio(&["write", &node, "map0+0x4", "0x12345678"]);
+    assert!(done.status.success() && done.stdout.is_empty(), "{done:?}");
+    assert_eq!(read("map0+0x4:32"), "0xedcba987");
+    for (place, said) in [
+        ("map7+0", "no map 7; it has 0"),
+        ("map0+2", "no register map0+0x2:32"),
+        ("map0+0x10000000", "no register"),
+        ("port0+0", "no ports 0; it has none"),
+        ("0x10", "write map0+0x10"),
+    ] {
+        assert!(read(place).contains(said), "{place}: {}", read(place));
+    }
+    let done = uio(&["write", &node, "map0+4:8", "256"]);
+    assert!(
+        String::from_utf8_lossy(&done.stderr).contains("does not fit into 8 bits"),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn the_card_behind_a_device_is_listed() {
+    let card = &cards(EDU)[0];
+    let device = device(card);
+    let parent = device.about().parent.clone().expect("a card");
+    let name = card.file_name().expect("an address").to_string_lossy();
+    assert_eq!(
+        (
+            parent.name.as_str(),
+            parent.bus.as_str(),
+            parent.driver.as_str()
+        ),
+        (&*name, "pci", "uio_edu")
+    );
+    let has = |name: &str, value: &str| {
+        parent
+            .attributes
+            .contains(&(name.to_owned(), value.to_owned()))
+    };
+    assert!(
+        has("vendor", "0x1234") && has("device", "0x11e8"),
+        "{parent:?}"
+    );
+    let said = uio(&["list"]).stdout;
+    let said = String::from_utf8(said).expect("text");
+    let line = format!("  device {name}, on pci, driver uio_edu, vendor 0x1234, device 0x11e8");
+    assert!(said.contains(&line), "{said}");
+}
+
+/// The clock of a PC, as if a UIO device had it: a place and a value, of which one says that its battery is good.
+#[test]
+fn ports_are_read_and_written_by_who_has_the_right_to_them() {
+    let class = std::env::temp_dir().join("ports/uio0");
+    for (file, text) in [
+        ("name", "clock"),
+        ("version", "1"),
+        ("event", "0"),
+        ("portio/port0/name", "cmos"),
+        ("portio/port0/start", "0x70"),
+        ("portio/port0/size", "0x2"),
+        ("portio/port0/porttype", "port_x86"),
+    ] {
+        let path = class.join(file);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(path, format!("{text}\n")).expect("a file");
+    }
+    let roots = Roots {
+        class: class.parent().expect("a directory").to_owned(),
+        ..Roots::default()
+    };
+    let clock = Uio::find_in(&roots, "clock").expect("the device");
+    let ports = clock.ports(0).expect("its ports");
+    ports.write(0, 1, 0x0d).expect("a port");
+    assert_eq!(ports.read(1, 1), Some(0x80));
+    assert_eq!((ports.read(2, 1), ports.read(1, 2)), (None, None));
+    drop(ports);
+    let refused = std::thread::spawn(move || {
+        let mut mine = capabilities(None).expect("those of this thread");
+        mine.effective.remove(CapabilitySet::SYS_RAWIO);
+        set_capabilities(None, mine).expect("to give one up");
+        clock.ports(0).expect_err("no right").to_string()
+    });
+    let said = refused.join().expect("the thread");
+    assert!(said.contains("CAP_SYS_RAWIO"), "{said}");
 }
 
 #[test]

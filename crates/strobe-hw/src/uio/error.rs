@@ -73,6 +73,39 @@ pub enum Error {
         /// The numbers that are there.
         there: Vec<u32>,
     },
+    /// No such block of ports.
+    #[error("UIO device {name}: no ports {number}; it has {}", ports(.there))]
+    NoPorts {
+        /// The device.
+        name: String,
+        /// The number asked for.
+        number: u32,
+        /// The numbers that are there.
+        there: Vec<u32>,
+    },
+    /// The ports are not those of the processor.
+    #[error(
+        "UIO device {name}: ports {number} are of the kind {kind}; only those of the kind port_x86, below 65536, can be reached by a program"
+    )]
+    PortKind {
+        /// The device.
+        name: String,
+        /// The number asked for.
+        number: u32,
+        /// What the kernel says of them.
+        kind: String,
+    },
+    /// The thread has no right to ports.
+    #[error(
+        "UIO device {name}: no permission to use its I/O ports {number}; be root, or give the program CAP_SYS_RAWIO \
+         (setcap cap_sys_rawio+ep PROGRAM); a kernel that is locked down allows it to nobody"
+    )]
+    PortPermission {
+        /// The device.
+        name: String,
+        /// The number asked for.
+        number: u32,
+    },
     /// A call failed.
     #[error("UIO device {name}: {doing} failed: {source}")]
     Io {
@@ -137,7 +170,9 @@ impl From<Error> for io::Error {
             Error::Gone(_) => Errno::NODEV.into(),
             Error::NoControl(_) => Errno::NOSYS.into(),
             Error::NoInterrupt(_) => Errno::IO.into(),
-            Error::NoPermission { .. } | Error::Forbidden { .. } => Errno::ACCESS.into(),
+            Error::NoPermission { .. } | Error::Forbidden { .. } | Error::PortPermission { .. } => {
+                Errno::ACCESS.into()
+            }
             Error::NotHere { .. } => Errno::NOENT.into(),
             Error::Io { source, .. } | Error::Sysfs { source, .. } => source,
             error => io::Error::other(error),
@@ -158,6 +193,17 @@ fn maps(there: &[u32]) -> String {
     match numbers.as_slice() {
         [] => "none; a PCI card's memory is in its resource files in sysfs".to_owned(),
         numbers => numbers.join(", "),
+    }
+}
+
+fn ports(there: &[u32]) -> String {
+    match there {
+        [] => "none".to_owned(),
+        there => there
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod allocations;
 pub mod awake;
 pub mod bell;
+pub mod counter;
 pub mod cycles;
 pub mod fd;
 pub mod hpet;

@@ -17,6 +17,26 @@ pub enum Edge {
     Both,
 }
 
+/// What a counter tells of, by the kernel's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum CounterEvent {
+    /// A count has gone over its end.
+    Overflow = 0,
+    /// A count has gone below its beginning.
+    Underflow = 1,
+    /// Either of both.
+    OverflowUnderflow = 2,
+    /// A count has reached its threshold.
+    Threshold = 3,
+    /// An index signal has come.
+    Index = 4,
+    /// A signal has changed.
+    ChangeOfState = 5,
+    /// A count was captured.
+    Capture = 6,
+}
+
 /// A source of triggers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -40,6 +60,17 @@ pub enum Event {
     },
     /// An interrupt of a UIO device.
     Uio(String),
+    /// A scan of the buffer of an IIO device.
+    Iio(String),
+    /// An event of a counter.
+    Counter {
+        /// Its name, or that of its directory.
+        name: String,
+        /// Which of its channels of events.
+        channel: u8,
+        /// Which event.
+        what: CounterEvent,
+    },
     /// What is added to an eventfd that this process has inherited.
     Eventfd(i32),
     /// The periodic interrupt of an HPET.
@@ -73,9 +104,15 @@ pub enum Error {
     /// Nothing that looks like an event.
     #[error(
         "event `{0}`: not an event; write timer:1kHz, device.event, gpio:CHIP/LINE:rising, \
-         uio:NAME, hpet:64Hz, eventfd:N or soft"
+         uio:NAME, iio:NAME, counter:NAME/CHANNEL:EVENT, hpet:64Hz, eventfd:N or soft"
     )]
     Form(String),
+    /// An event of a counter that is not complete.
+    #[error(
+        "event `{0}`: write counter:NAME/CHANNEL:EVENT, as in counter:encoder/0:index; an EVENT is overflow, underflow, \
+         overflow-underflow, threshold, index, change-of-state or capture"
+    )]
+    Counter(String),
     /// A GPIO event that is not complete.
     #[error("event `{0}`: write gpio:CHIP/LINE:rising, :falling or :both")]
     Gpio(String),
@@ -138,6 +175,10 @@ impl FromStr for EventSpec {
                 period_ns: period_of(text, period)?,
             },
             Some(("uio", name)) if !name.is_empty() => Event::Uio(name.to_owned()),
+            Some(("iio", name)) if !name.is_empty() && !name.contains(['/', ':']) => {
+                Event::Iio(name.to_owned())
+            }
+            Some(("counter", rest)) => counter(text, rest)?,
             Some(("gpio", line)) => gpio(text, line)?,
             Some(("eventfd", fd)) => match fd.parse() {
                 Ok(fd @ 0..) => Event::Eventfd(fd),
@@ -163,6 +204,31 @@ fn period_of(text: &str, period: &str) -> Result<u64, Error> {
     quantity::period_ns(period).map_err(|source| Error::Period {
         text: text.to_owned(),
         source,
+    })
+}
+
+/// `NAME/CHANNEL:EVENT`.
+fn counter(text: &str, rest: &str) -> Result<Event, Error> {
+    let wrong = || Error::Counter(text.to_owned());
+    let (place, what) = rest.rsplit_once(':').ok_or_else(wrong)?;
+    let (name, channel) = place.rsplit_once('/').ok_or_else(wrong)?;
+    let what = match what {
+        "overflow" => CounterEvent::Overflow,
+        "underflow" => CounterEvent::Underflow,
+        "overflow-underflow" => CounterEvent::OverflowUnderflow,
+        "threshold" => CounterEvent::Threshold,
+        "index" => CounterEvent::Index,
+        "change-of-state" => CounterEvent::ChangeOfState,
+        "capture" => CounterEvent::Capture,
+        _ => return Err(wrong()),
+    };
+    if name.is_empty() {
+        return Err(wrong());
+    }
+    Ok(Event::Counter {
+        name: name.to_owned(),
+        channel: channel.parse().map_err(|_| wrong())?,
+        what,
     })
 }
 
@@ -223,6 +289,13 @@ mod tests {
         assert_eq!(event("sim.pulse"), Ok(Event::Device("sim.pulse".into())));
         assert_eq!(event("eventfd:3"), Ok(Event::Eventfd(3)));
         assert_eq!(event("uio:edu"), Ok(Event::Uio("edu".into())));
+        assert_eq!(event("iio:adc"), Ok(Event::Iio("adc".into())));
+        let index = Event::Counter {
+            name: "encoder".into(),
+            channel: 1,
+            what: CounterEvent::Index,
+        };
+        assert_eq!(event("counter:encoder/1:index"), Ok(index));
         assert_eq!(
             event("hpet:64Hz"),
             Ok(Event::Hpet {
@@ -265,12 +338,24 @@ mod tests {
             ".pulse",
             "sim.a b",
             "uio:",
+            "iio:",
+            "iio:adc/in_voltage0",
             "eventfd:",
             "eventfd:-1",
             "clock:1s",
             "a.b.c",
         ] {
             assert_eq!(event(text), Err(Error::Form(text.into())), "{text}");
+        }
+        for text in [
+            "counter:",
+            "counter:encoder",
+            "counter:encoder/0",
+            "counter:encoder/0:turn",
+            "counter:encoder/256:index",
+            "counter:/0:index",
+        ] {
+            assert_eq!(event(text), Err(Error::Counter(text.into())), "{text}");
         }
         for text in [
             "gpio:chip:rising",

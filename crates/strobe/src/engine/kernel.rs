@@ -407,9 +407,11 @@ fn kernel_event(plan: &Plan) -> Result<(Cow<'_, str>, u64), Error> {
         Event::Device(name) => Ok((name.into(), 0)),
         // If the module has the line: see `module_name`.
         Event::Gpio { .. } => Ok((plan.event.to_string().into(), 0)),
-        Event::Uio(_) | Event::Hpet { .. } | Event::Eventfd(_) => {
-            Err(Error::NotOfKernel(plan.event.to_string()))
-        }
+        Event::Uio(_)
+        | Event::Iio(_)
+        | Event::Counter { .. }
+        | Event::Hpet { .. }
+        | Event::Eventfd(_) => Err(Error::NotOfKernel(plan.event.to_string())),
     }
 }
 

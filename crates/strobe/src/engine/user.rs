@@ -26,12 +26,14 @@ mod card;
 mod card_event;
 mod cards;
 mod connection;
+mod counter;
 mod field;
 mod file;
 mod frames;
 #[doc(hidden)]
 pub mod gpio;
 pub(crate) mod hpet;
+mod iio;
 mod instrument;
 mod look;
 pub(crate) mod memfd;
@@ -47,6 +49,7 @@ mod service;
 mod settings;
 mod sim;
 mod soft;
+mod sysfs;
 mod timer;
 pub mod trigger;
 mod uio;
@@ -199,6 +202,9 @@ impl User {
             Arc::new(builtin::Builtin(clock)),
             Arc::new(sim::Sim::default()),
             Arc::new(file::Files),
+            Arc::new(counter::Counters::default()),
+            Arc::new(sysfs::Sysfs::default()),
+            Arc::new(iio::Iio::default()),
             Arc::new(perf::Perf),
             Arc::new(gpio::Gpio::default()),
             Arc::new(hpet::Hpets),

@@ -117,7 +117,11 @@ fn unusable(name: &str, why: String) -> Error {
 }
 
 /// Opens the file, and sees what kind of number it holds.
-fn open(mut about: Channel, path: &str, word: usize) -> Result<FoundChannel<'static>, Error> {
+pub(super) fn open(
+    mut about: Channel,
+    path: &str,
+    word: usize,
+) -> Result<FoundChannel<'static>, Error> {
     let refused = |error: io::Error| {
         let remedy = match error.kind() {
             io::ErrorKind::PermissionDenied => "; become a member of its group, or be root",

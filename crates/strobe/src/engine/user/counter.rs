@@ -24,6 +24,7 @@ use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
 use super::settings::{Settings, WaitMode};
 use super::sysfs::device::{Group, devices};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as Listed};
 use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
@@ -289,9 +290,9 @@ impl Provider for Counters {
             {
                 catalogue.events.push(Listed {
                     name: format!("counter:{name}/0:index"),
-                    description: "an event of the counter; what it drops as a whole is not known"
-                        .to_owned(),
+                    description: "an event of the counter".to_owned(),
                     periodic: false,
+                    accounting: Accounting::None,
                     in_use: false,
                 });
             }

@@ -202,14 +202,11 @@ impl Provider for Iio {
                 }
             }
             if let Some(buffer) = Buffer::of(&device) {
-                let account = match buffer.period_ns() {
-                    Some(_) => "what it drops is found by time",
-                    None => "what it drops is not known",
-                };
                 catalogue.events.push(Listed {
                     name: format!("iio:{name}"),
-                    description: format!("scans of its buffer; {account}"),
+                    description: "scans of its buffer".to_owned(),
                     periodic: false,
+                    accounting: buffer.accounting(),
                     in_use: false,
                 });
             }
@@ -293,7 +290,11 @@ impl Provider for Iio {
             latest: Arc::new([const { AtomicU64::new(0) }; SLOTS]),
         });
         let wait = settings.wait;
-        Some(Ok(FoundEvent::new(Cadence::default(), move || {
+        let cadence = Cadence {
+            accounting: buffer.accounting(),
+            ..Cadence::default()
+        };
+        Some(Ok(FoundEvent::new(cadence, move || {
             // All channels of the run are known by now.
             let scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
             let (elements, latest) = match &*scan {

@@ -17,6 +17,7 @@ use strobe_ring::Missed;
 
 use super::format::{Format, names};
 use super::{Latest, SLOTS};
+use crate::accounting::Accounting;
 use crate::clock::RunClock;
 use crate::engine::user::settings::WaitMode;
 use crate::engine::user::trigger::{EventSource, Trigger, Woken};
@@ -90,6 +91,14 @@ impl Buffer {
         let hertz = fs::read_to_string(self.trigger()?.join("sampling_frequency")).ok()?;
         let hertz: f64 = hertz.trim().parse().ok()?;
         (hertz > 0.0).then(|| 1e9 / hertz)
+    }
+
+    /// How it accounts for what it drops.
+    pub(super) fn accounting(&self) -> Accounting {
+        match self.period_ns() {
+            Some(_) => Accounting::ByTime,
+            None => Accounting::None,
+        }
     }
 
     fn enable(&self, on: bool) -> Result<(), String> {

@@ -20,6 +20,8 @@
  * @at: point of the grid that the last stamp belongs to.
  * @found: what seemed to be missing before the last stamp.
  * @debt: what was found missing and then seen not to be.
+ * @least: how late the stamps of this window were, at least.
+ * @window: stamps in it.
  * @is_begun: there was a stamp.
  */
 struct iio_gaps {
@@ -27,8 +29,28 @@ struct iio_gaps {
 	u64	at;
 	u64	found;
 	u64	debt;
+	u64	least;
+	u32	window;
 	bool	is_begun;
 };
+
+#define IIO_GAPS_WINDOW	64
+
+/*
+ * The clocks of the source and of its stamps are not quite the same. If no stamp
+ * of a window was on time, the grid is moved. One that seems to be early moves it
+ * by a little at once: it may be one that is late by nearly a period.
+ */
+static inline void iio_gaps_follow(struct iio_gaps *gaps, s64 late)
+{
+	gaps->least = gaps->window++ ? min_t(u64, gaps->least, max(late, 0)) : max(late, 0);
+	if (late < 0)
+		gaps->at -= min_t(u64, -late, gaps->period / IIO_GAPS_WINDOW);
+	if (gaps->window < IIO_GAPS_WINDOW)
+		return;
+	gaps->at += gaps->least;
+	gaps->window = 0;
+}
 
 /**
  * iio_gaps_before() - how many were dropped before this one.
@@ -49,17 +71,16 @@ static inline u64 iio_gaps_before(struct iio_gaps *gaps, u64 stamp)
 		return 0;
 	steps = since + (s64)slack > 0 ? div64_u64(since + slack, gaps->period) : 0;
 	if (!gaps->is_begun || !steps) {
-		if (gaps->is_begun && gaps->found)
-			gaps->debt++;
+		gaps->debt += gaps->is_begun && gaps->found;
+		/* In the point of the grid that the one before was thought to be in. */
+		if (!gaps->is_begun || since < 0)
+			gaps->at = stamp;
 		gaps->is_begun = true;
 		gaps->found = 0;
-		gaps->at = stamp;
 		return 0;
 	}
 	gaps->at += steps * gaps->period;
-	since = stamp - gaps->at;
-	/* The two clocks are not quite the same: the grid follows, slowly if stamps are late. */
-	gaps->at += since < 0 ? since : since / 16;
+	iio_gaps_follow(gaps, stamp - gaps->at);
 	missing = steps - 1;
 	gaps->found = missing;
 	paid = min(missing, gaps->debt);

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use strobe::plan::{Plan, Step};
-use strobe::run::{OwnedRun, Run};
+use strobe::run::OwnedRun;
 use strobe_cases::account::{begin, read_now};
 use strobe_cases::cost::of_step;
 use strobe_cases::machine::{slowness, undisturbed};

@@ -178,7 +178,7 @@ fn a_device_that_goes_ends_its_runs_whatever_they_do() {
             let end = reader.snapshot();
             assert_eq!((end.state, end.error), (State::Failed, gone), "{round}");
         }
-        assert_eq!(idle.snapshot().state, State::Failed);
+        assert_eq!(idle.snapshot().expect("its state").state, State::Failed);
         let catalogue = kernel.0.catalogue().expect("a catalogue");
         assert!(!catalogue.devices.iter().any(|d| d.name == "lab"));
     }

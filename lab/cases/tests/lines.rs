@@ -152,7 +152,7 @@ fn a_line_has_one_kind_of_edge_at_a_time() {
     assert!(other.start().is_err());
     wave.made(20);
     for run in [&first, &same] {
-        let end = run.snapshot();
+        let end = run.snapshot().expect("its state");
         assert_eq!(end.head + end.missed() + wave.figure("dropped"), 10);
     }
     drop((first, same));
@@ -191,7 +191,7 @@ fn a_chip_that_goes_ends_its_runs_whatever_they_do() {
             let end = reader.snapshot();
             assert_eq!((end.state, end.error), (State::Failed, gone), "{round}");
         }
-        assert_eq!(idle.snapshot().state, State::Failed);
+        assert_eq!(idle.snapshot().expect("its state").state, State::Failed);
         let catalogue = kernel().0.catalogue().expect("a catalogue");
         assert!(!catalogue.devices.iter().any(|d| d.name == "gpiochip0"));
         drop(wave);

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From tokens to a tree.
+
+use std::ops::Range;
+
+use crate::fault::{Wrong, wrong};
+use crate::lex::{At, Token, tokens};
+use crate::tree::{Binary, Call, Compare, Derive, Expr, Unary, What};
+use crate::unit::Unit;
+
+/// Words that are no names.
+const KEYWORDS: [&str; 4] = ["since", "emit", "else", "in"];
+/// Parts within parts, at most: the way through them is one of calls.
+const DEPTH: usize = 64;
+
+/// Signs of operators with two sides, from those that bind least.
+const LEVELS: [&[(&str, Binary)]; 9] = [
+    &[("||", Binary::Any)],
+    &[("&&", Binary::All)],
+    &[
+        ("==", Binary::Compare(Compare::Equal)),
+        ("!=", Binary::Compare(Compare::NotEqual)),
+        ("<", Binary::Compare(Compare::Less)),
+        ("<=", Binary::Compare(Compare::LessOrEqual)),
+        (">", Binary::Compare(Compare::Greater)),
+        (">=", Binary::Compare(Compare::GreaterOrEqual)),
+    ],
+    &[("|", Binary::Or)],
+    &[("^", Binary::Xor)],
+    &[("&", Binary::And)],
+    &[("<<", Binary::Left), (">>", Binary::Right)],
+    &[("+", Binary::Plus), ("-", Binary::Minus)],
+    &[("*", Binary::Times), ("%", Binary::Rest)],
+];
+const COMPARISONS: usize = 2;
+
+/// `NAME = EXPRESSION`, and the unit that it is wanted in.
+pub fn derive(text: &str) -> Result<Derive, Wrong> {
+    let mut parser = Parser::new(text)?;
+    let start = "write NAME = EXPRESSION, as in step = diff(enc.pos)";
+    let (name, name_at) = match parser.next() {
+        Some((Token::Word(name) | Token::Name(name), at)) if !KEYWORDS.contains(&name.as_str()) => {
+            (name, at)
+        }
+        other => {
+            return Err(wrong(
+                &parser.place(other.as_ref()),
+                "the name of the column is not there",
+                start,
+            ));
+        }
+    };
+    if !parser.take("=") {
+        return Err(wrong(
+            &parser.here(),
+            "a derived column has no `=` behind its name",
+            start,
+        ));
+    }
+    let expr = parser.level(0)?;
+    let unit = match parser.peek() {
+        Some((Token::Word(word), at)) if word == "in" => {
+            let at = at.end..text.len();
+            parser.at = parser.tokens.len();
+            Some((text[at.clone()].trim().trim_matches('"').to_owned(), at))
+        }
+        _ => None,
+    };
+    parser.end()?;
+    Ok(Derive {
+        name,
+        name_at,
+        expr,
+        unit,
+    })
+}
+
+/// An expression.
+pub fn expression(text: &str) -> Result<Expr, Wrong> {
+    let mut parser = Parser::new(text)?;
+    let expr = parser.level(0)?;
+    parser.end()?;
+    Ok(expr)
+}
+
+struct Parser {
+    tokens: Vec<At>,
+    at: usize,
+    length: usize,
+    depth: usize,
+}
+
+impl Parser {
+    fn new(text: &str) -> Result<Parser, Wrong> {
+        Ok(Parser {
+            tokens: tokens(text)?,
+            at: 0,
+            length: text.len(),
+            depth: 0,
+        })
+    }
+
+    fn peek(&self) -> Option<&At> {
+        self.tokens.get(self.at)
+    }
+
+    fn next(&mut self) -> Option<At> {
+        let token = self.tokens.get(self.at).cloned();
+        self.at += usize::from(token.is_some());
+        token
+    }
+
+    fn place(&self, token: Option<&At>) -> Range<usize> {
+        token.map_or(self.length..self.length, |(_, at)| at.clone())
+    }
+
+    fn here(&self) -> Range<usize> {
+        self.place(self.peek())
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let found = matches!(self.peek(), Some((Token::Sign(found), _)) if *found == sign);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let found = matches!(self.peek(), Some((Token::Word(found), _)) if found == word);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn end(&self) -> Result<(), Wrong> {
+        match self.peek() {
+            None => Ok(()),
+            Some((Token::Sign("="), at)) => Err(wrong(at, "`=` compares nothing", "write ==")),
+            Some((_, at)) => Err(wrong(
+                at,
+                "the expression has ended before this",
+                "put an operator such as && between the two",
+            )),
+        }
+    }
+
+    fn level(&mut self, level: usize) -> Result<Expr, Wrong> {
+        let Some(operators) = LEVELS.get(level) else {
+            return self.unary();
+        };
+        self.depth += usize::from(level == 0);
+        if self.depth > DEPTH {
+            return Err(too_deep(&self.here()));
+        }
+        let mut left = self.level(level + 1)?;
+        let mut count = 0;
+        loop {
+            let found = match self.peek() {
+                Some((Token::Sign(sign), _)) => operators.iter().find(|(known, _)| known == sign),
+                _ => None,
+            };
+            let is_quotient = level == LEVELS.len() - 1 && self.take("/");
+            count += 1;
+            left = match found {
+                None if is_quotient => self.quotient(left, level)?,
+                None => break,
+                Some((sign, operator)) => {
+                    let at = self.here();
+                    if level == COMPARISONS && count > 1 {
+                        return Err(wrong(
+                            &at,
+                            format!("`{sign}` compares what was compared already"),
+                            "join two comparisons with &&",
+                        ));
+                    }
+                    self.at += 1;
+                    let right = self.level(level + 1)?;
+                    Expr {
+                        at: left.at.start..right.at.end,
+                        what: What::Binary(*operator, left.into(), right.into()),
+                    }
+                }
+            };
+        }
+        self.depth -= usize::from(level == 0);
+        Ok(left)
+    }
+
+    fn quotient(&mut self, left: Expr, level: usize) -> Result<Expr, Wrong> {
+        let right = self.level(level + 1)?;
+        let instead = self.take_word("else").then(|| self.unary()).transpose()?;
+        let end = instead.as_ref().map_or(right.at.end, |expr| expr.at.end);
+        Ok(Expr {
+            at: left.at.start..end,
+            what: What::Quotient(left.into(), right.into(), instead.map(Box::new)),
+        })
+    }
+
+    fn unary(&mut self) -> Result<Expr, Wrong> {
+        let signs = [
+            ("-", Unary::Minus),
+            ("!", Unary::Not),
+            ("~", Unary::Complement),
+        ];
+        let start = self.here().start;
+        let Some((_, operator)) = signs.into_iter().find(|(sign, _)| self.take(sign)) else {
+            return self.primary();
+        };
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return Err(too_deep(&self.here()));
+        }
+        let inner = self.unary()?;
+        self.depth -= 1;
+        Ok(Expr {
+            at: start..inner.at.end,
+            what: What::Unary(operator, inner.into()),
+        })
+    }
+
+    fn primary(&mut self) -> Result<Expr, Wrong> {
+        let found = self.next();
+        let at = self.place(found.as_ref());
+        let what = match found.map(|(token, _)| token) {
+            Some(Token::Number(number)) => What::Number(number, self.unit()),
+            Some(Token::Word(name)) if !KEYWORDS.contains(&name.as_str()) => match self.take("(") {
+                true => What::Call(self.call(name)?),
+                false => What::Name(name),
+            },
+            Some(Token::Name(name)) => What::Name(name),
+            Some(Token::Sign("(")) => {
+                let inner = self.level(0)?;
+                self.close(&at)?;
+                return Ok(inner);
+            }
+            _ => {
+                return Err(wrong(
+                    &at,
+                    "a channel, a number or a function is not there",
+                    "write one, as in adc.a, 2.5 V or diff(enc.pos)",
+                ));
+            }
+        };
+        let end = match self
+            .at
+            .checked_sub(1)
+            .and_then(|last| self.tokens.get(last))
+        {
+            Some((_, last)) => last.end,
+            None => at.end,
+        };
+        Ok(Expr {
+            at: at.start..end,
+            what,
+        })
+    }
+
+    /// The unit of a number, if one follows: a word, a quotient of words without spaces, or any text in quotes.
+    fn unit(&mut self) -> String {
+        let (mut unit, mut end) = match self.peek() {
+            Some((Token::Text(text), _)) => {
+                let text = text.clone();
+                self.at += 1;
+                return text;
+            }
+            Some((Token::Word(word), at)) if !KEYWORDS.contains(&word.as_str()) => {
+                (word.clone(), at.end)
+            }
+            _ => return String::new(),
+        };
+        self.at += 1;
+        while let [(Token::Sign("/"), sign), (Token::Word(word), at), ..] = &self.tokens[self.at..]
+        {
+            if sign.start != end
+                || at.start != sign.end
+                || !Unit::is_known(word.trim_end_matches(['²', '³']))
+            {
+                break;
+            }
+            unit = format!("{unit}/{word}");
+            end = at.end;
+            self.at += 2;
+        }
+        unit
+    }
+
+    fn call(&mut self, name: String) -> Result<Call, Wrong> {
+        let open = self.tokens[self.at - 1].1.clone();
+        let mut args = Vec::new();
+        let mut since_emit = false;
+        while !since_emit && !matches!(self.peek(), Some((Token::Sign(")"), _))) {
+            if self.take_word("since") {
+                if !self.take_word("emit") {
+                    return Err(wrong(
+                        &self.here(),
+                        "`since` is not followed by `emit`",
+                        "write since emit: from the last row that was kept",
+                    ));
+                }
+                since_emit = true;
+                break;
+            }
+            args.push(self.level(0)?);
+            if !self.take(",")
+                && !matches!(self.peek(), Some((Token::Word(word), _)) if word == "since")
+            {
+                break;
+            }
+        }
+        self.close(&open)?;
+        Ok(Call {
+            name,
+            args,
+            since_emit,
+        })
+    }
+
+    fn close(&mut self, open: &Range<usize>) -> Result<(), Wrong> {
+        match self.take(")") {
+            true => Ok(()),
+            false if self.peek().is_none() => Err(wrong(open, "`(` has no end", "write a `)`")),
+            false => Err(wrong(
+                &self.here(),
+                "a `)` is not there",
+                "write it before this",
+            )),
+        }
+    }
+}
+
+fn too_deep(at: &Range<usize>) -> Wrong {
+    wrong(
+        at,
+        "too many parts within each other",
+        "give a part of it a name, as a derived column",
+    )
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A program: as it is written, and as it is run.
+
+use crate::insn::Insn;
+
+/// Instructions of a program, at most.
+pub const INSNS_MAX: usize = 4096;
+/// Words that a program keeps from row to row, at most.
+pub const STATE_MAX: usize = 4096;
+
+/// A program as it is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramText {
+    /// Columns that are computed: `NAME = EXPRESSION`, or `NAME = EXPRESSION in UNIT`.
+    pub derive: Vec<String>,
+    /// A row is kept if all of these are so.
+    pub keep: Vec<String>,
+    /// Of the rows that these would keep, only each Nth is; and the Nth is the first.
+    pub every: Option<u64>,
+}
+
+impl ProgramText {
+    /// Whether nothing is computed, and no row left out.
+    pub fn is_empty(&self) -> bool {
+        self == &ProgramText::default()
+    }
+
+    /// Whether rows may be left out.
+    pub fn skips(&self) -> bool {
+        !self.keep.is_empty() || self.every.is_some()
+    }
+}
+
+/// How the word of a column is to be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// Whole, not negative.
+    Unsigned,
+    /// Whole.
+    Signed,
+    /// A binary fraction: programs have none.
+    Real,
+}
+
+/// A value of a row: `word * scale + offset`, in a unit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// What expressions call it.
+    pub name: String,
+    /// Its unit; empty if it has none.
+    pub unit: String,
+    /// How its word is to be understood.
+    pub word: Word,
+    /// Significant bits of the word.
+    pub bits: u32,
+    /// Factor from the word to the value.
+    pub scale: f64,
+    /// What is added then.
+    pub offset: f64,
+}
+
+impl Column {
+    /// One of 64 bits, without a sign, scale and unit.
+    pub fn unsigned(name: &str) -> Column {
+        Column {
+            name: name.to_owned(),
+            unit: String::new(),
+            word: Word::Unsigned,
+            bits: 64,
+            scale: 1.0,
+            offset: 0.0,
+        }
+    }
+
+    /// The same with a sign.
+    pub fn signed(name: &str) -> Column {
+        Column {
+            word: Word::Signed,
+            ..Column::unsigned(name)
+        }
+    }
+}
+
+/// A program that was found good.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    pub(crate) insns: Vec<Insn>,
+    pub(crate) state: usize,
+    pub(crate) inputs: usize,
+    pub(crate) derived: Vec<Column>,
+    pub(crate) skips: bool,
+}
+
+impl Program {
+    /// Its instructions. On entry R1 is the address of the row's values, those of the channels and then those that are
+    /// derived, and R9 that of the state. The answer in R0 is 1 if the row is to be left out, else 0.
+    pub fn insns(&self) -> &[Insn] {
+        &self.insns
+    }
+
+    /// Words of its state; all are 0 before the first row.
+    pub fn state(&self) -> usize {
+        self.state
+    }
+
+    /// Values that a row has of its channels.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// What it computes: these follow the values of the channels.
+    pub fn derived(&self) -> &[Column] {
+        &self.derived
+    }
+
+    /// Whether it may leave rows out.
+    pub fn skips(&self) -> bool {
+        self.skips
+    }
+}

@@ -15,6 +15,7 @@ use strobe::channel::{Channel, Class};
 use strobe::engine::DryRun;
 use strobe::event::EventSpec;
 use strobe::plan::{Plan, Step};
+use strobe::program::ProgramText;
 use strobe::run::OwnedRun;
 use strobe::stats::{Figures, Stats};
 use strobe::stop::Stop;
@@ -106,6 +107,8 @@ pub fn measure<E: From<Error>>(
             steps: steps.to_vec(),
             limit: Some(rows),
             ring: Some(2 * rows),
+            // It may need columns that are left out here.
+            program: ProgramText::default(),
             ..plan.clone()
         })?;
         Ok::<_, E>(record(run.as_ref(), &options, &Stop::default(), observer)?)

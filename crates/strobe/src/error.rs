@@ -85,6 +85,10 @@ pub enum Error {
         /// What there is.
         instead: String,
     },
+    /// What is wrong with a program.
+    Program(strobe_expr::Fault),
+    /// The kernel engine, and a program.
+    ProgramOfKernel,
     /// An event of the other engine.
     NotOfKernel(String),
     /// A channel, output or event that is there, but cannot be used.
@@ -282,6 +286,9 @@ impl Error {
                 name,
                 instead,
             } => Words::new(format!("{what} {name}"), format!("no such {what}")).mend(instead),
+            Error::Program(fault) => Words::new(fault.object(), &fault.reason).mend(&fault.remedy),
+            Error::ProgramOfKernel => Words::new("the program", "the kernel engine runs none yet")
+                .mend("use the user engine, or leave derive, keep and every out"),
             Error::NotOfKernel(event) => Words::new(
                 format!("event {event}"),
                 "the kernel engine does not have it",

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use crate::event::EventSpec;
 use crate::info::Clock;
+use crate::program::ProgramText;
 use crate::quantity::duration_ns;
 
 /// One step of a row; steps are done in their order.
@@ -78,6 +79,8 @@ pub struct Plan {
     pub event: EventSpec,
     /// What a row is made of.
     pub steps: Vec<Step>,
+    /// What is computed from a row, and whether it is kept.
+    pub program: ProgramText,
     /// Rows the ring is to hold at least; `None`: the engine's choice.
     pub ring: Option<u64>,
     /// Rows to make; `None`: until the run is stopped.
@@ -98,6 +101,7 @@ impl Plan {
         Plan {
             event,
             steps: Vec::new(),
+            program: ProgramText::default(),
             ring: None,
             limit: None,
             clock: Clock::Monotonic,

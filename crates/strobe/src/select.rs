@@ -182,8 +182,12 @@ impl Selection {
         let user = || User::new(self.settings());
         let control = match kernel::check(plan).and_then(|()| Control::open()) {
             Ok(control) => control,
-            // The event is one of the user engine, or there is no module.
-            Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
+            // The event is one of the user engine, or there is a program, or no module.
+            Err(
+                engine::Error::NotOfKernel(_)
+                | engine::Error::ProgramOfKernel
+                | engine::Error::NoModule { .. },
+            ) => {
                 return Ok(Chosen::User(user(), None));
             }
             Err(error) => return Ok(Chosen::User(user(), Some(error))),

@@ -30,11 +30,11 @@ use entries::{accounting_of_run, catalogue, channels, named, outputs};
 use ring_fd::Whose;
 pub use run::{AttachedRun, KernelRun};
 
-/// Whether this engine has events like the one of this plan; a device's own
+/// Whether this engine has events like the one of this plan, and runs its program; a device's own
 /// events are only known to the module.
 ///
 /// # Errors
-/// It is an event of the user engine.
+/// It is an event of the user engine, or there is a program.
 pub fn check(plan: &Plan) -> Result<(), Error> {
     kernel_event(plan).map(|_| ())
 }
@@ -401,6 +401,9 @@ impl Control {
 
 /// Name and period of an event, if it is one of this engine.
 fn kernel_event(plan: &Plan) -> Result<(Cow<'_, str>, u64), Error> {
+    if !plan.program.is_empty() {
+        return Err(Error::ProgramOfKernel);
+    }
     match plan.event.event() {
         Event::Timer { period_ns } => Ok(("timer".into(), *period_ns)),
         Event::Soft => Ok(("soft".into(), 0)),

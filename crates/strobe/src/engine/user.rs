@@ -25,6 +25,7 @@ mod builtin;
 mod card;
 mod card_event;
 mod cards;
+mod computer;
 mod connection;
 mod counter;
 mod field;
@@ -173,7 +174,7 @@ impl User {
         };
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;
-        let (source, actions) = (opened.source, opened.actions);
+        let (source, actions, computer) = (opened.source, opened.actions, opened.computer);
         let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
         let policy = self.settings.policy.unwrap_or(fifo);
         let run = base.run(info, &self.settings, policy, |tools, requests, usage| {
@@ -185,6 +186,7 @@ impl User {
                 source,
                 is_soft,
                 actions,
+                computer,
                 bell: tools.bell,
                 requests,
                 start: 0,

@@ -11,6 +11,7 @@ use strobe_ring::{Geometry, RowShape};
 
 use super::User;
 use super::actions::Actions;
+use super::computer::Computer;
 use super::provider::{FoundChannel, FoundEvent, FoundOutput, Provider};
 use super::service::Action;
 use super::trigger::{Cadence, EventSource};
@@ -19,6 +20,7 @@ use crate::channel::Channel;
 use crate::error::Error;
 use crate::event::Event;
 use crate::plan::{Plan, Step};
+use crate::program;
 
 /// Rows of a ring whose event has no period.
 const ROWS_UNKNOWN: u64 = 8192;
@@ -33,6 +35,7 @@ pub(super) struct Described<'p> {
     steps: Vec<Part<'p>>,
     pub(super) channels: Vec<Channel>,
     outputs: Vec<String>,
+    computer: Option<Computer>,
     pub(super) geometry: Geometry,
     pub(super) cost_ns: u64,
 }
@@ -47,6 +50,7 @@ enum Part<'p> {
 pub(super) struct Opened {
     pub(super) source: Box<dyn EventSource>,
     pub(super) actions: Vec<Action>,
+    pub(super) computer: Option<Computer>,
     pub(super) channels: Vec<Channel>,
     pub(super) outputs: Vec<String>,
 }
@@ -69,6 +73,7 @@ impl Described<'_> {
         Ok(Opened {
             source,
             actions: actions.finish(),
+            computer: self.computer,
             channels: self.channels,
             outputs: self.outputs,
         })
@@ -121,13 +126,24 @@ impl User {
                 }
             }
         }
+        let mut skips = cadence.skips;
+        let mut computer = None;
+        if !plan.program.is_empty() {
+            let program = program::compile(&plan.program, &channels)?;
+            skips |= program.skips();
+            channels.extend(program::channels(&program));
+            if channels.len() + outputs.len() > uapi::STEPS_MAX {
+                return Err(Error::Steps(channels.len() + outputs.len()));
+            }
+            computer = Some(Computer::new(program));
+        }
         let capacity = plan.capacity().unwrap_or_else(|| usual_capacity(cadence));
         let limit = plan.limit.unwrap_or(NO_LIMIT);
         // Their sum is at most STEPS_MAX.
         let shape = RowShape {
             channels: channels.len() as u32,
             outputs: outputs.len() as u32,
-            skipped: cadence.skips,
+            skipped: skips,
         };
         let geometry =
             Geometry::new(shape, capacity, limit).map_err(|_| Error::Capacity(capacity))?;
@@ -136,6 +152,7 @@ impl User {
             steps,
             channels,
             outputs,
+            computer,
             geometry,
             cost_ns,
         })

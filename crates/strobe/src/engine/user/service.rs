@@ -14,6 +14,7 @@ use strobe_hw::uapi::TRIGGER_MAX;
 use strobe_ring::layout::ROW_LATE;
 use strobe_ring::{End, State, Writer};
 
+use super::computer::{Computer, Outcome};
 use super::instrument::Asking;
 use super::provider::{ReadChannel, Row, WriteOutput};
 use super::trigger::{EventSource, Trigger, Woken};
@@ -56,6 +57,8 @@ pub struct Service {
     /// Triggers come by [`Order::Trigger`].
     pub is_soft: bool,
     pub actions: Vec<Action>,
+    /// What computes columns of the row from the others, and says whether it is kept.
+    pub computer: Option<Computer>,
     pub bell: Bell,
     pub requests: Receiver<Request>,
     /// When the run was started.
@@ -137,6 +140,9 @@ impl Service {
                 Action::Read(channel) => match channel.read(&about) {
                     Ok(word) => {
                         row.value(word);
+                        if let Some(computer) = &mut self.computer {
+                            computer.value(word);
+                        }
                         Ok(())
                     }
                     Err(error) => {
@@ -154,9 +160,22 @@ impl Service {
                 }
             };
             if let Err(error) = result {
+                if let Some(computer) = &mut self.computer {
+                    computer.failed();
+                }
                 if errno(&error) == Errno::NODEV.raw_os_error() {
                     gone = Some(error);
                 }
+            }
+        }
+        match self.computer.as_mut().map(Computer::compute) {
+            None => {}
+            Some(Outcome::Kept(words)) => words.iter().for_each(|word| row.value(*word)),
+            // What has no value has failed, too.
+            Some(Outcome::Failed) => {}
+            Some(Outcome::LeftOut) => {
+                self.ring.skip(1);
+                return Ok(());
             }
         }
         let late = match trigger.due {

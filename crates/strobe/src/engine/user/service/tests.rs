@@ -159,6 +159,7 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
         source: Box::new(source),
         is_soft: false,
         actions,
+        computer: None,
         bell,
         requests: received,
         start: 0,

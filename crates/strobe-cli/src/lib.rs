@@ -22,6 +22,7 @@ mod list;
 mod once;
 #[cfg(feature = "plot")]
 mod plot;
+mod program;
 mod progress;
 mod record;
 mod replay;
@@ -30,6 +31,7 @@ mod rpmsg;
 mod serve;
 mod status;
 mod term;
+mod try_file;
 mod uio;
 #[cfg(feature = "watch")]
 mod watch;
@@ -55,6 +57,7 @@ enum Command {
     Get(once::Get),
     Set(once::Set),
     Record(Box<record::Args>),
+    Try(try_file::Args),
     Replay(replay::Args),
     Check(check::Args),
     Status(status::Args),
@@ -88,6 +91,7 @@ pub fn main() -> ExitCode {
             Command::Get(args) => once::get(&args),
             Command::Set(args) => once::set(&args),
             Command::Record(args) => record::run(&args),
+            Command::Try(args) => try_file::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Status(args) => status::run(&args),

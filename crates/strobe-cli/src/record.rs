@@ -43,7 +43,7 @@ pub use args::Args;
 
 /// Why nothing was recorded.
 #[derive(Debug, thiserror::Error)]
-enum Error {
+pub enum Error {
     #[error("signals cannot be handled: {0}")]
     Signals(io::Error),
     #[error(
@@ -75,6 +75,8 @@ enum Error {
     Attach(#[from] AttachError),
     #[error(transparent)]
     Machine(#[from] strobe::error::Error),
+    #[error(transparent)]
+    Recording(#[from] strobe_files::journal::Error),
     #[error("--trace-late: {0}")]
     Late(#[from] late::Error),
 }
@@ -192,12 +194,12 @@ fn record_run(asked: &Asked<'_>) -> Result<ExitCode, Error> {
     let summary = summary?;
     let found = found.map(|mut found| {
         let kept = args
-            .keep
+            .traces
             .keep(&mut found, &format!("run-{}", run.info().run));
         (found, kept)
     });
     let (found, kept) = found.map_or((None, Ok(())), |(found, kept)| (Some(found), kept));
-    show(args, &recipe.sinks, &summary, found.as_ref());
+    show(args.json, &recipe.sinks, &summary, found.as_ref());
     kept?;
     Ok(exit_status(&summary, args.allow_loss).into())
 }
@@ -294,8 +296,9 @@ fn trigger_by_lines(trigger: impl Fn() -> bool + Send + 'static, stop: Stop) {
     });
 }
 
-fn show(args: &Args, sinks: &[String], summary: &Summary, found: Option<&Found>) {
-    if args.json {
+/// Says how a recording went.
+pub fn show(json: bool, sinks: &[String], summary: &Summary, found: Option<&Found>) {
+    if json {
         let account = Account {
             summary,
             late_rows: found.map(|found| found.verdicts.as_slice()),

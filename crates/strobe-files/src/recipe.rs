@@ -15,6 +15,7 @@ use strobe::error::Words;
 use strobe::event::EventSpec;
 use strobe::info::Clock;
 use strobe::plan::{Plan, Step, WakeWithin};
+use strobe::program::ProgramText;
 use strobe::rt::Policy;
 use strobe::select::{Selection, Wanted};
 use strobe_board::{Faults, NotFound};
@@ -37,6 +38,8 @@ pub struct Recipe {
     pub read: Vec<String>,
     /// What a row writes before they are read: steps that write.
     pub set: Vec<Step>,
+    /// What is computed from a row, and whether it is kept.
+    pub program: ProgramText,
     /// Who makes the rows.
     pub engine: Wanted,
     /// How the user engine waits; `None`: as it likes.
@@ -103,6 +106,7 @@ impl Recipe {
             event,
             read: Vec::new(),
             set: Vec::new(),
+            program: ProgramText::default(),
             engine: Wanted::Auto,
             wait: None,
             board: None,
@@ -191,8 +195,11 @@ impl Recipe {
     pub fn plan(&self) -> Plan {
         let reads = self.read.iter().cloned().map(Step::Read);
         let by_time = self.duration_ns.zip(self.event.period_ns());
+        // Unless nobody knows how many are kept.
+        let by_time = by_time.filter(|_| !self.program.skips());
         Plan {
             steps: self.set.iter().cloned().chain(reads).collect(),
+            program: self.program.clone(),
             ring: self.ring,
             // A timer makes a known number of rows in a time.
             limit: self

@@ -13,14 +13,17 @@ use strobe::runs::RunName;
 use strobe_board::Faults;
 use strobe_files::recipe::{self, Recipe};
 
-use crate::{at, choice, existing, why};
+use crate::{at, choice, existing, program, why};
 
 /// Options that say what a run of one's own is like.
-const OF_OWN_RUNS: [&str; 21] = [
+const OF_OWN_RUNS: [&str; 24] = [
     "recipe",
     "event",
     "read",
     "set",
+    "derive",
+    "keep",
+    "every",
     "engine",
     "wait",
     "board",
@@ -83,6 +86,9 @@ pub struct Args {
     /// Values to write at each trigger, before the channels are read
     #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = recipe::setting)]
     pub(super) set: Vec<Step>,
+
+    #[command(flatten)]
+    pub(super) program: program::Args,
 
     #[command(flatten)]
     pub(super) choice: choice::Args,
@@ -157,7 +163,7 @@ pub struct Args {
     pub(super) trace_late: Option<u64>,
 
     #[command(flatten)]
-    pub(super) keep: why::Keep,
+    pub(super) traces: why::Keep,
 
     /// Print the account as one JSON object
     #[arg(long)]
@@ -207,6 +213,7 @@ impl Args {
         if !self.set.is_empty() {
             recipe.set.clone_from(&self.set);
         }
+        self.program.change(&mut recipe.program);
         self.choice.change(&mut recipe);
         // Of the board that the recipe is to find again, wherever it is run.
         if let (Some(word), true) = (&self.choice.board, self.save.is_some()) {

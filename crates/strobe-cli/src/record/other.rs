@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, name: &RunName) -> Result<ExitCode, Error> {
     let summary = record_rows(rows.as_mut(), &options, &stop, &mut view);
     view.line.clear();
     let summary = summary?;
-    show(args, &args.sinks, &summary, None);
+    show(args.json, &args.sinks, &summary, None);
     let is_whole = summary.is_whole() || args.allow_loss;
     Ok(match summary.end {
         // Its owner has stopped it: all of it is there.

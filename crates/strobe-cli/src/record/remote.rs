@@ -54,6 +54,6 @@ pub(super) fn run(args: &Args, recipe: &Recipe, server: &Server) -> Result<ExitC
     let summary = record_rows(&mut rows, &options, &Stop::default(), &mut view);
     view.line.clear();
     let summary = summary?;
-    show(args, &recipe.sinks, &summary, None);
+    show(args.json, &recipe.sinks, &summary, None);
     Ok(exit_status(&summary, args.allow_loss).into())
 }

@@ -5,6 +5,7 @@ use strobe::channel::Class;
 use strobe::engine;
 use strobe::event::EventSpec;
 use strobe::plan::Plan;
+use strobe::program::ProgramText;
 use strobe::rt;
 use strobe::select::{self, Chosen};
 
@@ -52,6 +53,7 @@ pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
     // The engine says one fault of a run at a time; asked for each part, it says all.
     let part = |event: &EventSpec, steps: &[_]| Plan {
         steps: steps.to_vec(),
+        program: ProgramText::default(),
         ring: None,
         event: event.clone(),
         ..plan.clone()
@@ -88,6 +90,7 @@ pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
         engine::Error::Capacity(_) | engine::Error::Memory(_) | engine::Error::NoMemory(_) => {
             &places.ring
         }
+        engine::Error::Program(ref fault) => places.program(fault.part),
         engine::Error::Priority(_) => &places.policy,
         _ => &places.event,
     };

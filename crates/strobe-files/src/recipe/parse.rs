@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use strobe::engine::user::WaitMode;
 use strobe::info::Clock;
+use strobe::program::{Part, ProgramText};
 use strobe::quantity::duration_ns;
 use strobe::select::Wanted;
 use strobe_board::Faults;
@@ -46,6 +47,9 @@ pub(super) struct Places<'p, 't> {
     pub(super) event: Range<usize>,
     /// Of each step: outputs, then channels.
     pub(super) steps: Vec<Range<usize>>,
+    derive: Vec<Range<usize>>,
+    keep: Vec<Range<usize>>,
+    every: Range<usize>,
     pub(super) board: Range<usize>,
     pub(super) wait: Range<usize>,
     pub(super) cpu: Range<usize>,
@@ -55,6 +59,16 @@ pub(super) struct Places<'p, 't> {
 }
 
 impl Places<'_, '_> {
+    /// Where this part of the program stands.
+    pub(super) fn program(&self, part: Part) -> &Range<usize> {
+        let at = match part {
+            Part::Derive(place) => self.derive.get(place),
+            Part::Keep(place) => self.keep.get(place),
+            Part::Every => None,
+        };
+        at.unwrap_or(&self.every)
+    }
+
     /// Notes what is wrong at this place.
     pub(super) fn fault(&self, at: &Range<usize>, message: impl Into<String>) {
         self.table.fault_at(at, message);
@@ -101,6 +115,9 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Op
         steps.push(at);
     }
     root.missing("read", "read = [\"...\"], the channels of a row");
+    let (derive, derive_at) = texts(&mut root, "derive");
+    let (keep, keep_at) = texts(&mut root, "keep");
+    let every = root.integer("every", 1..=1 << 31);
     let wait = root.choice_at("wait", &WAITS);
     let board = root.string("board");
     let cpu = root.integer("cpu", 0..=u64::from(u16::MAX));
@@ -115,6 +132,11 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Op
     let mut recipe = event.as_ref().map(|(event, _)| Recipe {
         read,
         set,
+        program: ProgramText {
+            derive,
+            keep,
+            every: every.as_ref().map(|(every, _)| *every),
+        },
         wait: wait.as_ref().map(|(wait, _)| *wait),
         board: board.as_ref().map(|(board, _)| (*board).to_owned()),
         cpu: cpu.as_ref().and_then(|(cpu, _)| usize::try_from(*cpu).ok()),
@@ -147,6 +169,9 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Op
             table: &root,
             event: place(event.as_ref()),
             steps,
+            derive: derive_at,
+            keep: keep_at,
+            every: place(every.as_ref()),
             board: place(board.as_ref()),
             wait: place(wait.as_ref()),
             cpu: place(cpu.as_ref()),
@@ -158,6 +183,12 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Op
     }
     root.finish();
     recipe
+}
+
+/// Texts, and where each of them stands.
+fn texts(root: &mut Table<'_>, key: &'static str) -> (Vec<String>, Vec<Range<usize>>) {
+    let texts = root.texts(key).into_iter();
+    texts.map(|(text, at)| (text.to_owned(), at)).unzip()
 }
 
 fn sinks(root: &mut Table<'_>) -> Vec<String> {

@@ -25,6 +25,9 @@ pub(super) fn text(recipe: &Recipe) -> String {
     let settings: Vec<String> = settings.collect();
     line("set", list(&settings));
     line("read", Some(list(&recipe.read).unwrap_or("[]".to_owned())));
+    line("derive", list(&recipe.program.derive));
+    line("keep", list(&recipe.program.keep));
+    line("every", recipe.program.every.map(|every| every.to_string()));
     line("engine", word(&ENGINES, Some(recipe.engine)));
     line("wait", word(&WAITS, recipe.wait));
     line("board", recipe.board.as_deref().map(quoted));

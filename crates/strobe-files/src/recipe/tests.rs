@@ -32,6 +32,11 @@ fn a_recipe_is_read_as_it_was_written() {
     let soft = Recipe {
         rows: Some(10),
         read: vec!["sim.ramp".into()],
+        program: ProgramText {
+            derive: vec!["step = diff(sim.ramp)".into(), "a = abs(step)".into()],
+            keep: vec!["a > 1 \"µV\"".into()],
+            every: Some(10),
+        },
         sync: true,
         ..Recipe::new(EventSpec::soft())
     };

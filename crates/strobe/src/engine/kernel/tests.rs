@@ -3,6 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use super::entries::text;
 use super::ring_fd::wait_for;
 use super::run::failure;
 use super::*;

@@ -84,6 +84,19 @@ pub fn bytes(right: &[&[u8]], mut parse: impl FnMut(&[u8]) -> bool) {
     // If nothing were understood, nothing would be tried but the first look.
     assert!(understood > inputs() / 100, "{understood}");
     assert!(understood < inputs(), "all of it");
+    let most = peak();
+    assert!(most < MEMORY, "{most} KiB were in use at some moment");
+}
+
+/// What this process, with all its tests, may have had in memory, KiB: a length that is believed would be more.
+const MEMORY: u64 = 1 << 20;
+
+/// The most that this process has had in memory, KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.expect("VmHWM")
 }
 
 /// The same with texts.

@@ -7,17 +7,20 @@
 #![allow(missing_docs)] // python/strobe/_strobe.pyi has them
 
 mod arrow;
+mod begin;
 mod block;
 mod error;
 mod machine;
 mod measure;
+mod patient;
 mod reader;
 mod run;
 mod text;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+// All that Python can reach is frozen, and locks what changes.
+#[pymodule(gil_used = false)]
 mod _strobe {
     #[pymodule_export]
     use crate::arrow::{block_stream, reader_stream};

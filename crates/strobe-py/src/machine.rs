@@ -14,6 +14,7 @@ use strobe_files::recipe::{Recipe, setting};
 use strobe_remote::server::{Access, Server};
 
 use crate::error::Failure;
+use crate::patient::patient;
 use crate::run::Run;
 
 /// A machine with engines and runs.
@@ -25,7 +26,7 @@ pub struct Machine(Option<Server>);
 #[pyo3(signature = (url, token = None, ca = None))]
 pub fn connect(
     py: Python<'_>,
-    url: &str,
+    url: String,
     token: Option<String>,
     ca: Option<PathBuf>,
 ) -> PyResult<Machine> {
@@ -35,24 +36,25 @@ pub fn connect(
         ..Access::default()
     };
     // Who cannot be reached is to be known at once.
-    let server = py.detach(|| {
-        let server = Server::at(url, &access)?;
+    let server = patient(py, move || {
+        let server = Server::at(&url, &access)?;
         server.views().map(|_| server)
-    });
+    })?;
     Ok(Machine(Some(server.map_err(Failure::from)?)))
 }
 
 impl Machine {
-    fn asked<T: Send>(
+    fn asked<T: Send + 'static>(
         &self,
         py: Python<'_>,
-        ask: impl FnOnce(&dyn machine::Machine) -> Result<T, Error> + Send,
+        ask: impl FnOnce(&dyn machine::Machine) -> Result<T, Error> + Send + 'static,
     ) -> PyResult<T> {
-        let answer = py.detach(|| match &self.0 {
-            Some(server) => ask(server),
-            None => ask(&ThisMachine::default()),
-        });
-        Ok(answer.map_err(Failure::from)?)
+        match &self.0 {
+            Some(server) => of_server(py, server, |server| ask(server)),
+            None => Ok(py
+                .detach(|| ask(&ThisMachine::default()))
+                .map_err(Failure::from)?),
+        }
     }
 }
 
@@ -88,8 +90,9 @@ impl Machine {
         let id = name.parse();
         let id =
             id.map_err(|_| Failure::of(&format!("run {name}"), "a server's runs have numbers"))?;
-        let run = py.detach(|| server.run(id));
-        Ok(Run::of_server(run.map_err(Failure::from)?))
+        Ok(Run::of_server(of_server(py, server, move |server| {
+            server.run(id)
+        })?))
     }
 
     /// The run of a recipe's text. It waits for its start; one of this machine ends with the last one who has it.
@@ -98,14 +101,14 @@ impl Machine {
         let Some(server) = &self.0 else {
             return crate::run::create(py, &recipe);
         };
-        let run = py.detach(|| server.create(&recipe));
-        Ok(Run::of_server(run.map_err(Failure::from)?))
+        let run = of_server(py, server, move |server| server.create(&recipe))?;
+        Ok(Run::of_server(run))
     }
 
     /// Reads channels once, as JSON: each name, its value (`null`: it failed) and its unit.
     fn get(&self, py: Python<'_>, channels: Vec<String>) -> PyResult<String> {
         if let Some(server) = &self.0 {
-            let got = py.detach(|| server.get(&channels)).map_err(Failure::from)?;
+            let got = of_server(py, server, move |server| server.get(&channels))?;
             return Ok(json!(got.values).to_string());
         }
         let got = self.once(py, channels.into_iter().map(Step::Read).collect())?;
@@ -123,7 +126,7 @@ impl Machine {
                 .into_iter()
                 .map(|(name, value)| (name, value.into()))
                 .collect();
-            let set = py.detach(|| server.set(&outputs)).map_err(Failure::from)?;
+            let set = of_server(py, server, move |server| server.set(&outputs))?;
             return Ok(json!(set.values).to_string());
         }
         let steps: Result<Vec<_>, _> = outputs
@@ -138,6 +141,16 @@ impl Machine {
             .collect();
         Ok(Value::Object(written).to_string())
     }
+}
+
+/// What a server answers.
+fn of_server<T: Send + 'static>(
+    py: Python<'_>,
+    server: &Server,
+    ask: impl FnOnce(&Server) -> Result<T, Error> + Send + 'static,
+) -> PyResult<T> {
+    let server = server.clone();
+    Ok(patient(py, move || ask(&server))?.map_err(Failure::from)?)
 }
 
 impl Machine {

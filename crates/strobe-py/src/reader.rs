@@ -13,13 +13,12 @@ use strobe::error::Error;
 use strobe::info::{RunInfo, Totals};
 use strobe::reader::RunReader;
 use strobe::source::RowSource;
+use strobe_remote::rows::RemoteRows;
 
 use crate::block::Block;
 use crate::error::Failure;
+use crate::patient::LOOK;
 use crate::text::totals_text;
-
-/// How often it is looked for signals.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Where the rows come from.
 enum Source {
@@ -42,28 +41,37 @@ impl Source {
 #[pyclass(frozen, module = "strobe._strobe")]
 pub struct Reader {
     source: Mutex<Source>,
-    /// The descriptor of a ring's reader.
+    /// What is ready when there is something to fetch.
     fd: Option<i32>,
+    /// Whether a ring's rows are waited for.
+    follow: bool,
     /// The process that it belongs to.
     process: u32,
 }
 
 impl Reader {
-    /// Of a ring.
-    pub fn of_ring(reader: RunReader) -> Reader {
+    /// Of a ring; `follow`: to the end of the run, else as far as there are rows.
+    pub fn of_ring(reader: RunReader, follow: bool) -> Reader {
         let fd = reader.as_fd().as_raw_fd();
-        Reader::new(Source::Ring(reader), Some(fd))
+        Reader::new(Source::Ring(reader), Some(fd), follow)
     }
 
-    /// Of anything else.
+    /// Of a server, which knows itself how far.
+    pub fn of_server(rows: RemoteRows) -> Reader {
+        let fd = rows.ready().map(|ready| ready.as_raw_fd());
+        Reader::new(Source::Other(Box::new(rows)), fd, true)
+    }
+
+    /// Of a recording.
     pub fn of_rows(rows: Box<dyn RowSource>) -> Reader {
-        Reader::new(Source::Other(rows), None)
+        Reader::new(Source::Other(rows), None, true)
     }
 
-    fn new(source: Source, fd: Option<i32>) -> Reader {
+    fn new(source: Source, fd: Option<i32>, follow: bool) -> Reader {
         Reader {
             source: Mutex::new(source),
             fd,
+            follow,
             process: std::process::id(),
         }
     }
@@ -90,6 +98,12 @@ impl Reader {
     /// The next rows, once there are some; `None` after the last ones. Other threads run meanwhile, and Ctrl-C ends it.
     pub fn block(&self, py: Python<'_>) -> PyResult<Option<Rows>> {
         let mut source = self.source()?;
+        if let (Source::Ring(reader), false) = (&mut *source, self.follow) {
+            return Ok(match reader.poll_next().map_err(Failure::from)? {
+                Poll::Ready(next) => next,
+                Poll::Pending => None,
+            });
+        }
         let rows = source.rows();
         loop {
             match py.detach(|| rows.next(LOOK)).map_err(Failure::from)? {
@@ -146,7 +160,10 @@ impl Reader {
     /// and the descriptor becomes ready once it is time to ask again.
     fn poll(&self) -> PyResult<(bool, Option<Block>)> {
         let polled: Result<_, Error> = match &mut *self.source()? {
-            Source::Ring(reader) => reader.poll_next(),
+            Source::Ring(reader) => reader.poll_next().map(|polled| match polled {
+                Poll::Pending if !self.follow => Poll::Ready(None),
+                polled => polled,
+            }),
             Source::Other(rows) => rows.next(Duration::ZERO).map(|next| match next {
                 Some(block) if block.is_empty() && block.lost() == 0 => Poll::Pending,
                 next => Poll::Ready(next),

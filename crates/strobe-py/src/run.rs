@@ -23,7 +23,9 @@ use strobe_remote::rows::{Begin as RemoteBegin, Part};
 use strobe_remote::run::RemoteRun;
 
 use crate::arrow;
+use crate::begin::Since;
 use crate::error::Failure;
+use crate::patient::patient;
 use crate::reader::Reader;
 use crate::text::{info_text, snapshot_text};
 
@@ -32,7 +34,7 @@ enum Kind {
     Own(Arc<dyn OwnedRun>),
     Others(Box<dyn Any>),
     File(PathBuf),
-    Server(Box<RemoteRun>),
+    Server(Arc<RemoteRun>),
 }
 
 /// A run that can be read.
@@ -47,7 +49,7 @@ impl Run {
     pub fn of_server(run: RemoteRun) -> Run {
         let info = run.info().clone();
         Run {
-            kind: Kind::Server(Box::new(run)),
+            kind: Kind::Server(Arc::new(run)),
             info,
         }
     }
@@ -57,12 +59,15 @@ impl Run {
         &self,
         py: Python<'_>,
         verb: &'static str,
-        own: impl Fn(&dyn OwnedRun) -> Result<(), strobe::error::Error> + Send + Sync,
-        server: impl Fn(&RemoteRun) -> Result<(), strobe::error::Error> + Send + Sync,
+        own: impl FnOnce(&dyn OwnedRun) -> Result<(), strobe::error::Error> + Send,
+        server: impl FnOnce(&RemoteRun) -> Result<(), strobe::error::Error> + Send + 'static,
     ) -> PyResult<()> {
         let done = match &self.kind {
             Kind::Own(run) => py.detach(|| own(run.as_ref())),
-            Kind::Server(run) => py.detach(|| server(run)),
+            Kind::Server(run) => {
+                let run = Arc::clone(run);
+                patient(py, move || server(&run))?
+            }
             Kind::Others(_) | Kind::File(_) => {
                 let why = format!("only who has made it can {verb} it; it can be read");
                 return Err(Failure::of(&self.name(), why).into());
@@ -126,7 +131,7 @@ impl Run {
             py,
             "trigger",
             |run| run.trigger(count),
-            |run| run.trigger(count).map(drop),
+            move |run| run.trigger(count).map(drop),
         )
     }
 
@@ -135,7 +140,10 @@ impl Run {
         let snapshot = match &self.kind {
             Kind::Own(run) => run.snapshot(),
             Kind::Others(run) => run.snapshot(),
-            Kind::Server(run) => py.detach(|| run.look()).map(|view| view.snapshot()),
+            Kind::Server(run) => {
+                let run = Arc::clone(run);
+                patient(py, move || run.look())?.map(|view| view.snapshot())
+            }
             Kind::File(_) => return Ok(None),
         };
         Ok(Some(snapshot_text(&snapshot.map_err(Failure::from)?)))
@@ -170,14 +178,30 @@ impl Run {
         };
         let stop = view.stop.clone();
         let summary = match &self.kind {
-            Kind::Own(run) => py.detach(|| record(run.as_ref(), &options, &stop, &mut view)),
-            Kind::Server(run) => py.detach(|| {
-                if run.look()?.state() == State::Ready {
-                    run.start()?;
+            // Somebody may read it already.
+            Kind::Own(run) => py.detach(|| match run.snapshot()?.state {
+                State::Ready => record(run.as_ref(), &options, &stop, &mut view),
+                _ => {
+                    let first = ReaderOptions {
+                        begin: Begin::Row(0),
+                        ..ReaderOptions::default()
+                    };
+                    let mut rows = run.reader_with(first)?;
+                    record_rows(&mut rows, &options, &stop, &mut view)
                 }
-                let mut rows = run.rows(Part::from(RemoteBegin::Oldest));
-                record_rows(&mut rows, &options, &stop, &mut view)
             }),
+            Kind::Server(run) => {
+                let asked = Arc::clone(run);
+                let begun = patient(py, move || match asked.look()?.state() {
+                    State::Ready => asked.start().map(drop),
+                    _ => Ok(()),
+                });
+                begun?.map_err(Failure::from)?;
+                py.detach(|| {
+                    let mut rows = run.rows(Part::from(RemoteBegin::Oldest));
+                    record_rows(&mut rows, &options, &stop, &mut view)
+                })
+            }
             Kind::Others(run) => py.detach(|| {
                 let mut rows = run.reader()?;
                 record_rows(&mut rows, &options, &stop, &mut view)
@@ -227,15 +251,22 @@ impl Run {
         match &self.kind {
             Kind::Own(run) => Ok(Reader::of_ring(
                 run.reader_with(options()?).map_err(Failure::from)?,
+                follow,
             )),
             Kind::Others(run) => Ok(Reader::of_ring(
                 run.reader_with(options()?).map_err(Failure::from)?,
+                follow,
             )),
             Kind::File(path) => {
                 let rows = py.detach(|| strobe_files::open(path));
-                Ok(Reader::of_rows(
-                    rows.map_err(|error| Failure::from(error.words()))?,
-                ))
+                let rows = rows.map_err(|error| Failure::from(error.words()))?;
+                let begin = match begin {
+                    None | Some("oldest") => 0,
+                    // No more are made.
+                    Some("now") => u64::MAX,
+                    Some(text) => row(text)?,
+                };
+                Ok(Reader::of_rows(Box::new(Since { rows, begin })))
             }
             Kind::Server(run) => {
                 let from = match begin {
@@ -248,7 +279,7 @@ impl Run {
                     to: None,
                     follow,
                 };
-                Ok(Reader::of_rows(Box::new(run.rows(part))))
+                Ok(Reader::of_server(run.rows(part)))
             }
         }
     }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rows of a server's run, as they come.
 //!
-//! A thread reads the connection, which may take its time; who asks for rows waits no longer than he says. When the rows
-//! are not fetched, the thread stops reading, and the server keeps them.
+//! A thread reads the connection, which may take its time; who asks for rows waits no longer than he says, or waits for a
+//! descriptor. When the rows are not fetched, the thread stops reading, and the server keeps them.
 
 use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{Builder, sleep};
 use std::time::{Duration, Instant};
 
+use rustix::event::{EventfdFlags, eventfd};
 use strobe::block::Block;
 use strobe::error::{Error, Words};
 use strobe::info::{RunInfo, Totals};
@@ -86,6 +88,7 @@ pub struct RemoteRows {
     name: String,
     info: Arc<RunInfo>,
     from_thread: Receiver<Message>,
+    ready: Option<Arc<OwnedFd>>,
     is_dropped: Arc<AtomicBool>,
     /// The row after the last one that was given.
     next: u64,
@@ -98,10 +101,14 @@ impl RemoteRows {
     pub(crate) fn new(run: RemoteRun, part: Part) -> Self {
         let (to_us, from_thread) = sync_channel(AHEAD);
         let is_dropped = Arc::new(AtomicBool::new(false));
+        // Who has no descriptor left cannot read a connection either, and is told so there.
+        let ready = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let ready = ready.ok().map(Arc::new);
         let rows = RemoteRows {
             name: run.name(),
             info: Arc::new(run.info().clone()),
             from_thread,
+            ready: ready.clone(),
             is_dropped: Arc::clone(&is_dropped),
             next: match part.from {
                 Begin::Row(row) => row,
@@ -118,14 +125,33 @@ impl RemoteRows {
             run,
             part,
             to_us,
+            ready,
             is_dropped,
         };
         if let Err(error) = name.spawn(move || reader.run()) {
             let words = Words::new(object, format!("no thread to read its rows: {error}"));
             // There is room for one.
             let _ = refused.send(Message::Failed(Error::Server(words)));
+            announce(rows.ready.as_ref());
         }
         rows
+    }
+
+    /// The descriptor that is ready while there is something to fetch, and now and then when there is not.
+    pub fn ready(&self) -> Option<BorrowedFd<'_>> {
+        self.ready.as_ref().map(|ready| ready.as_fd())
+    }
+
+    /// What the thread says, as soon as it does.
+    fn hear(&self, wait: Duration) -> Result<Message, RecvTimeoutError> {
+        if let Ok(message) = self.from_thread.try_recv() {
+            return Ok(message);
+        }
+        // What comes from now on makes it ready again, and what came just before is looked for once more.
+        if let Some(ready) = &self.ready {
+            let _ = rustix::io::read(ready, &mut [0; 8]);
+        }
+        self.from_thread.recv_timeout(wait)
     }
 
     /// No rows yet.
@@ -144,7 +170,7 @@ impl RowSource for RemoteRows {
         if self.is_over {
             return Ok(None);
         }
-        match self.from_thread.recv_timeout(wait) {
+        match self.hear(wait) {
             Ok(Message::Begun(info)) => {
                 self.info = Arc::new(*info);
                 Ok(Some(self.nothing()))
@@ -186,11 +212,20 @@ impl Drop for RemoteRows {
     }
 }
 
+/// There is something to fetch.
+fn announce(ready: Option<&Arc<OwnedFd>>) {
+    if let Some(ready) = ready {
+        // What is full, after 2^64 of these, is ready too.
+        let _ = rustix::io::write(ready, &1_u64.to_ne_bytes());
+    }
+}
+
 /// The thread that reads the connection.
 struct Reader {
     run: RemoteRun,
     part: Part,
     to_us: SyncSender<Message>,
+    ready: Option<Arc<OwnedFd>>,
     is_dropped: Arc<AtomicBool>,
 }
 
@@ -200,8 +235,7 @@ impl Reader {
             Ok(totals) => Message::Over(totals),
             Err(error) => Message::Failed(error),
         };
-        // Nobody listens any more.
-        let _ = self.to_us.send(last);
+        self.say(last);
     }
 
     /// All rows; then the account.
@@ -313,6 +347,7 @@ impl Reader {
     fn say(&self, message: Message) {
         // Nobody listens any more: it is seen at the next read.
         let _ = self.to_us.send(message);
+        announce(self.ready.as_ref());
     }
 
     fn is_dropped(&self) -> bool {

@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::spawn;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 use strobe::block::{Block, Place};
 use strobe::channel::Type;
@@ -166,6 +167,37 @@ fn all_rows_and_the_account_come_of_a_server_that_keeps_to_it() {
     assert_eq!((totals.end, totals.missed_by[0]), (End::Stopped, 2));
     assert_eq!(totals.end_time_ns, 1_500_001_000);
     assert!(!rows.is_torn());
+}
+
+#[test]
+fn the_descriptor_is_ready_when_there_is_something_to_fetch_and_not_when_all_was_fetched() {
+    let server = serve(view("running", None, 30), stream().1, Then::Nothing);
+    let mut rows = server.run(1).expect("a run").rows(part());
+    let ready = |rows: &RemoteRows, wait: Duration| {
+        let fd = rows.ready().expect("a descriptor");
+        let wait = wait.try_into().expect("a time");
+        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+        poll(&mut fds, Some(&wait)).expect("it can be waited for") > 0
+    };
+    let mut came = Vec::new();
+    let error = loop {
+        assert!(ready(&rows, Duration::from_secs(60)), "{came:?}");
+        match rows.next(Duration::ZERO) {
+            Ok(Some(block)) if block.is_empty() => {}
+            Ok(Some(block)) => {
+                came.push((block.first(), block.len(), block.lost()));
+                if came.len() == CAME.len() {
+                    // Nothing more is there, and nothing comes before its patience ends.
+                    let block = rows.next(Duration::ZERO).expect("no rows").expect("no end");
+                    assert!(block.is_empty() && !ready(&rows, Duration::ZERO));
+                }
+            }
+            Ok(None) => panic!("{came:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(came, CAME);
+    assert!(error.to_string().contains("silent"), "{error}");
 }
 
 #[test]

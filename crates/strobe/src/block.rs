@@ -105,6 +105,22 @@ impl Block {
         block
     }
 
+    /// Those of its rows that come from this one on, as who begins there gets them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn since(&self, row: u64) -> Block {
+        let before = self.rows().take_while(|each| each.row < row).count();
+        if before == 0 {
+            return Block {
+                lost: self.lost.min(self.first.saturating_sub(row)),
+                ..self.clone()
+            };
+        }
+        let part = self.part.start + before * self.width()..self.part.end;
+        let (info, words) = (Arc::clone(&self.info), Arc::clone(&self.words));
+        Block::of_part(info, self.shape, words, part, (row, 0), &mut None)
+    }
+
     /// The run.
     pub fn info(&self) -> &RunInfo {
         &self.info
@@ -325,6 +341,25 @@ mod tests {
             error,
             "column adc.v: the run has none of this name; it has sim.counter, adc.u, adc.f"
         );
+    }
+
+    #[test]
+    fn who_begins_at_a_row_gets_it_and_what_follows_and_has_lost_nothing_before() {
+        // Rows 3 and 4 were lost, triggers 5 and 6 missed.
+        let block = block(&mut Some(Place::START));
+        let said = |row: u64| {
+            let block = block.since(row);
+            (block.len(), block.first(), block.lost(), block.missed())
+        };
+        assert_eq!(
+            [said(0), said(4), said(5)],
+            [(3, 5, 2, 3), (3, 5, 1, 3), (3, 5, 0, 3)]
+        );
+        assert_eq!(
+            [said(6), said(7), said(8)],
+            [(2, 6, 0, 0), (1, 7, 0, 0), (0, 8, 0, 0)]
+        );
+        assert_eq!(block.since(6).times().collect::<Vec<_>>(), [200, 300]);
     }
 
     #[test]

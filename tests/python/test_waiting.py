@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Ctrl-C ends every call that waits, also for a server that has nothing to say or stands still."""
+
+import asyncio
+import json
+import os
+import signal
+import tempfile
+import threading
+import time
+import unittest
+from collections.abc import Callable
+
+import pyarrow
+import strobe
+from daemon import AT_MOST_S, Daemon
+
+#: How long it waits before it is interrupted, in s.
+BEFORE = 0.2
+
+
+class Waiting(unittest.TestCase):
+    def setUp(self) -> None:
+        # Who is started in the background has it ignored.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
+    def interrupted(self, wait: Callable[[], object], otherwise: Callable[[], object]) -> float:
+        """How long after Ctrl-C it is back, in s; `otherwise` ends the wait of a call that does not hear it."""
+        sent = []
+
+        def interrupt() -> None:
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timers = [threading.Timer(BEFORE, interrupt), threading.Timer(AT_MOST_S / 4, otherwise)]
+        for timer in timers:
+            timer.start()
+        try:
+            with self.assertRaises(KeyboardInterrupt):
+                wait()
+            after = time.monotonic() - sent[0]
+            # Its own time has not come: it was Ctrl-C that has ended it.
+            self.assertTrue(timers[1].is_alive())
+        finally:
+            for timer in timers:
+                timer.cancel()
+                timer.join()
+        print(f"{self.id().split('.')[-1]}: {after * 1000:.0f} ms", flush=True)
+        return after
+
+    def quiet(self) -> strobe.Run:
+        """A run without a trigger."""
+        run = strobe.run(event="soft", read=["sim.counter"], engine="user")
+        self.addCleanup(run.stop)
+        run.start()
+        return run
+
+    def served(self) -> tuple[Daemon, strobe.Machine, strobe.Run]:
+        daemon = Daemon()
+        self.addCleanup(daemon.close)
+        machine = strobe.connect(daemon.url)
+        run = machine.run(event="soft", read=["sim.counter"], engine="user")
+        run.start()
+        return daemon, machine, run
+
+    def test_a_wait_for_rows_by_asyncio(self) -> None:
+        async def read(run: strobe.Run) -> None:
+            async for _ in run:
+                pass
+
+        run = self.quiet()
+        self.interrupted(lambda: asyncio.run(read(run)), run.stop)
+
+    def test_doctor_and_jitter(self) -> None:
+        self.interrupted(lambda: [strobe.doctor() for _ in range(1000)], lambda: None)
+        self.interrupted(lambda: strobe.jitter("1kHz", seconds=60), lambda: None)
+
+    def test_a_recording_of_a_quiet_run(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            run = self.quiet()
+            self.interrupted(lambda: strobe.attach(f"user:{run.info.run}").record(f"{folder}/quiet.arrows"), run.stop)
+            self.assertEqual(len(list(strobe.open(f"{folder}/quiet.arrows"))), 0)
+
+    def test_a_wait_for_rows_of_a_server(self) -> None:
+        _, _, run = self.served()
+
+        async def read() -> None:
+            async for _ in run:
+                pass
+
+        self.interrupted(lambda: list(run), run.stop)
+        threads = threading.active_count()
+        self.interrupted(lambda: asyncio.run(read()), run.stop)
+        self.assertEqual(threading.active_count(), threads, "no thread of Python waits for rows")
+
+    def test_every_question_to_a_server_that_stands_still(self) -> None:
+        daemon, machine, run = self.served()
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        asks = {
+            "connect": lambda: strobe.connect(daemon.url), "status": machine.status, "catalogue": machine.catalogue,
+            "get": lambda: machine.get("sim.counter"), "set": lambda: machine.set({"sim.latch": 1}),
+            "run": lambda: machine.run(event="soft", read=["sim.counter"], engine="user"),
+            "attach": lambda: machine.attach(run.name.rsplit(" ", 1)[-1]), "runs": lambda: machine.runs,
+            "state": lambda: run.state, "account": lambda: run.account, "pause": run.pause, "resume": run.resume,
+            "trigger": run.trigger, "stop": run.stop, "remove": run.remove, "record": lambda: run.record(f"{folder}/x.arrows"),
+            "view": run._repr_html_, "rows": lambda: list(run),
+        }
+        daemon.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(daemon.process.send_signal, signal.SIGCONT)
+        for name, ask in asks.items():
+            with self.subTest(name):
+                self.interrupted(ask, lambda: daemon.process.send_signal(signal.SIGCONT))
+        daemon.process.send_signal(signal.SIGCONT)
+        # It does what it was asked for, and answers again.
+        self.assertIsInstance(machine.status(), list)
+
+    def test_rows_of_a_server_come_by_asyncio_and_one_that_is_killed_is_an_error(self) -> None:
+        daemon, machine, _ = self.served()
+
+        async def read(run: strobe.Run) -> int:
+            rows = 0
+            async for block in run:
+                rows += len(block)
+                if rows >= 2000:
+                    daemon.process.kill()
+            return rows
+
+        with machine.run(event="timer:10kHz", read=["sim.counter"], rows=1000, engine="user") as run:
+            self.assertEqual(asyncio.run(read(run)) + run.account.lost, 1000)
+        self.assertEqual(run.account.end, "complete")
+        self.assertEqual(run.account.triggers, run.account.rows + run.account.missed + run.account.skipped)
+        endless = machine.run(event="timer:10kHz", read=["sim.counter"], engine="user")
+        with self.assertRaises(strobe.Error) as raised:
+            asyncio.run(read(endless))
+        self.assertIn("cut off before row", raised.exception.reason)
+        self.assertIn("spool", raised.exception.remedy)
+
+
+class AsFarAsThereAreRows(unittest.TestCase):
+    def test_who_does_not_follow_waits_for_no_row(self) -> None:
+        with strobe.run(event="soft", read=["sim.counter"], engine="user") as run:
+            run.start()
+            run.trigger(10)
+            while json.loads(run._native.look())["rows"] < 10:
+                time.sleep(0.001)
+            self.assertEqual([row for block in run.read(follow=False) for row in block.rows.tolist()], list(range(10)))
+            self.assertEqual(pyarrow.table(run.read(3, follow=False)).num_rows, 7)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from daemon import AT_MOST_S, wait_for
-from p4p.client.thread import RemoteError
+from p4p.client.thread import Context, RemoteError
 from served import Served
 
 SCAN = 'event = "timer:1kHz"\nread = ["sim.counter", "sim.sine", "sim.counter"]\nengine = "user"\nrows = 500\n'
@@ -38,6 +38,18 @@ class Pvs(unittest.TestCase):
         self.assertEqual([name for name in found if name.startswith("channels")],
                          ["channels.sim_counter", "channels.sim_sine", "channels.sim_counter_2"])
         self.assertEqual(found["channels.sim_sine"]["display.units"], "V")
+
+    def test_to_begin_leaves_no_run_at_the_server(self) -> None:
+        self.assertEqual(self.served(SCAN).daemon.get("/runs")["runs"], [])
+
+    def test_who_searches_at_another_address_gets_no_answer(self) -> None:
+        served = self.served(SCAN)
+        self.assertEqual(served.get("RUN:STATE"), "idle")
+        # It is this machine, too, but not where it serves; nobody says when no answer is on its way any more.
+        elsewhere = Context("pva", conf=served.environment | {"EPICS_PVA_ADDR_LIST": "127.0.0.2"}, useenv=False, nt=False)
+        self.addCleanup(elsewhere.close)
+        with self.assertRaises(TimeoutError):
+            elsewhere.get("STROBE:RUN:STATE", timeout=3)
 
     def test_the_account_of_a_run_comes_whole_and_is_the_server_s(self) -> None:
         served = self.served(SCAN)

@@ -6,15 +6,19 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 
 from daemon import AT_MOST_S, wait_for
 
 
 class Server:
-    """A Python module with these arguments; `host` is the database that it asks, as TANGO_HOST says it."""
+    """A Python module with these arguments; `host` is the database that it asks, as TANGO_HOST says it. `ready` looks whether it
+    serves, if it does not say so."""
 
-    def __init__(self, module: str, *arguments: str, host: str = "", **environment: str) -> None:
+    def __init__(self, module: str, *arguments: str, host: str = "", ready: Callable[[], bool] | None = None,
+                 **environment: str) -> None:
         self.module = module
+        self.ready = ready or (lambda: any("Ready to accept request" in line for line in self.said))
         said = {"TANGO_HOST": host} if host else {}
         self.said: list[str] = []
         self.process = subprocess.Popen([sys.executable, "-u", "-m", module, *arguments], env=os.environ | said | environment,
@@ -30,7 +34,7 @@ class Server:
         if self.process.poll() is not None:
             self.hearing.join(AT_MOST_S)
             raise AssertionError(f"{self.module} has ended: {''.join(self.said)}")
-        return any("Ready to accept request" in line for line in self.said)
+        return self.ready()
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)

@@ -6,16 +6,21 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from strobe import _strobe, _view
 from strobe._account import Account, Summary
 from strobe._block import Block
 from strobe._error import Error
+from strobe._progress import shown
 from strobe._reader import Reader
+from strobe._wait import readable
+
+if TYPE_CHECKING:
+    from strobe._live import Live
 
 DTYPES = {"u64": "<u8", "s64": "<i8", "f64": "<f8"}
 
@@ -165,7 +170,7 @@ class Run:
 
     async def aread(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
                     follow: bool = True) -> AsyncIterator[Block]:
-        """The same with asyncio: it waits on a descriptor, or for a server, in a thread for that."""
+        """The same with asyncio: it waits for a descriptor; for the disk, with a recording, in a thread."""
         reader = self._reader(begin, on_loss, follow)
         while True:
             if reader.fileno() < 0:
@@ -173,7 +178,7 @@ class Run:
             else:
                 ready, native = reader.poll()
                 if not ready:
-                    await _readable(reader.fileno())
+                    await readable(reader.fileno())
                     continue
             if native is None:
                 break
@@ -183,15 +188,28 @@ class Run:
     def __aiter__(self) -> AsyncIterator[Block]:
         return self.aread()
 
+    def live(self, channels: Sequence[str] | None = None, seconds: float = 10.0) -> Live:
+        """Draws its rows as they come, in a notebook: all channels or these, and so many seconds. It starts a run of its own,
+        as who reads it does."""
+        try:
+            from strobe._live import Live
+        except ImportError as error:
+            raise Error("live view", str(error), "pip install 'strobe[notebook]'") from None
+        return Live(self, channels, seconds)
+
     def record(self, *sinks: str | os.PathLike[str], overwrite: bool = False, sync: bool = False, last: int | None = None,
                progress: Callable[[int, int, int], None] | None = None) -> Summary:
         """Records the run into files to its end: .arrows, .h5, .parquet, .csv; {n}, {date} and {event} in names are filled in.
 
-        `progress` is called ten times a second with the rows made, missed and lost. Ctrl-C ends it in an orderly way: the files
-        are whole then, and KeyboardInterrupt is raised.
+        `progress` is called ten times a second with the rows made, missed and lost; without it, a terminal and a notebook show
+        them. Ctrl-C ends it in an orderly way: the files are whole then, and KeyboardInterrupt is raised.
         """
         self._started = True
-        text = self._native.record([os.fspath(sink) for sink in sinks], overwrite, sync, last, progress)
+        look, end = (progress, lambda: None) if progress else shown(self.info.limit)
+        try:
+            text = self._native.record([os.fspath(sink) for sink in sinks], overwrite, sync, last, look)
+        finally:
+            end()
         return Summary(text)
 
     def __enter__(self) -> Run:
@@ -228,18 +246,3 @@ def open(path: str | os.PathLike[str]) -> Run:
 def replay(path: str | os.PathLike[str], speed: float | None = 1.0) -> Run:
     """A recording as a run of this machine, with its gaps, times and account; speed=None: as fast as can be."""
     return Run(_strobe.replay(os.fspath(path), speed), own=True)
-
-
-async def _readable(fd: int) -> None:
-    loop = asyncio.get_running_loop()
-    ready: asyncio.Future[None] = loop.create_future()
-
-    def set() -> None:
-        if not ready.done():
-            ready.set_result(None)
-
-    loop.add_reader(fd, set)
-    try:
-        await ready
-    finally:
-        loop.remove_reader(fd)

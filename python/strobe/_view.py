@@ -93,11 +93,7 @@ def _look(run: Run) -> _Seen:
     reader = run._native.reader(str(begin or "oldest"), False, False)
 
     def there() -> Iterator[Block]:
-        # A ring's reader would wait for the end of the run.
-        while True:
-            native = reader.poll()[1] if reader.fileno() >= 0 else reader.next()
-            if native is None:
-                return
+        while (native := reader.next()) is not None:
             block = Block(native, run.info)
             # A view shows what is missing.
             block._asked = True

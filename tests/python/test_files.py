@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Recordings in Python: made, read, replayed, and the same numbers as other programs find in them."""
 
+import contextlib
 import csv
+import os
+import pty
+import re
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -89,6 +95,22 @@ class Files(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "enough"):
             self.record("more.arrows", rows=10**9, progress=refuse)
         self.assertTrue(len(rows_of(strobe.open(self.folder / "more.arrows"))) > 0)
+
+    def test_a_terminal_shows_how_far_it_is_and_is_left_clean(self) -> None:
+        script = "import strobe; strobe.record(None, 'scan.csv', event='timer:1kHz', read=['sim.counter'], rows=700, engine='user')"
+        master, slave = pty.openpty()
+        with open(master, "rb", buffering=0) as terminal:
+            process = subprocess.Popen([sys.executable, "-c", script], cwd=self.folder, stdin=slave, stdout=slave, stderr=slave)
+            os.close(slave)
+            said = b""
+            # The end of a terminal is an error.
+            with contextlib.suppress(OSError):
+                while part := terminal.read(4096):
+                    said += part
+            self.assertEqual(process.wait(), 0, said)
+        lines = said.decode().split("\r")
+        self.assertTrue(any(re.fullmatch(r"\d+ of 700 rows, \d+ missed, \d+ lost, \d+ s, \d+ s left *", line) for line in lines), lines)
+        self.assertEqual((lines[-2].strip(), lines[-1]), ("", ""))
 
     def test_what_is_no_recording_is_refused(self) -> None:
         (self.folder / "text.arrows").write_text("rows")

@@ -30,7 +30,7 @@ class Acquisition:
         self.run: Run | None = None
         self._paths = paths
         self._read = list(read)
-        self._on_loss = on_loss
+        self._on_loss: OnLoss = on_loss
         self._words = words
         self._detector = ""
         self._stream: Rows | None = None

@@ -75,7 +75,7 @@ fn more_rows_than_there_is_memory_for_are_refused_and_leave_nothing_behind() {
     let dir = tempfile::tempdir().expect("a folder");
     let said = refusal(dir.path(), "--last 99999999999999 -o a.csv");
     assert!(
-        said.contains("--last: the last 99999999999999 rows take "),
+        said.contains("--last: the last 99999999999999 rows: they take "),
         "{said}"
     );
     assert!(!dir.path().join("a.csv").exists());

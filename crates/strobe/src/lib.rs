@@ -33,6 +33,7 @@ pub mod block;
 pub mod catalogue;
 pub mod channel;
 pub mod clock;
+#[doc(hidden)]
 pub mod computed;
 pub mod engine;
 pub mod error;
@@ -54,6 +55,7 @@ pub mod machine;
 pub mod note;
 pub mod once;
 pub mod plan;
+#[doc(hidden)]
 pub mod program;
 pub mod quantity;
 pub mod reader;

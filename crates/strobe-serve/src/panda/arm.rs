@@ -14,13 +14,14 @@ use strobe_files::recipe::Recipe;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::acquisition::{Acquisition, Reason, Trigger};
+use super::acquisition::{Acquisition, Trigger};
 use super::answer::Status;
 use super::capture::{self, Origin};
 use super::left;
 use super::model::HEALTH;
 use super::number;
 use super::panel::Panel;
+use super::reason::Reason;
 use super::table::OUTPUTS;
 use crate::cursor::From;
 use crate::daemon::Daemon;

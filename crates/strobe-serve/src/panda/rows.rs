@@ -5,6 +5,8 @@
 //! them through then, whether it asked for raw values or for scaled ones. A channel that failed is NaN, or, where there
 //! is no NaN, the number that no channel has: all ones, or the least; `PCAP.BITS0` says so as well.
 
+mod columns;
+
 use std::sync::Arc;
 
 use strobe::block::Block;
@@ -12,9 +14,9 @@ use strobe::channel::Type;
 use strobe::ring::{Row, Rows};
 
 use super::capture::{Capture, How, Origin};
-use super::columns::Columns;
 use super::field::Extra;
 use super::wire::Frame;
+use columns::Columns;
 
 /// `PCAP.BITS0`: a channel failed.
 const FAILED: u32 = 1;
@@ -28,7 +30,7 @@ const NEAR: usize = 8 << 10;
 
 /// Makes one column.
 #[derive(Clone)]
-pub(super) enum Cell {
+enum Cell {
     /// The word as it is, and what is there if the channel failed.
     Word(usize, u64),
     /// The value.
@@ -238,7 +240,7 @@ fn word(row: &Row<'_>, index: usize) -> u64 {
     row.values.get(index).copied().unwrap_or_default()
 }
 
-pub(super) fn seconds(ns: u64) -> f64 {
+fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 

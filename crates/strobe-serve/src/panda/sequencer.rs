@@ -12,10 +12,11 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::acquisition::{Acquisition, Reason, Trigger};
+use super::acquisition::{Acquisition, Trigger};
 use super::arm::Arm;
 use super::number;
 use super::panel::Panel;
+use super::reason::Reason;
 use super::table::{self, OUTPUTS, Step, Wait};
 use super::triggers::Triggers;
 use super::values::Values;

@@ -12,12 +12,13 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::acquisition::{Acquisition, Reason};
+use super::acquisition::Acquisition;
 use super::arm::Arm;
 use super::capture::{self, Capture};
 use super::header::About;
 use super::line::{Line, Lines};
 use super::options::Options;
+use super::reason::Reason;
 use super::rows::{Encoder, Made};
 use super::wire::{Frame, Wire};
 use crate::cursor::{Cursor, From};

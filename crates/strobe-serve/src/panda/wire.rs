@@ -6,11 +6,11 @@ use std::ops::Range;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::acquisition::Reason;
 use super::ascii;
 use super::capture::Capture;
 use super::header::{About, header};
 use super::options::{Format, Options};
+use super::reason::Reason;
 use crate::spool::Progress;
 
 /// Bytes before the rows of a frame: `BIN `, and its length with these.

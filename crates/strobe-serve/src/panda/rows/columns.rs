@@ -7,7 +7,7 @@
 use strobe::channel::Type;
 use strobe::ring::layout::ROW_HEADER_WORDS;
 
-use super::rows::{Cell, seconds};
+use super::{Cell, seconds};
 
 /// Words of a row that are copied together, at most: what a loop whose length is known copies in one go.
 const TOGETHER: usize = 8;

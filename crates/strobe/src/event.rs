@@ -17,25 +17,16 @@ pub enum Edge {
     Both,
 }
 
-/// What a counter tells of, by the kernel's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum CounterEvent {
-    /// A count has gone over its end.
-    Overflow = 0,
-    /// A count has gone below its beginning.
-    Underflow = 1,
-    /// Either of both.
-    OverflowUnderflow = 2,
-    /// A count has reached its threshold.
-    Threshold = 3,
-    /// An index signal has come.
-    Index = 4,
-    /// A signal has changed.
-    ChangeOfState = 5,
-    /// A count was captured.
-    Capture = 6,
-}
+/// What a counter tells of, each at the number that the kernel gives it.
+const OF_COUNTERS: [&str; 7] = [
+    "overflow",
+    "underflow",
+    "overflow-underflow",
+    "threshold",
+    "index",
+    "change-of-state",
+    "capture",
+];
 
 /// A source of triggers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +59,8 @@ pub enum Event {
         name: String,
         /// Which of its channels of events.
         channel: u8,
-        /// Which event.
-        what: CounterEvent,
+        /// Which event, by the kernel's number.
+        what: u8,
     },
     /// What is added to an eventfd that this process has inherited.
     Eventfd(i32),
@@ -212,23 +203,15 @@ fn counter(text: &str, rest: &str) -> Result<Event, Error> {
     let wrong = || Error::Counter(text.to_owned());
     let (place, what) = rest.rsplit_once(':').ok_or_else(wrong)?;
     let (name, channel) = place.rsplit_once('/').ok_or_else(wrong)?;
-    let what = match what {
-        "overflow" => CounterEvent::Overflow,
-        "underflow" => CounterEvent::Underflow,
-        "overflow-underflow" => CounterEvent::OverflowUnderflow,
-        "threshold" => CounterEvent::Threshold,
-        "index" => CounterEvent::Index,
-        "change-of-state" => CounterEvent::ChangeOfState,
-        "capture" => CounterEvent::Capture,
-        _ => return Err(wrong()),
-    };
+    let what = OF_COUNTERS.iter().position(|known| *known == what);
     if name.is_empty() {
         return Err(wrong());
     }
     Ok(Event::Counter {
         name: name.to_owned(),
         channel: channel.parse().map_err(|_| wrong())?,
-        what,
+        // One of seven.
+        what: what.ok_or_else(wrong)? as u8,
     })
 }
 
@@ -293,7 +276,7 @@ mod tests {
         let index = Event::Counter {
             name: "encoder".into(),
             channel: 1,
-            what: CounterEvent::Index,
+            what: 4,
         };
         assert_eq!(event("counter:encoder/1:index"), Ok(index));
         assert_eq!(

@@ -365,7 +365,7 @@ impl Provider for Counters {
             components: Vec::new(),
             latest: Latest::new(),
         });
-        let (wait, channel, what) = (settings.wait, *channel, *what as u8);
+        let (wait, channel, what) = (settings.wait, *channel, *what);
         Some(Ok(FoundEvent::new(Cadence::default(), move || {
             // All channels of the run are known by now.
             let source = self.open(channel, what, wait);

@@ -57,7 +57,6 @@ endian = "little"
 
 #[test]
 fn registers_of_a_chip_are_read_and_written_in_one_row() {
-    let channels = CHANNELS.replace("[channel.first]", "[channel.first]");
     for (register, byte) in [(0x20, 7), (0x23, 9), (0x24, 0x3f), (0x25, 0xc0)] {
         i2cset(0x50, register, byte, "b");
     }

@@ -83,6 +83,7 @@ fn a_run_beside_an_instrument_with_every_fault_misses_nothing() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let slow = of(None, 10_000_000, &names);
     let (mut reader, _) = begin(&slow);
+    slow.start().expect("to start");
     // One that knows nothing of it, and one that looks at its latest answers.
     let fast = of(Some(2000), 1_000_000, &["sim.counter"]);
     let other = thread::spawn(move || record(&fast));

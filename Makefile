@@ -30,7 +30,7 @@ firmware:        ## the sending side of frames for this machine and for Cortex-M
 
 # Programs, tests and examples at once, with one set of features, so that nothing is compiled twice.
 build-tests:
-	@cargo build --release --workspace --exclude strobe-cases --bins --tests --examples
+	@cargo build --release --workspace --exclude strobe-cases --lib --bins --tests --examples
 
 run:             ## a demonstration of both engines: on this machine, and in a guest; builds no more than that needs
 	@lab/setup --run

@@ -64,9 +64,9 @@ static int ask(struct iio_unit *unit, const struct iio_chan_spec *spec,
 {
 	struct iio_channel channel = { .indio_dev = unit->indio, .channel = spec };
 	int val = 0, val2 = 0;
+	int kind = iio_read_channel_attribute(&channel, &val, &val2, what);
 
-	return fraction(iio_read_channel_attribute(&channel, &val, &val2, what), val, val2,
-			number, by);
+	return fraction(kind, val, val2, number, by);
 }
 
 static u64 ask_f64(struct iio_unit *unit, const struct iio_chan_spec *spec,

@@ -185,11 +185,16 @@ pub fn read_now(reader: &mut RunReader, account: &mut Account) {
 
 /// Everything up to the end of the run.
 pub fn read_to_end(reader: &mut RunReader, pace: Pace) -> Account {
+    read_for(60, reader, pace)
+}
+
+/// The same of a run that may take so many seconds.
+fn read_for(seconds: u64, reader: &mut RunReader, pace: Pace) -> Account {
     let ring = reader.ring();
     let mut account = Account::new(ring.begun_at(), ring.geometry().channels() as usize);
     let mut buffer = vec![0; pace.rows * ring.row_words()];
     let mut lost = 0;
-    let give_up = Instant::now() + patience(60);
+    let give_up = Instant::now() + patience(seconds);
     loop {
         let batch = reader.read(&mut buffer);
         lost += batch.lost;
@@ -223,9 +228,14 @@ pub fn begin(run: &(impl OwnedRun + ?Sized)) -> (RunReader, Account) {
 
 /// Starts the run, and reads it from its first row to its end.
 pub fn record(run: &(impl OwnedRun + ?Sized)) -> (Account, Snapshot) {
+    record_for(60, run)
+}
+
+/// The same of a run that may take so many seconds.
+pub fn record_for(seconds: u64, run: &(impl OwnedRun + ?Sized)) -> (Account, Snapshot) {
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
-    let account = read_to_end(&mut reader, Pace::FAST);
+    let account = read_for(seconds, &mut reader, Pace::FAST);
     (account, reader.snapshot())
 }
 

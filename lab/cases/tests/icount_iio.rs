@@ -6,7 +6,7 @@
 use strobe::accounting::Accounting;
 use strobe::plan::{Plan, Step};
 use strobe::run::Run;
-use strobe_cases::account::record;
+use strobe_cases::account::record_for;
 use strobe_cases::cost::of_step;
 use strobe_cases::iio::{ACCEL, Dummy, VOLTAGE};
 use strobe_cases::machine::undisturbed;
@@ -27,7 +27,7 @@ fn each_of_100000_scans_is_a_row() {
         ..plan("lab.scan", &channels)
     });
     assert_eq!(run.info().accounting, Accounting::ByTime);
-    let (account, end) = record(&run);
+    let (account, end) = record_for(200, &run);
     let (first, last) = (&account.rows[0], account.rows.last().expect("rows"));
     let span = last.values[2] - first.values[2];
     println!(

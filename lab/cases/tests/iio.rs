@@ -151,7 +151,7 @@ fn a_device_without_a_trigger_refuses_to_start_and_samples_are_faults_without_a_
     let (account, end) = record(&Kernel::open().run(&plan));
     assert_eq!(end.errors, 3);
     assert!(account.rows.iter().all(|row| row.faults == [0, 1, 2, 3]));
-    dummy.write("trigger/current_trigger", "");
+    dummy.write("trigger/current_trigger", "\n");
     let run = Kernel::open().run(&strobe_cases::plan("lab.scan", &SCAN));
     assert_eq!(run.info().accounting, Accounting::None);
     assert!(run.start().is_err());

@@ -18,7 +18,7 @@
  * struct iio_gaps - what is known by the last stamp.
  * @period: ns; 0: not known, and nothing is found.
  * @at: point of the grid that the last stamp belongs to.
- * @found: what seemed to be missing before the last stamp.
+ * @found: what seemed to be missing, and was not seen not to be.
  * @debt: what was found missing and then seen not to be.
  * @least: how late the stamps of this window were, at least.
  * @window: stamps in it.
@@ -57,10 +57,11 @@ static inline void iio_gaps_follow(struct iio_gaps *gaps, s64 late)
  * @gaps: what is known.
  * @stamp: its stamp.
  *
- * A stamp may be late by seven eighths of a period. More than one that is later
- * makes the account wrong by one, until the next gap.
+ * A stamp may be late by seven eighths of a period, once the grid is known: by the
+ * second stamp at the latest. One that is later counts as one of the next period,
+ * until the next gap, which is that much smaller.
  *
- * Return: how many, as far as is known now; over time the sum is right.
+ * Return: how many, as far as is known now; over time the sum is right to one.
  */
 static inline u64 iio_gaps_before(struct iio_gaps *gaps, u64 stamp)
 {
@@ -71,18 +72,23 @@ static inline u64 iio_gaps_before(struct iio_gaps *gaps, u64 stamp)
 		return 0;
 	steps = since + (s64)slack > 0 ? div64_u64(since + slack, gaps->period) : 0;
 	if (!gaps->is_begun || !steps) {
-		gaps->debt += gaps->is_begun && gaps->found;
-		/* In the point of the grid that the one before was thought to be in. */
-		if (!gaps->is_begun || since < 0)
+		/*
+		 * In the point of the grid that the one before was thought to be in: one less
+		 * was missing, or so late was the grid.
+		 */
+		if (!gaps->is_begun || since < 0 || !gaps->found)
 			gaps->at = stamp;
 		gaps->is_begun = true;
-		gaps->found = 0;
+		if (gaps->found) {
+			gaps->found--;
+			gaps->debt++;
+		}
 		return 0;
 	}
 	gaps->at += steps * gaps->period;
 	iio_gaps_follow(gaps, stamp - gaps->at);
 	missing = steps - 1;
-	gaps->found = missing;
+	gaps->found += missing;
 	paid = min(missing, gaps->debt);
 	gaps->debt -= paid;
 	return missing - paid;

@@ -21,7 +21,8 @@ struct iio_scan;
  * @values: what each of the channels is, in their order.
  * @outputs: values that are set.
  * @sets: what each of the outputs is.
- * @scan: its scans; NULL if it has no buffer.
+ * @scan: its scans; NULL if it has no buffer that can be shared.
+ * @asking: uses by runs of values that are asked for; under strobe's registry lock.
  * @name: name that is wanted for it.
  * @text: description for people.
  */
@@ -35,6 +36,7 @@ struct iio_unit {
 	struct strobe_output	*outputs;
 	struct iio_value	*sets;
 	struct iio_scan		*scan;
+	u32			asking;
 	char			name[STROBE_PART_SIZE - 4];
 	char			text[STROBE_TEXT_SIZE];
 };
@@ -61,21 +63,24 @@ struct iio_unit *iio_unit_add(struct iio_dev *indio);
 void iio_unit_remove(struct iio_unit *unit);
 
 /* value.c */
-void iio_value_scale(struct iio_unit *unit, const struct iio_chan_spec *spec, u64 *scale,
-		     u64 *offset);
+int iio_value_scale(struct iio_unit *unit, const struct iio_chan_spec *spec, u64 *scale,
+		    u64 *offset);
 u32 iio_values_make(struct iio_unit *unit);
 u32 iio_sets_make(struct iio_unit *unit);
 
 /* name.c */
 const char *iio_name_unit(const struct iio_chan_spec *spec);
 bool iio_name_value(char *name, const char *before, const struct iio_chan_spec *spec);
+bool iio_name_is_taken(const struct iio_value *values, u32 last);
 void iio_name_device(char *name, size_t room, const struct iio_dev *indio);
 
 /* scan.c */
 struct iio_scan *iio_scan_make(struct iio_unit *unit);
-u32 iio_scan_channels(struct iio_unit *unit, u32 first);
 void iio_scan_free(struct iio_scan *scan);
 extern const struct strobe_event_ops iio_scan_event_ops;
+
+/* sample.c */
+u32 iio_scan_channels(struct iio_unit *unit, u32 first);
 
 /* period.c */
 void iio_period_trigger_gone(void);

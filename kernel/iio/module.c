@@ -17,6 +17,8 @@
 static LIST_HEAD(units);
 /* Protects the list; outside strobe's locks. */
 static DEFINE_MUTEX(units_lock);
+/* This module goes: nothing is added any more. */
+static bool is_leaving;
 
 /* The bus has devices and triggers. */
 static bool is_device(const struct device *dev)
@@ -31,6 +33,8 @@ static int add(struct device *dev, void *unused)
 	if (!is_device(dev))
 		return 0;
 	guard(mutex)(&units_lock);
+	if (is_leaving)
+		return 0;
 	list_for_each_entry(unit, &units, entry)
 		if (&unit->indio->dev == dev)
 			return 0;
@@ -92,8 +96,11 @@ static int __init strobe_iio_init(void)
 
 static void __exit strobe_iio_exit(void)
 {
-	bus_unregister_notifier(&iio_bus_type, &block);
+	scoped_guard(mutex, &units_lock)
+		is_leaving = true;
+	/* As long as there are units, it is heard what goes. */
 	remove(NULL);
+	bus_unregister_notifier(&iio_bus_type, &block);
 }
 
 module_init(strobe_iio_init);

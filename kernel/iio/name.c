@@ -83,11 +83,11 @@ const char *iio_name_unit(const struct iio_chan_spec *spec)
 	return spec->type < ARRAY_SIZE(kinds) ? kinds[spec->type].unit : NULL;
 }
 
-/* What a name must not have becomes a line. */
+/* What a name must not have becomes a line. To isalnum() the letters of Latin-1 are some, too. */
 static void clean(char *name)
 {
 	for (; *name; name++)
-		if (!isalnum(*name) && *name != '-')
+		if (!isascii(*name) || (!isalnum(*name) && *name != '-'))
 			*name = '_';
 }
 
@@ -125,6 +125,21 @@ bool iio_name_value(char *name, const char *before, const struct iio_chan_spec *
 }
 
 /**
+ * iio_name_is_taken() - whether one before has the name of the last.
+ * @values: channels or outputs of a device.
+ * @last: place of the last.
+ *
+ * Return: whether it is so.
+ */
+bool iio_name_is_taken(const struct iio_value *values, u32 last)
+{
+	for (u32 i = 0; i < last; i++)
+		if (!strcmp(values[i].name, values[last].name))
+			return true;
+	return false;
+}
+
+/**
  * iio_name_device() - name of a device: its label, or what its driver calls it.
  * @name: where it goes.
  * @room: bytes there.
@@ -135,7 +150,7 @@ void iio_name_device(char *name, size_t room, const struct iio_dev *indio)
 	const char *own = indio->label ?: indio->name ?: "";
 
 	/* One like a run's name, or with a digit first, is none for strobe. */
-	snprintf(name, room, "%s%s", isalpha(own[0]) && strncmp(own, "run", 3) ? "" : "iio_",
-		 own);
+	snprintf(name, room, "%s%s",
+		 isascii(own[0]) && isalpha(own[0]) && strncmp(own, "run", 3) ? "" : "iio_", own);
 	clean(name);
 }

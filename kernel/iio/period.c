@@ -4,8 +4,8 @@
  * scans that IIO has dropped are found.
  *
  * A trigger that has a period says it by the attribute sampling_frequency, as
- * that of a timer does. A trigger of the device itself, or none, has the
- * sampling frequency of the device.
+ * that of a timer does. What a device calls so is not the period of its scans: of
+ * an ADC with a multiplexer it is that of one conversion.
  */
 #include <linux/device.h>
 #include <linux/iio/consumer.h>
@@ -80,35 +80,6 @@ static int is_trigger(struct device *dev, const void *trigger)
 	return dev == trigger;
 }
 
-static u64 period_of_device(struct iio_dev *indio)
-{
-	for (int i = 0; i < indio->num_channels; i++) {
-		struct iio_channel channel = {
-			.indio_dev	= indio,
-			.channel	= &indio->channels[i],
-		};
-		int whole = 0, part = 0;
-
-		if (channel.channel->output ||
-		    !iio_channel_has_info(channel.channel, IIO_CHAN_INFO_SAMP_FREQ))
-			continue;
-		switch (iio_read_channel_attribute(&channel, &whole, &part,
-						   IIO_CHAN_INFO_SAMP_FREQ)) {
-		case IIO_VAL_INT:
-			return period(whole, 1);
-		case IIO_VAL_INT_PLUS_MICRO:
-			return period((u64)whole * USEC_PER_SEC + part, USEC_PER_SEC);
-		case IIO_VAL_INT_PLUS_NANO:
-			return period((u64)whole * NSEC_PER_SEC + part, NSEC_PER_SEC);
-		case IIO_VAL_FRACTIONAL:
-			return whole > 0 && part > 0 ? period(whole, part) : 0;
-		default:
-			return 0;
-		}
-	}
-	return 0;
-}
-
 /**
  * iio_period_of() - time between the scans of a device, as it is set up now.
  * @indio: the device.
@@ -123,19 +94,17 @@ u64 iio_period_of(struct iio_dev *indio)
 {
 	struct iio_trigger *trigger = READ_ONCE(indio->trig);
 	struct device *dev;
-	bool own;
 	u64 ns;
 
 	if (!trigger)
-		return indio->modes & INDIO_BUFFER_TRIGGERED ? 0 : period_of_device(indio);
+		return 0;
 	guard(mutex)(&triggers_lock);
 	dev = bus_find_device(&iio_bus_type, NULL, &trigger->dev, is_trigger);
 	if (!dev)
 		return 0;
 	ns = period_of_trigger(dev);
-	own = dev->parent && dev->parent == indio->dev.parent;
 	put_device(dev);
-	return ns || !own ? ns : period_of_device(indio);
+	return ns;
 }
 
 /**

@@ -14,67 +14,23 @@
  *
  * The device scans what the runs that were created before its start want to read.
  * Whoever comes later must do with that.
+ *
+ * IIO scans for all users of a device at once, and hands to each what that one
+ * wants. Some drivers can only scan certain sets of channels, and ask to be asked;
+ * but of the sum of all users' sets IIO asks nobody. So their devices have no scans
+ * here.
  */
 #include <linux/bitmap.h>
 #include <linux/iio/buffer_impl.h>
 #include <linux/iio/consumer.h>
 #include <linux/iio/iio.h>
-#include <linux/irqflags.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/unaligned.h>
 
 #include "iio/iio.h"
-#include "iio/gaps.h"
-
-/**
- * struct iio_sample - a channel of a scan.
- * @spec: what IIO has.
- * @type: how it is stored.
- * @at: its place in the scan, while @is_on.
- * @is_on: the scan has it.
- * @users: runs that read it.
- * @value: of the last scan.
- */
-struct iio_sample {
-	const struct iio_chan_spec	*spec;
-	struct iio_scan_type		type;
-	u32				at;
-	bool				is_on;
-	u32				users;
-	u64				value;
-};
-
-/**
- * struct iio_scan - scans of a device.
- * @buffer: IIO's view; counts the references.
- * @unit: the device.
- * @stamp_spec: its time stamps; NULL: it has none.
- * @stamp_at: their place in a scan.
- * @is_on: scans are wanted.
- * @stamp: of the last scan.
- * @scans: scans since they were wanted; 0: there is none to read.
- * @gaps: finds those that were dropped; no period: it cannot.
- * @is_even: @stamp can be converted.
- * @count: samples that a scan can have.
- * @samples: these, in the order of their places.
- *
- * @users and @is_on are changed under strobe's registry lock, all else that
- * changes by who hands a scan over; rows read it.
- */
-struct iio_scan {
-	struct iio_buffer		buffer;
-	struct iio_unit			*unit;
-	const struct iio_chan_spec	*stamp_spec;
-	u32				stamp_at;
-	bool				is_on;
-	u64				stamp;
-	u64				scans;
-	struct iio_gaps			gaps;
-	bool				is_even;
-	u32				count;
-	struct iio_sample		samples[] __counted_by(count);
-};
+#include "iio/scan.h"
 
 /* ---- scans that come ---- */
 
@@ -107,20 +63,38 @@ static u64 decode(const struct iio_scan_type *type, const void *at)
 	return raw & GENMASK_ULL(type->realbits - 1, 0);
 }
 
-/* Of one device never twice at once: its driver hands over one scan after the other. */
+/*
+ * Whether IIO has put the stamp where it belongs. Of a scan that it has not made for
+ * strobe alone it leaves channels out; if there are some behind the last that is
+ * wanted, it takes one of these for the stamp.
+ */
+static bool has_stamp(const struct iio_scan *scan)
+{
+	const struct iio_dev *indio = scan->unit->indio;
+	unsigned int length = iio_get_masklength(indio);
+
+	return scan->stamp_spec && indio->active_scan_mask &&
+	       find_last_bit(indio->active_scan_mask, length) ==
+	       find_last_bit((const unsigned long *)scan->buffer.scan_mask, length);
+}
+
 static int scan_store(struct iio_buffer *buffer, const void *data)
 {
 	struct iio_scan *scan = container_of(buffer, struct iio_scan, buffer);
-	u64 now = ktime_get_ns(), stamp = now, missed = 0, offset;
+	u64 now = ktime_get_ns(), stamp = now, missed, offset;
 
-	guard(irqsave)();
-	if (scan->stamp_spec) {
+	guard(raw_spinlock_irqsave)(&scan->lock);
+	if (!scan->is_on)
+		return 0;
+	WRITE_ONCE(scan->is_stamped, has_stamp(scan));
+	if (scan->is_stamped) {
 		stamp = get_unaligned((const u64 *)(data + scan->stamp_at));
 		if (scan->is_even && iio_clock_offset(scan->unit->indio, &offset))
 			stamp -= offset;
 		WRITE_ONCE(scan->stamp, stamp);
-		missed = iio_gaps_before(&scan->gaps, stamp);
 	}
+	/* Without a stamp it is late, but no more than it may be. */
+	missed = iio_gaps_before(&scan->gaps, stamp);
 	for (u32 i = 0; i < scan->count; i++) {
 		struct iio_sample *sample = &scan->samples[i];
 
@@ -187,11 +161,14 @@ static u32 place(u32 *end, const struct iio_scan_type *type)
 	return at;
 }
 
-/* What is wanted, and if that is nothing, the first: IIO does not scan for a time stamp alone. */
+/*
+ * What is wanted, and if that is nothing, the first: IIO does not scan for a time
+ * stamp alone. Of a device that only scans certain sets the last, too: see has_stamp().
+ */
 static void choose(struct iio_scan *scan)
 {
 	unsigned long *mask = (unsigned long *)scan->buffer.scan_mask;
-	bool none = true;
+	bool last = scan->stamp_spec && scan->unit->indio->available_scan_masks, none = true;
 	u32 end = 0;
 
 	bitmap_zero(mask, iio_get_masklength(scan->unit->indio));
@@ -200,7 +177,7 @@ static void choose(struct iio_scan *scan)
 	for (u32 i = 0; i < scan->count; i++) {
 		struct iio_sample *sample = &scan->samples[i];
 
-		sample->is_on = sample->users || (none && !i);
+		sample->is_on = sample->users || (none && !i) || (last && i + 1 == scan->count);
 		if (!sample->is_on)
 			continue;
 		__set_bit(sample->spec->scan_index, mask);
@@ -209,6 +186,13 @@ static void choose(struct iio_scan *scan)
 	scan->buffer.scan_timestamp = scan->stamp_spec;
 	if (scan->stamp_spec)
 		scan->stamp_at = place(&end, &scan->stamp_spec->scan_type);
+}
+
+/* After it is off, nobody is at a row of it. */
+static void turn(struct iio_scan *scan, bool on)
+{
+	guard(raw_spinlock_irqsave)(&scan->lock);
+	scan->is_on = on;
 }
 
 static int scan_enable(struct strobe_event *event)
@@ -221,18 +205,27 @@ static int scan_enable(struct strobe_event *event)
 	scan->gaps = (struct iio_gaps){ .period = period };
 	WRITE_ONCE(scan->scans, 0);
 	choose(scan);
+	turn(scan, true);
 	ret = iio_update_buffers(scan->unit->indio, &scan->buffer, NULL);
-	scan->is_on = !ret;
+	if (ret)
+		turn(scan, false);
+	/* What START answers is an errno only; IIO says nothing of this. */
+	if (ret && !scan->unit->indio->trig)
+		dev_notice_ratelimited(&scan->unit->indio->dev,
+				       "strobe: no trigger: write the name of one to trigger/current_trigger\n");
 	return ret;
 }
 
-/* IIO has waited for who hands scans over. */
+/* A driver whose trigger cannot be stopped, as of a device that was pulled, goes on. */
 static void scan_disable(struct strobe_event *event)
 {
 	struct iio_scan *scan = scan_of(event);
+	int ret;
 
-	iio_update_buffers(scan->unit->indio, NULL, &scan->buffer);
-	scan->is_on = false;
+	turn(scan, false);
+	ret = iio_update_buffers(scan->unit->indio, NULL, &scan->buffer);
+	if (ret)
+		dev_warn(&scan->unit->indio->dev, "strobe: scans do not stop (%d)\n", ret);
 	WRITE_ONCE(scan->scans, 0);
 }
 
@@ -241,116 +234,6 @@ const struct strobe_event_ops iio_scan_event_ops = {
 	.disable	= scan_disable,
 	.accounting	= scan_accounting,
 };
-
-/* ---- its channels ---- */
-
-static struct iio_scan *scan_of_channel(struct strobe_channel *channel, u32 *place)
-{
-	struct iio_unit *unit = container_of(channel->device, struct iio_unit, device);
-
-	*place = unit->values[channel - unit->channels].place;
-	return unit->scan;
-}
-
-static int sample_prepare(struct strobe_channel *channel)
-{
-	u32 place;
-	struct iio_scan *scan = scan_of_channel(channel, &place);
-	struct iio_sample *sample = &scan->samples[place];
-
-	if (scan->is_on && !sample->is_on)
-		return -EBUSY;
-	if (!sample->users)
-		iio_value_scale(scan->unit, sample->spec, &channel->scale, &channel->offset);
-	sample->users++;
-	return 0;
-}
-
-static void sample_unprepare(struct strobe_channel *channel)
-{
-	u32 place;
-
-	scan_of_channel(channel, &place)->samples[place].users--;
-}
-
-/* Of the last scan: before the first there is nothing to read. */
-static int sample_read(struct strobe_channel *channel, u64 *value)
-{
-	u32 place;
-	struct iio_scan *scan = scan_of_channel(channel, &place);
-
-	*value = READ_ONCE(scan->samples[place].value);
-	return READ_ONCE(scan->scans) ? 0 : -ENODATA;
-}
-
-static int stamp_read(struct strobe_channel *channel, u64 *value)
-{
-	u32 place;
-	struct iio_scan *scan = scan_of_channel(channel, &place);
-
-	*value = READ_ONCE(scan->stamp);
-	return READ_ONCE(scan->scans) ? 0 : -ENODATA;
-}
-
-static int count_read(struct strobe_channel *channel, u64 *value)
-{
-	u32 place;
-
-	*value = READ_ONCE(scan_of_channel(channel, &place)->scans);
-	return *value ? 0 : -ENODATA;
-}
-
-static const struct strobe_channel_ops sample_ops = {
-	.prepare	= sample_prepare,
-	.unprepare	= sample_unprepare,
-	.read		= sample_read,
-};
-
-static const struct strobe_channel_ops stamp_ops = { .read = stamp_read };
-static const struct strobe_channel_ops count_ops = { .read = count_read };
-
-/**
- * iio_scan_channels() - channels of the scans of a device.
- * @unit: the device; has room for them.
- * @first: place of the first among its channels.
- *
- * Context: process.
- * Return: how many.
- */
-u32 iio_scan_channels(struct iio_unit *unit, u32 first)
-{
-	struct strobe_channel *channel = &unit->channels[first];
-	struct iio_scan *scan = unit->scan;
-
-	for (u32 i = 0; i < scan->count; i++) {
-		const struct iio_sample *sample = &scan->samples[i];
-		struct iio_value *value = &unit->values[channel - unit->channels];
-
-		value->place = i;
-		if (!iio_name_value(value->name, "scan_", sample->spec))
-			continue;
-		*channel = (struct strobe_channel) {
-			.name	= value->name,
-			.unit	= iio_name_unit(sample->spec),
-			.text	= "of the last scan",
-			.type	= sample->type.sign == 's' ? STROBE_TYPE_S64 : STROBE_TYPE_U64,
-			.bits	= sample->type.realbits,
-			.ops	= &sample_ops,
-		};
-		iio_value_scale(unit, sample->spec, &channel->scale, &channel->offset);
-		channel++;
-	}
-	if (scan->stamp_spec)
-		*channel++ = (struct strobe_channel) {
-			.name = "scan_timestamp", .unit = "ns", .ops = &stamp_ops,
-			.text = "when the last scan was taken",
-		};
-	*channel++ = (struct strobe_channel) {
-		.name = "scan_count", .ops = &count_ops,
-		.text = "number of the last scan, from 1",
-	};
-	return channel - &unit->channels[first];
-}
 
 /* ---- life ---- */
 
@@ -391,6 +274,7 @@ struct iio_scan *iio_scan_make(struct iio_unit *unit)
 	struct iio_scan *scan;
 
 	if (!(indio->modes & (INDIO_BUFFER_SOFTWARE | INDIO_BUFFER_TRIGGERED)) ||
+	    (indio->setup_ops && indio->setup_ops->validate_scan_mask) ||
 	    !iio_get_masklength(indio))
 		return NULL;
 	scan = kzalloc(struct_size(scan, samples, min(indio->num_channels, IIO_SAMPLES_MAX)),
@@ -398,6 +282,7 @@ struct iio_scan *iio_scan_make(struct iio_unit *unit)
 	if (!scan)
 		return NULL;
 	iio_buffer_init(&scan->buffer);
+	raw_spin_lock_init(&scan->lock);
 	scan->buffer.access = &scan_access;
 	scan->buffer.scan_mask = (long *)bitmap_zalloc(iio_get_masklength(indio), GFP_KERNEL);
 	scan->unit = unit;

@@ -13,6 +13,7 @@
 #include <linux/iio/consumer.h>
 #include <linux/iio/iio.h>
 #include <linux/math64.h>
+#include <linux/overflow.h>
 
 #include "iio/iio.h"
 
@@ -69,15 +70,20 @@ static int ask(struct iio_unit *unit, const struct iio_chan_spec *spec,
 	return fraction(kind, val, val2, number, by);
 }
 
-static u64 ask_f64(struct iio_unit *unit, const struct iio_chan_spec *spec,
-		   enum iio_chan_info_enum what, u64 otherwise)
+/* Leaves it as it is where there is none; in decibel there is none that is linear. */
+static int ask_f64(struct iio_unit *unit, const struct iio_chan_spec *spec,
+		   enum iio_chan_info_enum what, u64 *bits)
 {
 	s64 number;
 	u64 by;
+	int ret;
 
-	if (!iio_channel_has_info(spec, what) || ask(unit, spec, what, &number, &by))
-		return otherwise;
-	return iio_f64_of(number, by);
+	if (!iio_channel_has_info(spec, what))
+		return 0;
+	ret = ask(unit, spec, what, &number, &by);
+	if (!ret)
+		*bits = iio_f64_of(number, by);
+	return ret == -EOPNOTSUPP ? 0 : ret;
 }
 
 /**
@@ -88,12 +94,20 @@ static u64 ask_f64(struct iio_unit *unit, const struct iio_chan_spec *spec,
  * @offset: binary64; of what is scaled.
  *
  * Context: process.
+ * Return: 0; or what the driver says if it cannot tell now, and nothing changed.
  */
-void iio_value_scale(struct iio_unit *unit, const struct iio_chan_spec *spec, u64 *scale,
-		     u64 *offset)
+int iio_value_scale(struct iio_unit *unit, const struct iio_chan_spec *spec, u64 *scale,
+		    u64 *offset)
 {
-	*scale = ask_f64(unit, spec, IIO_CHAN_INFO_SCALE, STROBE_F64_ONE);
-	*offset = iio_f64_product(ask_f64(unit, spec, IIO_CHAN_INFO_OFFSET, 0), *scale);
+	u64 factor = STROBE_F64_ONE, raw = 0;
+	int ret = ask_f64(unit, spec, IIO_CHAN_INFO_SCALE, &factor) ?:
+		  ask_f64(unit, spec, IIO_CHAN_INFO_OFFSET, &raw);
+
+	if (ret)
+		return ret;
+	*scale = factor;
+	*offset = iio_f64_product(raw, factor);
+	return 0;
 }
 
 static struct iio_value *value_of(struct strobe_channel *channel, struct iio_unit **unit)
@@ -102,15 +116,32 @@ static struct iio_value *value_of(struct strobe_channel *channel, struct iio_uni
 	return &(*unit)->values[channel - (*unit)->channels];
 }
 
-/* The user may have set another range since it was last used. */
+/*
+ * The user may have set another range since it was last used. Not of a device that
+ * runs ask already: the driver might be at a long conversion, and this is under
+ * strobe's registry lock, for which others wait.
+ */
 static int raw_prepare(struct strobe_channel *channel)
 {
 	struct iio_unit *unit;
 	struct iio_value *value = value_of(channel, &unit);
+	int ret = 0;
 
-	if (!channel->users)
-		iio_value_scale(unit, value->spec, &channel->scale, &channel->offset);
+	if (!unit->asking)
+		ret = iio_value_scale(unit, value->spec, &channel->scale, &channel->offset);
+	unit->asking += !ret;
+	return ret;
+}
+
+static int processed_prepare(struct strobe_channel *channel)
+{
+	container_of(channel->device, struct iio_unit, device)->asking++;
 	return 0;
+}
+
+static void value_unprepare(struct strobe_channel *channel)
+{
+	container_of(channel->device, struct iio_unit, device)->asking--;
 }
 
 static int raw_read(struct strobe_channel *channel, u64 *word)
@@ -137,22 +168,26 @@ static int processed_read(struct strobe_channel *channel, u64 *word)
 
 	if (ret)
 		return ret;
-	/* Nothing of these overflows: what is left is less than 2^31, or 10^9. */
 	whole = div64_s64(number, by);
-	*word = whole * MILLION + div64_s64((number - whole * (s64)by) * MILLION, by);
+	/* What is left is less than 2^31, or 10^9. */
+	number = div64_s64((number - whole * (s64)by) * MILLION, by);
+	if (check_mul_overflow(whole, (s64)MILLION, &whole))
+		return -ERANGE;
+	*word = whole + number;
 	return 0;
 }
 
-static const struct strobe_channel_ops raw_ops = { .prepare = raw_prepare, .read = raw_read };
-static const struct strobe_channel_ops processed_ops = { .read = processed_read };
+static const struct strobe_channel_ops raw_ops = {
+	.prepare	= raw_prepare,
+	.unprepare	= value_unprepare,
+	.read		= raw_read,
+};
 
-static bool name_is_taken(const struct iio_value *values, u32 count)
-{
-	for (u32 i = 0; i < count; i++)
-		if (!strcmp(values[i].name, values[count].name))
-			return true;
-	return false;
-}
+static const struct strobe_channel_ops processed_ops = {
+	.prepare	= processed_prepare,
+	.unprepare	= value_unprepare,
+	.read		= processed_read,
+};
 
 /**
  * iio_values_make() - the channels that are asked for.
@@ -175,7 +210,7 @@ u32 iio_values_make(struct iio_unit *unit)
 			continue;
 		value->spec = spec;
 		if (!iio_name_value(value->name, spec->output ? "out_" : "in_", spec) ||
-		    name_is_taken(unit->values, count))
+		    iio_name_is_taken(unit->values, count))
 			continue;
 		*channel = (struct strobe_channel) {
 			.name		= value->name,
@@ -186,14 +221,27 @@ u32 iio_values_make(struct iio_unit *unit)
 			.ops		= raw ? &raw_ops : &processed_ops,
 			.scale		= iio_f64_of(1, MILLION),
 		};
-		if (raw)
+		/* For the catalogue; a run asks again. */
+		if (raw) {
+			channel->scale = STROBE_F64_ONE;
 			iio_value_scale(unit, spec, &channel->scale, &channel->offset);
+		}
 		count++;
 	}
 	return count;
 }
 
 /* ---- outputs ---- */
+
+static int set_prepare(struct strobe_output *output)
+{
+	struct iio_unit *unit = container_of(output->device, struct iio_unit, device);
+
+	if (unit->asking)
+		return 0;
+	return iio_value_scale(unit, unit->sets[output - unit->outputs].spec, &output->scale,
+			       &output->offset);
+}
 
 static int set_write(struct strobe_output *output, u64 word)
 {
@@ -205,6 +253,8 @@ static int set_write(struct strobe_output *output, u64 word)
 
 	return iio_write_channel_raw(&channel, (int)word);
 }
+
+static const struct strobe_output_ops set_ops = { .prepare = set_prepare };
 
 /**
  * iio_sets_make() - the outputs.
@@ -227,7 +277,8 @@ u32 iio_sets_make(struct iio_unit *unit)
 		if (!spec->output || !iio_channel_has_info(spec, IIO_CHAN_INFO_RAW))
 			continue;
 		value->spec = spec;
-		if (!iio_name_value(value->name, "out_", spec) || name_is_taken(unit->sets, count))
+		if (!iio_name_value(value->name, "out_", spec) ||
+		    iio_name_is_taken(unit->sets, count))
 			continue;
 		*output = (struct strobe_output) {
 			.name		= value->name,
@@ -237,8 +288,11 @@ u32 iio_sets_make(struct iio_unit *unit)
 			.bits		= 32,
 			.cost_class	= STROBE_CLASS_SLEEP,
 			.cost_ns	= ACCESS_NS,
+			.scale		= STROBE_F64_ONE,
 			.write		= set_write,
+			.ops		= &set_ops,
 		};
+		/* As above. */
 		iio_value_scale(unit, spec, &output->scale, &output->offset);
 		count++;
 	}

@@ -15,8 +15,9 @@ use strobe::plan::{Plan, Step};
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until_rows};
 use strobe_cases::iio::{ACCEL, Dummy, VOLTAGE};
+use strobe_cases::raw::{OtherUser, WRITE, create, limit, request, step};
 use strobe_cases::wave::Wave;
-use strobe_cases::{Engine, Kernel, Pace, pci, plan};
+use strobe_cases::{Engine, Kernel, Pace, errno, pci, plan};
 use strobe_ring::State;
 
 const SCAN: [&str; 4] = [
@@ -155,6 +156,36 @@ fn a_device_without_a_trigger_refuses_to_start_and_samples_are_faults_without_a_
     let run = Kernel::open().run(&strobe_cases::plan("lab.scan", &SCAN));
     assert_eq!(run.info().accounting, Accounting::None);
     assert!(run.start().is_err());
+}
+
+#[test]
+fn a_device_that_was_set_up_anew_since_a_run_was_created_does_not_start_it() {
+    let dummy = Dummy::new(1000);
+    let run = Kernel::open().run(&plan("lab.scan", &SCAN));
+    assert_eq!(run.info().accounting, Accounting::ByTime);
+    dummy.write("current_timestamp_clock", "monotonic_coarse");
+    assert_eq!(errno(run.start()), Some(Errno::STALE.raw_os_error()));
+    dummy.write("current_timestamp_clock", "monotonic");
+    run.start().expect("to start, as it was");
+}
+
+#[test]
+fn outputs_that_a_thread_sets_cost_that_thread_and_no_time_of_interrupts() {
+    let _dummy = Dummy::new(1000);
+    let mut user = OtherUser::new(1001, |control, talk| {
+        // 1.2 ms, and no right to more than 1 ms with interrupts off.
+        let steps: Vec<_> = (0..12)
+            .map(|value| step(WRITE, "lab.out_voltage0", value))
+            .collect();
+        let run = || create(control, &request("soft", 0, 2, &steps)).ok();
+        talk.say(run().is_some().into());
+        limit(libc::RLIMIT_NPROC as usize, 20);
+        let runs: Vec<_> = (0..100).map_while(|_| run()).collect();
+        talk.say(runs.len() as u64);
+    });
+    assert_eq!(user.talk().hear(), Some(1), "a run");
+    let made = user.talk().hear().expect("a number");
+    assert!((10..20).contains(&made), "{made} threads");
 }
 
 #[test]

@@ -10,6 +10,7 @@
 #include <linux/gpio/driver.h>
 #include <linux/gpio/machine.h>
 #include <linux/interrupt.h>
+#include <linux/irq.h>
 #include <linux/timekeeping.h>
 
 #include "compat.h"
@@ -34,7 +35,8 @@ static int line_get(struct gpio_line *line)
 		      ERR_PTR(-ENODEV);
 	if (IS_ERR(desc)) {
 		line->users--;
-		return PTR_ERR(desc);
+		/* EBUSY means another run. */
+		return PTR_ERR(desc) == -EBUSY ? -EADDRINUSE : PTR_ERR(desc);
 	}
 	WRITE_ONCE(line->desc, desc);
 	return 0;
@@ -120,7 +122,8 @@ static int drive_prepare(struct strobe_output *output)
 		return ret;
 	if (!line->drivers) {
 		ret = gpiod_get_raw_value(line->desc);
-		ret = gpiod_direction_output_raw(line->desc, ret > 0);
+		if (ret >= 0)
+			ret = gpiod_direction_output_raw(line->desc, ret);
 		if (ret) {
 			line_put(line);
 			return ret;
@@ -134,7 +137,9 @@ static void drive_unprepare(struct strobe_output *output)
 {
 	struct gpio_line *line = line_of_output(output);
 
-	line->drivers--;
+	/* Who still reads it is to see the pin, and not the last level that was driven. */
+	if (!--line->drivers && line->users > 1)
+		gpiod_direction_input(line->desc);
 	line_put(line);
 }
 
@@ -142,6 +147,14 @@ const struct strobe_output_ops gpio_drive_ops = {
 	.prepare	= drive_prepare,
 	.unprepare	= drive_unprepare,
 };
+
+/* The first kernels 6.12 have no answer. */
+static int set_raw(struct gpio_desc *desc, int value)
+{
+	return __builtin_choose_expr(__same_type(gpiod_set_raw_value(desc, value), int),
+				     gpiod_set_raw_value(desc, value),
+				     (gpiod_set_raw_value(desc, value), 0));
+}
 
 /**
  * gpio_line_write() - drive a line.
@@ -153,8 +166,7 @@ const struct strobe_output_ops gpio_drive_ops = {
  */
 int gpio_line_write(struct strobe_output *output, u64 value)
 {
-	gpiod_set_raw_value(line_of_output(output)->desc, value);
-	return 0;
+	return set_raw(line_of_output(output)->desc, value);
 }
 
 /* ---- edges ---- */
@@ -168,12 +180,16 @@ static enum hrtimer_restart hold_over(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Hard interrupt context, on PREEMPT_RT too. */
+/*
+ * Hard interrupt context; but on PREEMPT_RT the drivers of some chips find out in
+ * a thread which line it was. There it comes later, and as if it were hard.
+ */
 static irqreturn_t edge_interrupt(int irq, void *data)
 {
 	u64 now = ktime_get_ns(), quiet;
 	struct gpio_line *line = data;
 
+	guard(irqsave)();
 	quiet = strobe_event_trigger(line->event, now, 0, 0);
 	if (unlikely(quiet)) {
 		disable_irq_nosync(irq);
@@ -194,6 +210,22 @@ static struct gpio_line *line_of_event(struct strobe_event *event, enum gpio_edg
 	return &unit->lines[place / GPIO_EDGES];
 }
 
+/* The handler turns its interrupt off, and a timer on again: not of one behind a slow bus. */
+static bool is_at_hand(unsigned int irq)
+{
+	struct irq_data *data = irq_get_irq_data(irq);
+
+	return data && !irq_data_get_irq_chip(data)->irq_bus_lock;
+}
+
+/* What START answers is an errno only. */
+static int refuse(struct gpio_line *line, const char *why, int error)
+{
+	pr_notice_ratelimited("strobe: %s.line%u: %s\n", line->unit->device.full_name,
+			      line->offset, why);
+	return error;
+}
+
 static int edge_enable(struct strobe_event *event)
 {
 	static const unsigned long triggers[] = {
@@ -206,23 +238,27 @@ static int edge_enable(struct strobe_event *event)
 	int ret;
 
 	/* A line has one interrupt, for one kind of edge. */
-	if (line->event || line->drivers)
-		return -EBUSY;
+	if (line->event)
+		return refuse(line, "a run listens to another kind of edge", -EBUSY);
+	if (line->drivers)
+		return refuse(line, "a run drives it", -EBUSY);
 	ret = line_get_input(line);
 	if (ret)
 		return ret;
 	ret = gpiod_to_irq(line->desc);
+	if (ret >= 0 && !is_at_hand(ret))
+		ret = -EOPNOTSUPP;
 	if (ret >= 0) {
 		line->irq = ret;
 		line->event = event;
 		ret = request_irq(line->irq, edge_interrupt, IRQF_NO_THREAD | triggers[edge],
 				  "strobe", line);
 	}
-	if (ret) {
-		line->event = NULL;
-		line_put(line);
-	}
-	return ret;
+	if (!ret)
+		return 0;
+	line->event = NULL;
+	line_put(line);
+	return refuse(line, "its interrupt cannot be had for such an edge", ret);
 }
 
 static void edge_disable(struct strobe_event *event)

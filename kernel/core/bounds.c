@@ -21,6 +21,13 @@ module_param(cpu_timers_max, uint, 0644);
 MODULE_PARM_DESC(cpu_timers_max,
 		 "timers that may run on one CPU; a user without CAP_SYS_RESOURCE may have half of them (default 128)");
 
+/* The step is done by the run's thread. */
+static bool is_sleeping(const struct strobe_target *target)
+{
+	return (target->channel ? target->channel->cost_class : target->output->cost_class) ==
+	       STROBE_CLASS_SLEEP;
+}
+
 /**
  * strobe_check_cost() - may a row take so long?
  * @run: the run, with its steps compiled.
@@ -40,7 +47,7 @@ int strobe_check_cost(struct strobe_run *run, u32 count)
 		const struct strobe_output *output = run->targets[i].output;
 		u32 ns = channel ? channel->cost_ns : output->cost_ns;
 
-		if (channel && channel->cost_class == STROBE_CLASS_SLEEP)
+		if (is_sleeping(&run->targets[i]))
 			return 0;
 		/* The time of an async channel is that until its value arrives. */
 		if (channel && channel->cost_class == STROBE_CLASS_ASYNC)
@@ -93,8 +100,7 @@ int strobe_take_thread(struct strobe_run *run)
 	int ret;
 
 	for (u32 i = 0; i < run->step_count; i++)
-		sleeps |= run->targets[i].channel &&
-			  run->targets[i].channel->cost_class == STROBE_CLASS_SLEEP;
+		sleeps |= is_sleeping(&run->targets[i]);
 	if (!sleeps)
 		return 0;
 	ret = strobe_user_add_thread(run->ring.owner);

@@ -137,17 +137,23 @@ struct strobe_run *strobe_find_run(u32 id)
 
 /* ---- registration ---- */
 
+/* The kernel's isalpha() knows the letters of Latin-1, too: names are ASCII. */
+static bool is_letter(char c)
+{
+	return isascii(c) && isalpha(c);
+}
+
 static bool is_name(const char *name, size_t room)
 {
 	size_t length;
 
-	if (!name || !isalpha(name[0]))
+	if (!name || !is_letter(name[0]))
 		return false;
 	length = strlen(name);
 	if (length >= room)
 		return false;
 	for (size_t i = 0; i < length; i++)
-		if (!isalnum(name[i]) && name[i] != '_' && name[i] != '-')
+		if (!is_letter(name[i]) && !isdigit(name[i]) && name[i] != '_' && name[i] != '-')
 			return false;
 	return true;
 }
@@ -174,7 +180,8 @@ static bool is_output(const struct strobe_output *output)
 {
 	if (!is_name(output->name, STROBE_PART_SIZE) ||
 	    !fits(output->unit, STROBE_UNIT_SIZE) || !fits(output->text, STROBE_TEXT_SIZE) ||
-	    output->bits > 64 || output->cost_class > STROBE_CLASS_SLEEP)
+	    output->type > STROBE_TYPE_F64 || output->bits > 64 ||
+	    output->cost_class > STROBE_CLASS_SLEEP)
 		return false;
 	if (output->reg.access == STROBE_ACCESS_CALL)
 		return output->write;

@@ -25,12 +25,22 @@ static int start_timer(struct strobe_run *run, bool resume)
 	return ret;
 }
 
+/* Its files say already what is known of what the source drops: it must be so. */
+static bool is_as_created(struct strobe_run *run)
+{
+	if (strobe_accounting_flags(run->event) == run->accounting)
+		return true;
+	pr_notice_ratelimited("strobe: %s was set up anew after run %u was created, which must be created anew, too\n",
+			      run->event_name, run->id);
+	return false;
+}
+
 static int start_event(struct strobe_run *run)
 {
 	int ret;
 
 	scoped_guard(mutex, &strobe_registry)
-		ret = strobe_event_listen(run);
+		ret = is_as_created(run) ? strobe_event_listen(run) : -ESTALE;
 	if (ret) {
 		/* It may have happened all the same. */
 		synchronize_rcu();

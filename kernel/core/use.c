@@ -136,10 +136,11 @@ int strobe_run_use(struct strobe_run *run, struct strobe_created *answer)
 			goto undo;
 		}
 		/* What it is may depend on how it is set up now. */
-		if (run->targets[i].channel) {
+		if (run->targets[i].channel)
 			strobe_describe_channel(&run->steps[i], run->targets[i].channel);
-			run->steps[i].flags = 0;
-		}
+		else
+			strobe_describe_output(&run->steps[i], run->targets[i].output);
+		run->steps[i].flags = 0;
 	}
 	return 0;
 

@@ -6,6 +6,10 @@
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 
+#if KERNEL_VERSION(6, 12, 0) > LINUX_VERSION_CODE
+#error "strobe needs Linux 6.12 or newer, which Debian 12 has in its backports"
+#endif
+
 #if KERNEL_VERSION(6, 13, 0) > LINUX_VERSION_CODE
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),

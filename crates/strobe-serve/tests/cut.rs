@@ -340,6 +340,12 @@ fn who_is_cut_off_for_good_ends_and_says_before_which_row() {
             // Who comes again has all of it.
             lab.link("up");
             let again = lab.record("again.csv", &[]);
+            // Its file is there with the first rows.
+            let until = Instant::now() + PATIENCE;
+            while !folder.join("again.csv").exists() {
+                assert!(Instant::now() < until, "nothing is recorded");
+                std::thread::sleep(Duration::from_millis(50));
+            }
             std::thread::sleep(Duration::from_secs(1));
             done(&["kill", "-INT", &again.0.id().to_string()]);
             again.ended();

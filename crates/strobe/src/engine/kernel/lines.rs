@@ -33,6 +33,10 @@ fn line(name: &str) -> Option<String> {
 pub(super) fn of_module(catalogue: &Catalogue, name: &str) -> Option<String> {
     let (chip, line) = name.strip_prefix(PREFIX)?.rsplit_once('/')?;
     let (line, edge) = line.split_once(':').unwrap_or((line, ""));
+    // Lines without a name are not called "".
+    if line.is_empty() {
+        return None;
+    }
     let chip = chip_of(catalogue, chip)?;
     let lines = format!("{PREFIX}{chip}/");
     let mut channels = catalogue.channels.iter();

@@ -20,6 +20,8 @@ mod functions;
 
 use cells::State;
 
+/// Columns of a row with a program, at most: an instruction reaches so many words.
+const COLUMNS_MAX: usize = 4096;
 /// What a row has beside its values: files have columns of these names.
 const OF_ROWS: [&str; 5] = ["row", "trigger", "time", "status", "skipped"];
 
@@ -28,6 +30,7 @@ const OF_ROWS: [&str; 5] = ["row", "trigger", "time", "status", "skipped"];
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> {
+    check(text, inputs.len())?;
     let mut compiler = Compiler {
         inputs,
         derived: Vec::new(),
@@ -41,33 +44,17 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
             .map_err(|wrong| wrong.in_part(Part::Derive(place), source))?;
         columns.push(column);
     }
-    let mut keep = Cond::Const(true);
+    let mut keep = Vec::new();
     for (place, source) in text.keep.iter().enumerate() {
         let cond = compiler
             .keep(source)
             .map_err(|wrong| wrong.in_part(Part::Keep(place), source))?;
-        keep = keep.and(cond);
+        keep.push(cond);
     }
-    let last = match (text.keep.last(), text.derive.last(), text.every) {
-        (_, _, Some(every)) => (Part::Every, every.to_string()),
-        (Some(keep), ..) => (Part::Keep(text.keep.len() - 1), keep.clone()),
-        (_, Some(derive), _) => (Part::Derive(text.derive.len() - 1), derive.clone()),
-        _ => (Part::Every, String::new()),
-    };
-    let whole =
-        |reason: String, remedy: &str| wrong(&(0..0), reason, remedy).in_part(last.0, &last.1);
-    if text
-        .every
-        .is_some_and(|every| !(1..=1 << 31).contains(&every))
-    {
-        return Err(whole(
-            "it must be from 1 to 2147483648".to_owned(),
-            "name another number",
-        ));
-    }
-    let (state, does) = compiler.state.finish(text, keep);
+    let (state, does) = compiler.state.finish(text, Cond::all(keep));
     if state > STATE_MAX {
         return Err(whole(
+            text,
             format!(
                 "all of the program keeps {state} words from row to row, and may keep {STATE_MAX}"
             ),
@@ -75,11 +62,9 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
         ));
     }
     let insns = emit(&does).map_err(|error| match error {
-        TooMuch::Insns => whole(
-            format!("all of the program has more than {INSNS_MAX} instructions"),
-            "leave something out",
-        ),
+        TooMuch::Insns => too_long(text),
         TooMuch::Registers => whole(
+            text,
             "an expression has more values at once than there are registers".to_owned(),
             "give a part of it a name, as a derived column",
         ),
@@ -91,6 +76,40 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
         derived: columns,
         skips: text.skips(),
     })
+}
+
+/// What is known to be wrong, or too much, without a look at any part.
+fn check(text: &ProgramText, inputs: usize) -> Result<(), Fault> {
+    if (text.every).is_some_and(|every| !(1..=1 << 31).contains(&every)) {
+        let reason = "it must be from 1 to 2147483648".to_owned();
+        return Err(whole(text, reason, "name another number"));
+    }
+    let columns = inputs + text.derive.len();
+    if columns > COLUMNS_MAX && !text.derive.is_empty() {
+        let reason = format!("a row would have {columns} columns, and may have {COLUMNS_MAX}");
+        return Err(whole(text, reason, "leave some out"));
+    }
+    // Each condition has one at least.
+    match text.keep.len() > INSNS_MAX {
+        true => Err(too_long(text)),
+        false => Ok(()),
+    }
+}
+
+/// What is wrong with all of it is said at its last part.
+fn whole(text: &ProgramText, reason: String, remedy: &str) -> Fault {
+    let (part, source) = match (text.keep.last(), text.derive.last(), text.every) {
+        (_, _, Some(every)) => (Part::Every, every.to_string()),
+        (Some(keep), ..) => (Part::Keep(text.keep.len() - 1), keep.clone()),
+        (_, Some(derive), _) => (Part::Derive(text.derive.len() - 1), derive.clone()),
+        _ => (Part::Every, String::new()),
+    };
+    wrong(&(0..0), reason, remedy).in_part(part, &source)
+}
+
+fn too_long(text: &ProgramText) -> Fault {
+    let reason = format!("all of the program has more than {INSNS_MAX} instructions");
+    whole(text, reason, "leave something out")
 }
 
 pub(crate) struct Compiler<'c> {
@@ -121,6 +140,17 @@ impl Compiler<'_> {
                 &derive.name_at,
                 format!("there is a column {} already", derive.name),
                 "give it another name",
+            ));
+        }
+        let has_no_place = |c: char| c.is_control() || c.is_whitespace() || ",\"`".contains(c);
+        if derive.name.is_empty() || derive.name.contains(has_no_place) {
+            return Err(wrong(
+                &derive.name_at,
+                format!(
+                    "`{}` cannot be the name of a column",
+                    derive.name.escape_debug()
+                ),
+                "use letters, digits, `_`, `.` and `-`",
             ));
         }
         if OF_ROWS.contains(&derive.name.as_str()) {

@@ -115,6 +115,16 @@ impl Cond {
         }
     }
 
+    /// All of these, halved again and again: a tree of many is not deep.
+    pub fn all(mut conds: Vec<Cond>) -> Cond {
+        let more = conds.split_off(conds.len().div_ceil(2));
+        match (conds.len(), more.len()) {
+            (0, _) => Cond::Const(true),
+            (1, 0) => conds.remove(0),
+            _ => Cond::all(conds).and(Cond::all(more)),
+        }
+    }
+
     pub fn or(self, other: Cond) -> Cond {
         match (self, other) {
             (Cond::Const(false), cond) | (cond, Cond::Const(false)) => cond,

@@ -513,3 +513,65 @@ fn the_example_of_the_documents_is_short() {
     .program;
     assert!(gate.insns().len() < 30, "{}", gate.insns().len());
 }
+
+#[test]
+fn as_many_conditions_as_one_likes_need_no_deep_stack() {
+    let conditions = |count| vec!["io.in & 1"; count];
+    // On a stack as small as a thread of the daemon may have.
+    let thread = std::thread::Builder::new().stack_size(256 * 1024);
+    let compiled = thread.spawn(move || {
+        let program = compile(&text(&[], &conditions(1000), None), &columns());
+        let fault = compile(&text(&[], &conditions(75_000), None), &columns());
+        (program, fault)
+    });
+    let (program, fault) = compiled.expect("a thread").join().expect("no panic");
+    assert!(program.is_ok(), "{program:?}");
+    let fault = fault.expect_err("too many");
+    assert!(fault.reason.contains("4096 instructions"), "{fault}");
+    let mut many = Twice::of(&[], &["io.in & 1", "io.in & 2", "io.in & 4"], None);
+    for io in 0..8 {
+        assert_eq!(many.keeps(&row(0, 0, 0, io, 0)), io == 7, "{io}");
+    }
+}
+
+#[test]
+fn a_row_of_more_columns_than_instructions_reach_is_refused() {
+    let many: Vec<String> = (0..4091).map(|n| format!("x{n} = 0")).collect();
+    let mut many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let fault = compile(&text(&many, &[], None), &columns()).expect_err("too many");
+    assert_eq!(
+        (fault.reason.as_str(), fault.remedy.as_str()),
+        (
+            "a row would have 4097 columns, and may have 4096",
+            "leave some out"
+        )
+    );
+    many.pop();
+    // That many are one too many for its instructions, and not for its columns.
+    let fault = compile(&text(&many, &[], None), &columns()).expect_err("too long");
+    assert!(fault.reason.contains("4096 instructions"), "{fault}");
+}
+
+#[test]
+fn a_number_of_rows_that_is_none_is_what_is_said_first() {
+    for every in [0, u64::MAX] {
+        let text = text(&["m = mean(io.in since emit)"], &[], Some(every));
+        let fault = compile(&text, &columns()).expect_err("no such number");
+        let said = fault.to_string();
+        assert!(said.contains("it must be from 1 to 2147483648"), "{said}");
+    }
+}
+
+#[test]
+fn a_name_that_a_file_has_no_place_for_is_refused() {
+    for name in ["", "a,b", "a b", "output x", "a\nb", "a\"b", "a\u{7}"] {
+        let source = format!("`{name}` = io.in");
+        let fault = compile(&text(&[&source], &[], None), &columns()).expect_err(name);
+        assert_eq!(fault.column, 1, "{fault}");
+        assert!(
+            fault.reason.contains("cannot be the name of a column"),
+            "{fault}"
+        );
+    }
+    assert!(compile(&text(&["`a-b/c:d#1` = io.in"], &[], None), &columns()).is_ok());
+}

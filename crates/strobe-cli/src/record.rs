@@ -77,6 +77,8 @@ pub enum Error {
     Machine(#[from] strobe::error::Error),
     #[error(transparent)]
     Recording(#[from] strobe_files::journal::Error),
+    #[error(transparent)]
+    Convert(#[from] strobe_files::convert::Error),
     #[error("--trace-late: {0}")]
     Late(#[from] late::Error),
 }

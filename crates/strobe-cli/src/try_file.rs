@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use strobe::computed::Computed;
 use strobe::program::ProgramText;
 use strobe::stop::Stop;
+use strobe_files::convert;
 use strobe_files::record::{Options, record_rows};
 use strobe_files::sink;
 
@@ -50,6 +51,9 @@ pub fn run(args: &Args) -> ExitCode {
 fn try_file(args: &Args) -> Result<ExitCode, record::Error> {
     for name in &args.sinks {
         sink::check(name)?;
+        if convert::is_same(&args.file, name.as_ref()) {
+            return Err(convert::Error::Same(name.clone()).into());
+        }
     }
     let stop = Stop::default();
     record::handle_signals(&stop).map_err(record::Error::Signals)?;

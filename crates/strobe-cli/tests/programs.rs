@@ -211,3 +211,22 @@ fn what_is_wrong_with_a_program_is_said_before_anything_is_recorded() {
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("the program: the kernel engine runs none yet; use the user engine, or leave derive, keep and every out (option: --engine user)"), "{}", said(&output));
 }
+
+#[test]
+fn a_recording_is_not_replaced_by_what_is_made_of_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let output = strobe(dir, &record(&["--rows", "10", "-o", "a.arrows"]));
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    std::os::unix::fs::symlink("a.arrows", dir.join("b.arrows")).expect("a link");
+    let before = std::fs::read(dir.join("a.arrows")).expect("a recording");
+    for sink in ["a.arrows", "b.arrows"] {
+        let words = ["try", "a.arrows", "--every", "2", "--overwrite", "-o", sink];
+        let output = strobe(dir, &words);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        let why = format!("{sink}: is both input and output; give the output another name");
+        assert!(said(&output).contains(&why), "{}", said(&output));
+        let after = std::fs::read(dir.join("a.arrows")).expect("a recording");
+        assert!(before == after, "it is as it was");
+    }
+}

@@ -113,7 +113,7 @@ pub fn copy(
 }
 
 /// Whether both names are those of one file: creating it would empty it.
-fn is_same(input: &Path, sink: &Path) -> bool {
+pub fn is_same(input: &Path, sink: &Path) -> bool {
     let id = |path: &Path| path.metadata().map(|m| (m.dev(), m.ino())).ok();
     id(input).is_some_and(|file| Some(file) == id(sink))
 }

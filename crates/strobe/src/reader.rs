@@ -56,6 +56,14 @@ pub trait Wake: Send {
     /// Those of the system; the ring cannot be waited for any more.
     fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()>;
 
+    /// Whether more rows may come, without a wait, and whatever is armed stays so.
+    ///
+    /// # Errors
+    /// None do: the owner has gone.
+    fn look(&self, _: &Reader) -> io::Result<()> {
+        Ok(())
+    }
+
     /// What is ready to be read when it is time to look at the ring; see [`RunReader::arm`].
     fn fd(&self) -> BorrowedFd<'_>;
 
@@ -119,8 +127,12 @@ impl RunReader {
             return Err(self.loss());
         }
         let mut block = self.block();
-        if block.is_empty() && block.lost() == 0 && !self.ring.ended() && !wait.is_zero() {
-            self.sleep(wait)?;
+        if block.is_empty() && block.lost() == 0 && !self.ring.ended() {
+            let waited = match wait.is_zero() {
+                true => self.wake.look(&self.ring),
+                false => self.wait(1, wait),
+            };
+            waited.map_err(|source| self.no_wait(source))?;
             block = self.block();
         }
         if self.on_loss == OnLoss::Fail && block.lost() > 0 {
@@ -142,17 +154,10 @@ impl RunReader {
         Ok(match next {
             Some(block) if block.is_empty() && block.lost() == 0 => {
                 armed?;
-                // Says so if its owner has gone.
-                self.sleep(Duration::ZERO)?;
                 Poll::Pending
             }
             next => Poll::Ready(next),
         })
-    }
-
-    fn sleep(&self, at_most: Duration) -> Result<(), Error> {
-        let slept = self.wait(1, at_most);
-        slept.map_err(|source| self.no_wait(source))
     }
 
     fn no_wait(&self, source: io::Error) -> Error {

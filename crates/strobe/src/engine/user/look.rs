@@ -163,6 +163,10 @@ fn watch(ready: &OwnedFd, fd: &OwnedFd) -> Result<(), Errno> {
     epoll::add(ready, fd, epoll::EventData::new_u64(0), what)
 }
 
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the owner of the run went away")
+}
+
 impl Wake for Look {
     fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
         // Without one that can be reckoned, for ever.
@@ -177,8 +181,7 @@ impl Wake for Look {
                 return Ok(());
             }
             if is_gone {
-                let why = "the owner of the run went away";
-                return Err(io::Error::new(io::ErrorKind::BrokenPipe, why));
+                return Err(gone());
             }
             let left = end.map_or(timeout, |end| end.saturating_duration_since(Instant::now()));
             if left.is_zero() {
@@ -190,6 +193,16 @@ impl Wake for Look {
                 slept => slept?,
             }
             nap = (nap * 2).min(NAP_MAX);
+        }
+    }
+
+    fn look(&self, ring: &Reader) -> io::Result<()> {
+        // Asked first, as above.
+        let is_gone = self.is_owner_gone()?;
+        let now = ring.snapshot();
+        match is_gone && now.head <= ring.next_row() && !now.state.is_final() {
+            true => Err(gone()),
+            false => Ok(()),
         }
     }
 

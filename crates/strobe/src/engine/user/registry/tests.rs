@@ -563,3 +563,21 @@ fn an_owner_that_does_not_wake_readers_is_not_waited_for_long() {
     (&theirs).write_all(b"w").expect("to write");
     assert!(connection.waker().is_err());
 }
+
+#[test]
+fn a_reader_that_does_not_wait_learns_that_the_owner_has_gone_once_it_has_all_rows() {
+    let (_dir, path) = folder();
+    let mut owner = owner(&path);
+    let mut reader = attach(&path, owner.run).reader().expect("a reader");
+    let block = reader.next(Duration::ZERO).expect("an owner");
+    assert!(block.is_some_and(|block| block.is_empty()));
+    owner.writer.begin(1).expect("a row").commit(0);
+    drop(owner.post.take());
+    let block = reader.next(Duration::ZERO).expect("a row");
+    assert_eq!(block.map(|block| block.len()), Some(1));
+    let error = reader.next(Duration::ZERO).expect_err("no owner").reason();
+    assert!(error.contains("the owner of the run went away"), "{error}");
+    // Of one that has ended there is nothing more to come.
+    owner.writer.finish(End::Stopped, 2);
+    assert!(reader.next(Duration::ZERO).expect("the end").is_none());
+}

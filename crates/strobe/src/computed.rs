@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows from anywhere, with a program: what it would have made of them if it had been part of their run.
 
+use std::mem::take;
 use std::sync::Arc;
 use std::time::Duration;
 
 use strobe_expr::{Machine, ProgramText};
-use strobe_ring::layout::{ROW_FLAGS, STATUS_FAULTS};
+use strobe_ring::layout::{ROW_FLAGS, ROW_RESUMED, STATUS_FAULTS};
 use strobe_ring::{Row, RowShape};
 
 use crate::block::{Block, Place};
@@ -25,6 +26,8 @@ pub struct Computed {
     row: Vec<u64>,
     /// Rows that were left out so far.
     left_out: u64,
+    /// There was a pause since the last row that was kept.
+    has_resumed: bool,
     last: Option<Place>,
 }
 
@@ -44,6 +47,7 @@ impl Computed {
             source,
             info: Arc::new(info),
             left_out: 0,
+            has_resumed: false,
             last: Some(Place::START),
         })
     }
@@ -56,12 +60,16 @@ impl Computed {
         self.row.extend(row.values);
         self.row.resize(shape.channels as usize, 0);
         let has_failed = !row.faults.is_empty();
+        self.has_resumed |= row.status.resumed();
         if !has_failed && !self.machine.run(&mut self.row) {
             self.left_out += 1;
             return;
         }
         let start = words.len();
-        let flags = row.status.0 & ROW_FLAGS;
+        let mut flags = row.status.0 & ROW_FLAGS;
+        if take(&mut self.has_resumed) {
+            flags |= ROW_RESUMED;
+        }
         words.extend([
             row.row.saturating_sub(self.left_out),
             row.trigger,
@@ -232,6 +240,32 @@ mod tests {
         let totals = rows.totals().expect("an account");
         assert_eq!((totals.rows, totals.skipped, totals.missed()), (6, 1, 0));
         assert_eq!((totals.lost, totals.errors), (3, 1));
+    }
+
+    #[test]
+    fn a_pause_is_seen_at_the_next_row_that_is_kept() {
+        let Given(info, _) = given();
+        // Row 1 is the first one after a pause, and left out.
+        let words = (0..4).map(|row| {
+            let status = if row == 1 { ROW_RESUMED } else { 0 };
+            let mut words = vec![row, row, 100 * row, status, u64::from(row != 1)];
+            words.resize(info.shape().words() as usize, 0);
+            words
+        });
+        let words = Arc::new(words.collect::<Vec<_>>().concat());
+        let block = Block::new(Arc::new(info.clone()), words, 0..4, (0, 0), &mut None);
+        let text = ProgramText {
+            keep: vec!["c.0 == 1 V".into()],
+            ..ProgramText::default()
+        };
+        let source = Box::new(Given(info, vec![block]));
+        let mut rows = Computed::new(source, &text).expect("a program");
+        let block = rows.next(Duration::ZERO).expect("rows").expect("a block");
+        let rows = block.rows();
+        let found: Vec<_> = rows
+            .map(|row| (row.trigger, row.status.resumed()))
+            .collect();
+        assert_eq!(found, [(0, false), (2, true), (3, false)]);
     }
 
     #[test]

@@ -196,8 +196,11 @@ const char *strobe_catalogue_no_kernel(const struct strobe_catalogue *catalogue)
 // How many there are of a kind (`enum strobe_listed`). 0 of a kind that there is not.
 size_t strobe_catalogue_count(const struct strobe_catalogue *catalogue, uint32_t kind);
 
-// Its name, as a run takes it. NULL if there is no such item.
-const char *strobe_catalogue_name(const struct strobe_catalogue *catalogue, uint32_t kind, size_t index);
+// Its name, as a run takes it; behind the events `timer` and `hpet` a run wants a period, as in `timer:1kHz`. NULL if there
+// is no such item.
+const char *strobe_catalogue_name(const struct strobe_catalogue *catalogue,
+                                  uint32_t kind,
+                                  size_t index);
 
 // What it is, for people.
 const char *strobe_catalogue_description(const struct strobe_catalogue *catalogue, uint32_t kind, size_t index);
@@ -253,7 +256,8 @@ int strobe_rows_account(const struct strobe_rows *rows, struct strobe_account *a
 struct strobe_run *strobe_run_of_recipe(const char *path);
 
 // The same of a recipe's text, such as `"event = 'timer:1kHz'\nread = ['sim.sine']\nrows = 1000"`. Its keys are those
-// of a recipe's file: docs/reference/command-line.md explains them.
+// of a recipe's file: docs/reference/command-line.md explains them. `sinks`, `last` and `sync` are not of the run:
+// `strobe_run_record` takes sinks and flags.
 struct strobe_run *strobe_run_of_text(const char *recipe);
 
 // The same of words as `strobe record` takes them: an event, channels with commas between them, and outputs with their

@@ -51,8 +51,11 @@ static void record(const char *file)
 	std::uint64_t read = 0;
 	for (;;) {
 		strobe_block *next = nullptr;
-		if (done(strobe_rows_next(rows.get(), 1000, &next)) == STROBE_END)
+		int found = done(strobe_rows_next(rows.get(), 1000, &next));
+		if (found == STROBE_END)
 			break;
+		if (found == STROBE_NOTHING)
+			continue;
 		Block block(made(next));
 		std::vector<std::uint64_t> words(strobe_block_rows(block.get()));
 		done(strobe_block_raw(block.get(), 0, words.data(), words.size()) < 0 ? -1 : 0);

@@ -4,10 +4,13 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strobe.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int failed;
 
@@ -36,6 +39,10 @@ static void errors(void)
 	check("an output without a value is refused", !strobe_run_new("soft", NULL, "sim.latch", 0) && says("OUTPUT=VALUE"));
 	check("a recipe that is not there is refused", !strobe_run_of_recipe("/nonexistent.toml") && says("/nonexistent.toml"));
 	check("a recipe's text that is none is refused", !strobe_run_of_text("event = 5") && says("recipe:1"));
+	check("a time that is no number of rows is refused, and nothing records for ever",
+	      !strobe_run_of_text("event = 'soft'\nread = ['sim.counter']\nfor = '1s'") && says("`for` is no number of rows") &&
+	      !strobe_run_of_text("event = 'timer:1kHz'\nread = ['sim.counter']\nkeep = ['sim.counter & 1']\nfor = '1s'") &&
+	      says("strobe_run_stop"));
 	check("a run that is not there is refused", !strobe_run_attach("user:4000000") && says("user:4000000"));
 	check("a name that is no run's is refused", !strobe_run_attach("fred") && says("fred"));
 	check("a recording that is not there is refused", !strobe_rows_of_file("/nonexistent.arrows") && says("/nonexistent.arrows"));
@@ -54,11 +61,31 @@ static void *another(void *unused)
 	return (void *)strobe_error();
 }
 
+static int answered_late;
+static pthread_key_t key;
+
+/* When all that is the thread's own has gone, also its last error. */
+static void late(void *unused)
+{
+	(void)unused;
+	answered_late = strobe_run_start(NULL) == -1 && !strobe_error();
+}
+
+static void *ends(void *unused)
+{
+	strobe_run_start(NULL);
+	pthread_setspecific(key, &answered_late);
+	return unused;
+}
+
 static void threads(void)
 {
 	pthread_t thread;
 	void *error = NULL;
 
+	if (!pthread_key_create(&key, late) && !pthread_create(&thread, NULL, ends, NULL))
+		pthread_join(thread, NULL);
+	check("what fails at the end of a thread is answered", answered_late);
 	check("this thread has an error", strobe_error() != NULL);
 	if (!pthread_create(&thread, NULL, another, NULL))
 		pthread_join(thread, &error);
@@ -222,6 +249,79 @@ static void recordings(const char *folder)
 	strobe_rows_free(reader);
 }
 
+static void *stops(void *run)
+{
+	wait_for(run, 3);
+	strobe_run_stop(run);
+	return NULL;
+}
+
+static void stopped(void)
+{
+	struct strobe_account account = { .size = sizeof(account) };
+	struct strobe_run *run = strobe_run_new("timer:100Hz", "sim.counter", NULL, 0);
+	struct strobe_run *seen = strobe_run_attach(strobe_run_name(run));
+	pthread_t thread;
+	int whole;
+
+	check("a thread that stops it", !pthread_create(&thread, NULL, stops, run));
+	whole = strobe_run_record(run, NULL, 0, 0, &account);
+	pthread_join(thread, NULL);
+	check("a run that was stopped says so", whole >= 0 && account.rows >= 3 && account.state == STROBE_RUN_STOPPED);
+	check("that is no loss", !whole == !(account.missed || account.lost || account.errors));
+	whole = strobe_run_record(seen, NULL, 0, 0, &account);
+	check("nor is it for who only reads it", !whole == !(account.missed || account.lost || account.errors) &&
+	      account.state == STROBE_RUN_STOPPED && account.triggers == account.rows + account.missed + account.skipped);
+	strobe_run_free(seen);
+	strobe_run_free(run);
+}
+
+/* As who polls does: arm, take what is there, wait, and again. */
+static void polled(void)
+{
+	int to[2], tries = 0, answer = STROBE_NOTHING;
+	char name[64] = "";
+	struct strobe_rows *rows;
+	struct strobe_run *seen;
+	struct strobe_block *block;
+	struct pollfd ready = { .events = POLLIN };
+	pid_t owner;
+
+	if (pipe(to) || (owner = fork()) < 0) {
+		check("another process", 0);
+		return;
+	}
+	if (!owner) {
+		struct strobe_run *run = strobe_run_new("soft", "sim.counter", NULL, 0);
+
+		strobe_run_start(run);
+		strobe_run_trigger(run, 3);
+		wait_for(run, 3);
+		if (write(to[1], strobe_run_name(run), strlen(strobe_run_name(run)) + 1) > 0)
+			pause();
+		_exit(1);
+	}
+	check("it has a run", read(to[0], name, sizeof(name) - 1) > 0);
+	seen = strobe_run_attach(name);
+	rows = strobe_rows_of_run(seen);
+	ready.fd = strobe_rows_fd(rows);
+	block = next(rows);
+	check("its rows are seen", strobe_block_rows(block) == 3);
+	strobe_block_free(block);
+	kill(owner, SIGKILL);
+	waitpid(owner, NULL, 0);
+	while (answer == STROBE_NOTHING && tries++ < 1000) {
+		strobe_rows_arm(rows, 1);
+		answer = strobe_rows_next(rows, 0, &block);
+		if (answer == STROBE_NOTHING)
+			poll(&ready, 1, 100);
+	}
+	check("who polls is told that the owner was killed", answer == STROBE_ERROR && says("went away"));
+	strobe_rows_free(rows);
+	strobe_run_free(seen);
+	close(to[0]), close(to[1]);
+}
+
 int main(int argc, char **argv)
 {
 	errors();
@@ -229,6 +329,8 @@ int main(int argc, char **argv)
 	catalogue();
 	rows();
 	loss();
+	stopped();
+	polled();
 	recordings(argc > 1 ? argv[1] : ".");
 	printf("%s of libstrobe %s\n", failed ? "not all" : "all calls", strobe_version());
 	return failed != 0;

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use strobe::error::{Error, Words};
 
@@ -73,7 +73,8 @@ pub fn call<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
         reason: c_text(&words.reason),
         remedy: words.remedy.as_deref().map(c_text),
     };
-    LAST.set(Some(last));
+    // At the end of a thread nobody can be told any more.
+    let _ = LAST.try_with(|place| place.replace(Some(last)));
     failed
 }
 
@@ -99,6 +100,11 @@ pub unsafe fn seen<'a, T>(handle: *const T, what: &str) -> Result<&'a T> {
 pub unsafe fn held<'a, T>(handle: *mut T, what: &str) -> Result<&'a mut T> {
     // SAFETY: as the caller promises.
     unsafe { handle.as_mut() }.ok_or_else(|| none(what))
+}
+
+/// Where an answer is to be written. What is there need not be a value yet: it is never looked at.
+pub fn place<T>(to: *mut T, what: &str) -> Result<NonNull<T>> {
+    NonNull::new(to).ok_or_else(|| none(what))
 }
 
 /// A text that C gives.
@@ -173,10 +179,12 @@ fn none(what: &str) -> Failure {
 }
 
 fn last(part: impl FnOnce(&Last) -> Option<&CString>) -> *const c_char {
-    LAST.with_borrow(|last| {
+    let text = LAST.try_with(|last| {
+        let last = last.borrow();
         let text = last.as_ref().and_then(part);
         text.map_or(ptr::null(), |text| text.as_ptr())
-    })
+    });
+    text.unwrap_or(ptr::null())
 }
 
 /// The last error of this thread in one line, `object: reason; remedy`; NULL if no call of it has failed. It is good

@@ -143,7 +143,8 @@ unsafe fn item(
     })
 }
 
-/// Its name, as a run takes it. NULL if there is no such item.
+/// Its name, as a run takes it; behind the events `timer` and `hpet` a run wants a period, as in `timer:1kHz`. NULL if there
+/// is no such item.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strobe_catalogue_name(
     catalogue: *const strobe_catalogue,

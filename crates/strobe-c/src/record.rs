@@ -4,13 +4,14 @@
 use std::ffi::{c_char, c_int};
 
 use strobe::info::End;
+use strobe::ring::State;
 use strobe::stop::Stop;
 use strobe_files::record::{Options, Progress, record, record_rows};
 use strobe_files::sink::Existing;
 use strobe_files::summary::Summary;
 
 use crate::call::{Failure, Result, call, seen, text};
-use crate::run::{Kind, strobe_account, strobe_run, strobe_run_state};
+use crate::run::{self, Kind, strobe_account, strobe_run, strobe_run_state};
 
 /// Replace files that exist. Without it they are left as they are, and the recording is refused.
 pub const STROBE_OVERWRITE: u32 = 1;
@@ -63,24 +64,32 @@ pub unsafe extern "C" fn strobe_run_record(
         };
         let summary = summary.map_err(Failure::text)?;
         if !account.is_null() {
-            let found = of(&summary, rows.snapshot().triggers);
+            let found = of(&summary, rows.snapshot().state);
             // SAFETY: as the header demands.
             unsafe { found.give(account) }?;
         }
         sinks_are_whole(&summary)?;
-        Ok(c_int::from(!summary.is_whole()))
+        Ok(c_int::from(!is_whole(&summary)))
     })
 }
 
-fn of(summary: &Summary, triggers: u64) -> strobe_account {
+/// Whether all is there that was made until the end, whoever has asked for that.
+fn is_whole(summary: &Summary) -> bool {
+    !matches!(summary.end, End::Failed(_))
+        && summary.missed == 0
+        && summary.lost == 0
+        && summary.errors == 0
+}
+
+/// The account of what was recorded, and where the run is.
+fn of(summary: &Summary, now: State) -> strobe_account {
     let state = match summary.end {
-        End::Complete => strobe_run_state::STROBE_RUN_DONE,
-        End::Stopped => strobe_run_state::STROBE_RUN_STOPPED,
         End::Failed(_) => strobe_run_state::STROBE_RUN_FAILED,
+        _ => run::state(now),
     };
     strobe_account {
         rows: summary.rows,
-        triggers,
+        triggers: summary.triggers,
         missed: summary.missed,
         skipped: summary.skipped,
         lost: summary.lost,

@@ -11,7 +11,7 @@ use strobe::reader::RunReader;
 use strobe::source::RowSource;
 
 use crate::block::strobe_block;
-use crate::call::{self, Failure, call, held, seen, text};
+use crate::call::{self, Failure, call, held, place, seen, text};
 use crate::run::{strobe_account, strobe_run};
 
 /// What `strobe_rows_next` has found.
@@ -98,8 +98,10 @@ pub unsafe extern "C" fn strobe_rows_next(
     const LONG: Duration = Duration::from_secs(3600);
     call(strobe_next::STROBE_ERROR as c_int, || {
         // SAFETY: as the header demands.
-        let (rows, to) = unsafe { (held(rows, "rows")?, held(block, "the place for the block")?) };
-        *to = ptr::null_mut();
+        let rows = unsafe { held(rows, "rows") }?;
+        let to = place(block, "the place for the block")?;
+        // SAFETY: as the header demands.
+        unsafe { to.write(ptr::null_mut()) };
         let wait = u64::try_from(timeout_ms).map(Duration::from_millis);
         loop {
             match rows.source().next(wait.unwrap_or(LONG))? {
@@ -110,7 +112,8 @@ pub unsafe extern "C" fn strobe_rows_next(
                     }
                 }
                 Some(next) => {
-                    *to = call::handle(strobe_block(next));
+                    // SAFETY: as the header demands.
+                    unsafe { to.write(call::handle(strobe_block(next))) };
                     return Ok(strobe_next::STROBE_BLOCK as c_int);
                 }
             }

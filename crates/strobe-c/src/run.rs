@@ -124,7 +124,7 @@ impl strobe_account {
     }
 }
 
-fn state(state: State) -> strobe_run_state {
+pub fn state(state: State) -> strobe_run_state {
     match state {
         State::Ready => strobe_run_state::STROBE_RUN_READY,
         State::Running => strobe_run_state::STROBE_RUN_RUNNING,
@@ -190,6 +190,13 @@ fn made(recipe: &Recipe) -> Result<*mut strobe_run> {
     // The memory of the program is its own affair.
     selection.lock = Lock::RingAndStack;
     let plan = recipe.plan();
+    if recipe.duration_ns.is_some() && plan.limit.is_none() {
+        return Err(Failure::new(
+            "recipe",
+            "`for` is no number of rows here: the event has no period, or a program chooses rows",
+            "leave `for` out, and call strobe_run_stop when it is time",
+        ));
+    }
     let chosen = selection.choose(&plan).map_err(Failure::text)?;
     let run = chosen.create(&plan)?;
     Ok(call::handle(strobe_run::new(Kind::Own(run))))
@@ -206,7 +213,8 @@ pub unsafe extern "C" fn strobe_run_of_recipe(path: *const c_char) -> *mut strob
 }
 
 /// The same of a recipe's text, such as `"event = 'timer:1kHz'\nread = ['sim.sine']\nrows = 1000"`. Its keys are those
-/// of a recipe's file: docs/reference/command-line.md explains them.
+/// of a recipe's file: docs/reference/command-line.md explains them. `sinks`, `last` and `sync` are not of the run:
+/// `strobe_run_record` takes sinks and flags.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strobe_run_of_text(recipe: *const c_char) -> *mut strobe_run {
     call(ptr::null_mut(), || {

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::{AsFd, AsRawFd};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::time::Duration;
 
 use strobe::uio::{Device, MappedMemory, Uio};
 
-use crate::call::{self, Failure, call, held, seen, text};
+use crate::call::{self, Failure, call, held, place, seen, text};
 
 /// An open UIO device. One thread at a time may use it; its memory may be used by all.
 pub struct strobe_uio {
@@ -83,9 +83,9 @@ pub unsafe extern "C" fn strobe_uio_wait(
             return Ok(0);
         };
         for (to, value) in [(count, interrupt.count), (missed, interrupt.missed)] {
-            // SAFETY: as the header demands.
-            if let Some(to) = unsafe { to.as_mut() } {
-                *to = value;
+            if let Some(to) = NonNull::new(to) {
+                // SAFETY: as the header demands.
+                unsafe { to.write(value) };
             }
         }
         Ok(1)
@@ -120,9 +120,9 @@ pub unsafe extern "C" fn strobe_uio_map(
     call(ptr::null_mut(), || {
         // SAFETY: as the header demands.
         let memory = unsafe { held(uio, "UIO device") }?.map(map)?;
-        // SAFETY: as the header demands.
-        if let Some(to) = unsafe { size.as_mut() } {
-            *to = memory.bytes() as usize;
+        if let Some(to) = NonNull::new(size) {
+            // SAFETY: as the header demands.
+            unsafe { to.write(memory.bytes() as usize) };
         }
         Ok(memory.start().cast())
     })
@@ -139,13 +139,11 @@ pub unsafe extern "C" fn strobe_uio_read(
 ) -> c_int {
     call(-1, || {
         // SAFETY: as the header demands.
-        let (uio, value) = unsafe {
-            (
-                held(uio, "UIO device")?,
-                held(value, "the place for the value")?,
-            )
-        };
-        *value = register(uio, map, offset, bytes)?.read();
+        let uio = unsafe { held(uio, "UIO device") }?;
+        let to = place(value, "the place for the value")?;
+        let read = register(uio, map, offset, bytes)?.read();
+        // SAFETY: as the header demands.
+        unsafe { to.write(read) };
         Ok(0)
     })
 }

@@ -77,6 +77,9 @@ pub struct Summary {
     pub usage: Option<Usage>,
     /// How it ended.
     pub end: End,
+    /// Triggers there were: rows + missed + skipped.
+    #[serde(skip)]
+    pub triggers: u64,
     /// All periods.
     #[serde(skip)]
     pub period: Stats,
@@ -115,6 +118,7 @@ impl Summary {
             set_up: info.set_up.clone(),
             usage: None,
             end: totals.end,
+            triggers: totals.triggers,
             period: timing.period,
             late: timing.late,
         }

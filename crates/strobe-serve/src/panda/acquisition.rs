@@ -2,7 +2,7 @@
 //! One acquisition: from ARM to its end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use strobe::info::End;
@@ -61,6 +61,7 @@ pub struct Acquisition {
     over: watch::Sender<bool>,
     had_reader: AtomicBool,
     readers: AtomicUsize,
+    why: OnceLock<String>,
     outcome: Mutex<Option<Reason>>,
     /// What its readers have got last, by their columns.
     pub sent: Shared<Vec<Capture>, Made>,
@@ -86,6 +87,7 @@ impl Acquisition {
             over: watch::channel(false).0,
             had_reader: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
+            why: OnceLock::new(),
             outcome: Mutex::new(None),
             sent: Shared::new(),
         }
@@ -139,6 +141,18 @@ impl Acquisition {
             asked.get_or_insert(reason);
             is_first
         });
+    }
+
+    /// Ends it: its run cannot be made.
+    pub fn fail(&self, why: String) {
+        // Only its sequencer says so, once.
+        let _ = self.why.set(why);
+        self.end(Reason::Failed);
+    }
+
+    /// Why its run cannot be made.
+    pub fn why(&self) -> Option<&str> {
+        self.why.get().map(String::as_str)
     }
 
     /// Whether no more triggers make rows.

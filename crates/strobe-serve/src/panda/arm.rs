@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use strobe::block::Block;
 use strobe::channel::Type;
 use strobe::error::Words;
 use strobe::event::EventSpec;
@@ -23,6 +24,7 @@ use super::number;
 use super::panel::Panel;
 use super::reason::Reason;
 use super::table::OUTPUTS;
+use super::values::Values;
 use crate::cursor::From;
 use crate::daemon::Daemon;
 use crate::served::Served;
@@ -160,7 +162,7 @@ impl Arm {
         }
     }
 
-    fn trigger(&self, values: &super::values::Values) -> Result<Trigger, String> {
+    fn trigger(&self, values: &Values) -> Result<Trigger, String> {
         let label = values.line("PCAP.TRIG");
         let known = (self.panel.model.events.iter()).find(|(known, _)| known == label);
         if let Some((_, event)) = known {
@@ -228,11 +230,12 @@ impl Arm {
             }
         };
         self.panel.with(|values| {
-            let served = of.served();
-            let progress = served.map(|served| served.progress());
-            if let Some(progress) = &progress {
-                values.set_line("PCAP.HEALTH", health(progress));
-                values.set_line("PCAP.TRIG_LOST", missed(progress).to_string());
+            match of.served() {
+                Some(served) => show(values, &served.progress()),
+                None if reason == Reason::Failed => {
+                    values.set_line("PCAP.HEALTH", HEALTH[4]);
+                }
+                None => {}
             }
             // At once: who sees that it is not active any more may arm the next one.
             values.set_bit("PCAP.ACTIVE", false);
@@ -312,16 +315,20 @@ impl Arm {
         };
         let progress = served.progress();
         let newest = progress.next.checked_sub(1).and_then(|row| {
-            // The newest row is in memory.
-            served.cursor(From::Row(row)).ready(1)
+            // The newest row is in memory. With the one before it, it is known what was missed between them.
+            let mut rows = served.cursor(From::Row(row.saturating_sub(1)));
+            let before = rows.ready(1);
+            rows.skip_to(row);
+            rows.ready(1).or(before)
         });
         self.panel.with(|values| {
-            values.set_line("PCAP.TRIG_LOST", missed(&progress).to_string());
-            values.set_line("PCAP.HEALTH", health(&progress));
+            show(values, &progress);
             let Some(row) = newest.as_ref().and_then(|block| block.rows().last()) else {
                 return;
             };
             values.set_bit("PCAP.FAILED", !row.faults.is_empty());
+            let missed = newest.as_ref().map_or(0, Block::missed);
+            values.set_bit("PCAP.MISSED", missed > 0);
             let channels = capture::channels(&last.captures);
             for capture in &last.captures {
                 let Origin::Channel(source) = &capture.from else {
@@ -379,6 +386,13 @@ fn missed(progress: &Progress) -> u64 {
     let run = progress.run.as_ref();
     let missed = run.map_or(0, |run| run.missed_by.iter().sum());
     missed.min(u64::from(u32::MAX))
+}
+
+/// What is to be seen of its account.
+fn show(values: &mut Values, progress: &Progress) {
+    values.set_line("PCAP.HEALTH", health(progress));
+    values.set_line("PCAP.TRIG_LOST", missed(progress).to_string());
+    values.set_bit("PCAP.LOST", progress.lost > 0);
 }
 
 fn health(progress: &Progress) -> &'static str {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `NAME=VALUE` and `NAME<` do.
 
+use std::ops::RangeInclusive;
+
 use super::answer::Answer;
 use super::field::Kind;
 use super::get::whole;
@@ -14,6 +16,8 @@ type Did = Result<Answer, String>;
 
 /// Bytes of a text that is set.
 const TEXT: usize = 256;
+/// Times in any unit: each of them is finite in each other unit. In the shortest one it is 31 years.
+const TIMES: RangeInclusive<f64> = 0.0..=1e15;
 
 /// `BLOCK.FIELD=VALUE`, `BLOCK.FIELD.ATTRIBUTE=VALUE`
 pub fn field(panel: &Panel, name: &str, value: &str) -> Did {
@@ -49,7 +53,7 @@ fn allowed(kind: &Kind, value: &str) -> Result<String, String> {
             _ => Err("Write 0 or 1".to_owned()),
         },
         Kind::Time(_) => match number::read(value) {
-            Some(time) if time >= 0.0 => Ok(number::text(time)),
+            Some(time) if TIMES.contains(&time) => Ok(number::text(time)),
             _ => Err("Time missing or out of range".to_owned()),
         },
         Kind::Enum(labels) | Kind::BitMux(_, labels) | Kind::PosMux(labels) => {

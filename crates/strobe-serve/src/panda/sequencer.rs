@@ -73,7 +73,7 @@ impl Sequencer {
             };
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                () = self.sequence() => {}
+                () = self.sequence(enabled) => {}
             }
             self.panel.with(|values| {
                 values.set_bit(&format!("{}.ACTIVE", self.name), false);
@@ -100,11 +100,16 @@ impl Sequencer {
         change
     }
 
-    /// Until ENABLE has fallen after this change. If it has risen again meanwhile, it has fallen, however short that was.
+    /// Until ENABLE has fallen after this change.
     async fn until_disabled_after(&self, change: u64) {
-        let name = format!("{}.ENABLE", self.name);
-        self.until(|values| !values.input(&name) || values.rise(&name) > change)
+        self.until(|values| self.is_disabled_after(change, values))
             .await;
+    }
+
+    /// If it has risen again meanwhile, it has fallen, however short that was.
+    fn is_disabled_after(&self, change: u64, values: &Values) -> bool {
+        let name = format!("{}.ENABLE", self.name);
+        !values.input(&name) || values.rise(&name) > change
     }
 
     async fn until_input(&self, input: &str, wanted: bool) {
@@ -118,13 +123,13 @@ impl Sequencer {
         let _ = changes.wait_for(|_| self.panel.with(&mut is_so)).await;
     }
 
-    /// From ENABLE to its fall, or to the end of the table.
-    async fn sequence(&self) {
+    /// From ENABLE, which was seen at this change, to its fall, or to the end of the table.
+    async fn sequence(&self, enabled: u64) {
         let Some(sequence) = self.read() else {
             return;
         };
         // Not given up when ENABLE falls: a run that is being made would be nobody's.
-        let target = self.target(&sequence).await;
+        let target = self.target(&sequence, enabled).await;
         // Whoever sees ACTIVE finds the run.
         self.panel
             .with(|values| values.set_bit(&format!("{}.ACTIVE", self.name), true));
@@ -132,7 +137,7 @@ impl Sequencer {
             // The end of the run comes first: it has its own reason.
             biased;
             () = self.play(&sequence, target.as_ref()) => {}
-            () = self.until_input("ENABLE", false) => {
+            () = self.until_disabled_after(enabled) => {
                 // Its own timer would go on.
                 if let Some(timer) = target.filter(|target| target.is_timer) {
                     timer.of.end(Reason::Ok);
@@ -142,7 +147,7 @@ impl Sequencer {
     }
 
     /// The run that this sequence triggers, if an acquisition waits for one.
-    async fn target(&self, sequence: &Sequence) -> Option<Target> {
+    async fn target(&self, sequence: &Sequence, enabled: u64) -> Option<Target> {
         let (of, output) = self.waiting()?;
         let as_timer = table::as_timer(&sequence.steps, output);
         // What another sequence has begun goes on; that was no timer, which ends with its sequence.
@@ -155,13 +160,16 @@ impl Sequencer {
             });
         }
         let (event, limit) = event(sequence, as_timer, of.limit);
-        let Ok(run) = self.arm.create(&of, &event, limit).await else {
-            of.end(Reason::Failed);
-            return None;
+        let run = match self.arm.create(&of, &event, limit).await {
+            Ok(run) => run,
+            Err(why) => {
+                of.fail(why);
+                return None;
+            }
         };
         // Meanwhile ENABLE may have fallen, or somebody has disarmed.
-        let name = format!("{}.ENABLE", self.name);
-        let is_wanted = self.panel.with(|values| values.input(&name)) && of.take(&run);
+        let has_fallen = |values: &mut Values| self.is_disabled_after(enabled, values);
+        let is_wanted = !self.panel.with(has_fallen) && of.take(&run);
         if !is_wanted {
             self.arm.give_up(&run);
         }

@@ -205,6 +205,9 @@ impl Client<'_> {
             }
         };
         let Some(served) = served else {
+            if let Some(why) = of.why() {
+                self.wire.comment(options, &format!("# {why}\n")).await?;
+            }
             self.wire
                 .header(&captures, options, &About::default())
                 .await?;

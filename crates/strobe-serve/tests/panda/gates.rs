@@ -203,3 +203,37 @@ async fn a_sequence_that_waits_for_bits_makes_a_row_at_each_rise_of_its_output()
     );
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bits_of_pcap_tell_of_triggers_that_were_missed_and_of_rows_that_were_lost() {
+    let server = Server::start().await;
+    let mut control = server.control().await;
+    assert_eq!(control.ask("PCAP.MISSED?").await, "OK =0");
+    // Faster than any thread wakes.
+    control.set(&["EVENT1.PERIOD=1e-6", "*PCAP.ARM="]).await;
+    control.until("PCAP.MISSED?", "1").await;
+    control.set(&["*PCAP.DISARM="]).await;
+    let served = server.daemon.runs.list().pop().expect("a run");
+    let has_lost = u8::from(served.progress().lost > 0);
+    assert_eq!(control.ask("PCAP.LOST?").await, format!("OK ={has_lost}"));
+    control.set(&["EVENT1.PERIOD=1", "*PCAP.ARM="]).await;
+    for bit in ["PCAP.MISSED?", "PCAP.LOST?"] {
+        assert_eq!(control.ask(bit).await, "OK =0", "of the new run");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_that_is_none_in_another_unit_is_refused() {
+    let server = Server::start().await;
+    let mut control = server.control().await;
+    for time in ["1e308", "1e16", "-1", "inf", "nan"] {
+        let answer = control.ask(&format!("SEQ1.PRESCALE={time}")).await;
+        assert_eq!(answer, "ERR Time missing or out of range", "{time}");
+    }
+    control
+        .set(&["SEQ1.PRESCALE=1e15", "SEQ1.PRESCALE.UNITS=us"])
+        .await;
+    assert_eq!(control.ask("SEQ1.PRESCALE?").await, "OK =1e21");
+    server.stop().await;
+}

@@ -142,3 +142,53 @@ async fn a_sequencer_that_waits_for_active_finds_the_acquisition_and_who_is_told
     }
     server.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fall_of_enable_ends_a_sequence_however_short_it_is() {
+    let server = Server::start().await;
+    // One rise, and then it waits for a bit that never comes.
+    let lines = line(1, 0, [1, 0], [20, 20]) + &line(1, 2, [0, 0], [0, 0]);
+    let mut control = triggered(&server, &format!("SEQ1.TABLE<\n{lines}")).await;
+    control.set(&["*PCAP.ARM=", "SEQ1.ENABLE=ONE"]).await;
+    for rows in 1..=20 {
+        control
+            .until("*PCAP.CAPTURED?", rows.to_string().as_str())
+            .await;
+        // In one packet: nobody looks in between.
+        control.send("SEQ1.ENABLE=ZERO\nSEQ1.ENABLE=ONE\n").await;
+        assert_eq!(control.answer().await, "OK");
+        assert_eq!(control.answer().await, "OK");
+    }
+    control.set(&["SEQ1.ENABLE=ZERO"]).await;
+    control.until("SEQ1.ACTIVE?", "0").await;
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_cannot_be_made_has_failed_and_it_is_said_why() {
+    let server = Server::start().await;
+    let table = format!("SEQ1.TABLE<\n{}", line(10, 0, [1, 0], [250, 250]));
+    let mut control = triggered(&server, &table).await;
+    let mut reader = server.reader("").await;
+    // A timer of 500 ns: no engine has one.
+    control
+        .set(&["SEQ1.PRESCALE=1e-9", "*PCAP.ARM=", "SEQ1.ENABLE=ONE"])
+        .await;
+    let mut comments = Vec::new();
+    loop {
+        match reader.line().await.as_str() {
+            "</header>" => break,
+            line if line.starts_with("# ") => comments.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    assert_eq!(reader.line().await, "");
+    let end = Frame::End(0, "DMA data error".to_owned());
+    assert_eq!(reader.frame().await, end);
+    assert!(
+        comments.iter().any(|line| line.contains("timer:500ns")),
+        "{comments:?}"
+    );
+    assert_eq!(control.ask("PCAP.HEALTH?").await, "OK =The run failed");
+    server.stop().await;
+}

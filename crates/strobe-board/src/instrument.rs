@@ -299,9 +299,16 @@ impl Cut {
 }
 
 impl Output {
-    /// The number that a word means: two's complement, scaled.
-    pub fn value(&self, word: u64) -> f64 {
-        word as i64 as f64 * self.scale + self.offset
+    /// The number that a word means: two's complement, scaled. `None` if it would be another one when it is sent: a text
+    /// has 15 digits, a binary fraction 53 bits.
+    pub fn value(&self, word: u64) -> Option<f64> {
+        let word = word as i64;
+        let sent = match self.send {
+            Command::Text { .. } => command::rounded(word as f64),
+            _ => word as f64,
+        };
+        let value = sent * self.scale + self.offset;
+        (sent as i128 == i128::from(word) && value.is_finite()).then_some(value)
     }
 }
 
@@ -310,5 +317,65 @@ impl Instrument {
     pub fn is_latest(&self, channel: &Channel) -> bool {
         let question = self.questions.get(channel.question);
         question.is_some_and(|question| matches!(question.mode, Mode::Latest(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(send: &str, language: Language, scale: f64) -> Output {
+        Output {
+            name: "o".to_owned(),
+            description: String::new(),
+            unit: String::new(),
+            scale,
+            offset: 0.0,
+            send: Command::new(
+                send,
+                language,
+                Some(Binary::new(Number::Signed(8), Order::Big, 0)),
+            )
+            .expect("a command"),
+            timeout: Duration::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn a_whole_number_is_sent_as_it_is_or_refused() {
+        let text = output("VOLT {}", Language::Text, 1.0);
+        let scaled = output("VOLT {}", Language::Text, 0.001);
+        let bytes = output("01 {}", Language::Bytes, 1.0);
+        let negative = |word: i64| word as u64;
+        assert_eq!(scaled.value(1500), Some(1.5));
+        assert_eq!(
+            text.value(negative(-999_999_999_999_999)),
+            Some(-999_999_999_999_999.0)
+        );
+        // Digits that are zeros are none that would be lost.
+        assert_eq!(text.value(1_000_000_000_000_000_000), Some(1e18));
+        assert_eq!(
+            bytes.value(9_007_199_254_740_991),
+            Some(9_007_199_254_740_991.0)
+        );
+        assert_eq!(
+            bytes.value(negative(i64::MIN)),
+            Some(-9_223_372_036_854_775_808.0)
+        );
+        for word in [1_234_567_890_123_456, negative(-9_007_199_254_740_991)] {
+            assert_eq!(
+                (text.value(word), scaled.value(word)),
+                (None, None),
+                "{word}"
+            );
+        }
+        for word in [
+            9_007_199_254_740_993,
+            i64::MAX as u64,
+            negative(i64::MIN + 1),
+        ] {
+            assert_eq!(bytes.value(word), None, "{word}");
+        }
+        assert_eq!(output("01 {}", Language::Bytes, 1e308).value(1000), None);
     }
 }

@@ -15,6 +15,7 @@ use crate::latest::Latest;
 use crate::line::Line;
 use crate::queue::{Errand, Job, Next, Queue};
 use crate::reach::reach;
+use crate::text::no_room;
 
 /// Most errors that are taken from an instrument's queue at once.
 const ERRORS_MAX: usize = 64;
@@ -315,7 +316,8 @@ impl Speaker {
             ));
         };
         let until = Instant::now() + output.timeout;
-        self.line.tell(&output.send, output.value(word), until)?;
+        let value = output.value(word).ok_or_else(no_room)?;
+        self.line.tell(&output.send, value, until)?;
         accepted(self.line.as_mut(), &instrument, until)
     }
 

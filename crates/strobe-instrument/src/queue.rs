@@ -189,8 +189,8 @@ impl Queue {
         match state.stage {
             // The thread has not even noticed that nobody waits for it.
             Stage::Given | Stage::LeftAlone => {
-                counts.add(Err(Fault::Absent));
-                state.result = Err(Fault::Absent);
+                counts.add(Err(Fault::Late));
+                state.result = Err(Fault::Late);
             }
             Stage::Idle | Stage::Done if !inner.is_connected => {
                 counts.add(Err(Fault::Absent));
@@ -307,5 +307,27 @@ impl Queue {
     pub(crate) fn end(&self) {
         lock(&self.inner).is_over = true;
         self.more.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_thread_has_not_come_to_is_late_and_is_counted_so() {
+        let (queue, counts) = (Queue::default(), Counts::default());
+        queue.connected();
+        let errand = queue.errand(Job::Ask(0), 1);
+        queue.give(&errand, 0, &counts);
+        assert_eq!(errand.wait(Duration::ZERO), Err(Fault::Late));
+        // The next row wants it, and the thread still has it.
+        queue.give(&errand, 0, &counts);
+        assert_eq!(errand.wait(Duration::ZERO), Err(Fault::Late));
+        assert_eq!(errand.channel(0), Err(Fault::Late));
+        let named = |name| counts.named(name);
+        assert_eq!((named("late"), named("absent")), (Some(1), Some(0)));
+        errand.finish(&counts, Ok(&[Some(5)]));
+        assert_eq!((named("late"), named("questions")), (Some(2), Some(2)));
     }
 }

@@ -293,10 +293,14 @@ fn whole(text: &str) -> Option<u16> {
     }
 }
 
+/// The nearest number of 15 digits.
+pub(super) fn rounded(value: f64) -> f64 {
+    format!("{value:.14e}").parse().unwrap_or(value)
+}
+
 /// A number as people write it: 1500 * 0.001 is 1.5, not 1.5000000000000002.
 fn decimal(value: f64) -> String {
-    let rounded = format!("{value:.14e}").parse().unwrap_or(value);
-    match rounded {
+    match rounded(value) {
         0.0 => "0".to_owned(),
         large if f64::abs(large) >= 1e15 => format!("{large:E}"),
         small if f64::abs(small) < 1e-5 => format!("{small:E}"),

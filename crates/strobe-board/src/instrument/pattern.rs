@@ -38,7 +38,7 @@ pub enum Answered {
 /// From here on a number of SCPI says that there is none: 9.9E37 is infinite, 9.91E37 is not a number.
 const INFINITE: f64 = 9.9e37;
 const NOT_A_NUMBER: f64 = 9.91e37;
-/// Beyond this, a float does not know each whole number.
+/// From here on, a float does not know each whole number.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 impl Pattern {
@@ -212,7 +212,7 @@ fn number(text: &[u8], kind: Kind) -> Option<(u64, &[u8])> {
             return Some((whole as u64, rest));
         }
         let value: f64 = number.parse().ok()?;
-        let whole = value.fract() == 0.0 && value.abs() <= WHOLE;
+        let whole = value.fract() == 0.0 && value.abs() < WHOLE;
         return whole.then_some((value as i64 as u64, rest));
     }
     let value: f64 = number.parse().ok()?;
@@ -327,6 +327,9 @@ mod tests {
             ("9007199254740993", Some(9_007_199_254_740_993)),
             ("-1", Some(u64::MAX)),
             ("+1.0E3", Some(1000)),
+            ("9007199254740991.0", Some(9_007_199_254_740_991)),
+            ("9007199254740993.0", None),
+            ("-9007199254740993.0", None),
             ("1.5", None),
             ("1E300", None),
             ("NAN", None),

@@ -110,3 +110,21 @@ fn outputs_in_a_dry_run_alone() {
     assert_eq!(status, Some(1));
     assert!(errors.contains("--dry-run"), "{errors}");
 }
+
+#[test]
+fn what_a_program_computes_is_in_the_price_of_a_row() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let row = |columns: usize| {
+        let columns = (0..columns).map(|n| format!("--derive x{n}=mean(sim.counter&255,2)"));
+        let columns: Vec<_> = columns.collect();
+        let words = "--event timer:1kHz --read sim.counter --dry-run --json";
+        // Only some rows are kept: the price is of each.
+        let words = format!("{words} --every 10 {}", columns.join(" "));
+        let (status, said, errors) = record(dir.path(), words.trim_end());
+        assert_eq!(status, Some(0), "{errors}");
+        let answer: Value = serde_json::from_str(&said).expect("JSON");
+        answer["measured"]["row_ns"]["min"].as_f64().expect("ns")
+    };
+    let (without, with) = (row(0), row(80));
+    assert!(without < with, "{without} ns, and {with} ns with a program");
+}

@@ -101,14 +101,22 @@ pub fn measure<E: From<Error>>(
         duration: Some(AT_MOST),
         ..Options::default()
     };
-    let run = |event: EventSpec, steps: &[Step], rows: u64, observer: &mut dyn Observer| {
+    // It computes on each trigger, and makes a row of each.
+    let program = ProgramText {
+        derive: plan.program.derive.clone(),
+        ..ProgramText::default()
+    };
+    let run = |event: EventSpec,
+               steps: &[Step],
+               program: &ProgramText,
+               rows: u64,
+               observer: &mut dyn Observer| {
         let run = create(&Plan {
             event,
             steps: steps.to_vec(),
             limit: Some(rows),
             ring: Some(2 * rows),
-            // It may need columns that are left out here.
-            program: ProgramText::default(),
+            program: program.clone(),
             ..plan.clone()
         })?;
         Ok::<_, E>(record(run.as_ref(), &options, &Stop::default(), observer)?)
@@ -118,8 +126,10 @@ pub fn measure<E: From<Error>>(
     let fast = || EventSpec::timer(FAST_NS);
 
     let mut between = Between::new(&steps);
-    run(fast(), &between.steps.clone(), ROWS, &mut between)?;
-    let fastest = run(fast(), &steps, ROWS, &mut |_| {})?;
+    // The program may need columns that are left out here.
+    let none = ProgramText::default();
+    run(fast(), &between.steps.clone(), &none, ROWS, &mut between)?;
+    let fastest = run(fast(), &steps, &program, ROWS, &mut |_| {})?;
     let mean = fastest.period_ns.as_ref().map(|figures| figures.mean);
     // A thread shares its CPU with others, and may keep up at one moment and not at the next.
     let shortest = match mean.filter(|_| fastest.engine == Engine::Kernel) {
@@ -128,12 +138,24 @@ pub fn measure<E: From<Error>>(
             // What the run before has taken beyond its budget is paid back: else it would be taken from this one.
             thread::sleep(Duration::from_nanos(TRIED_NS));
             let rows = ROWS.max(TRIED_NS / period);
-            let summary = run(EventSpec::timer(period), &steps, rows, &mut |_| {})?;
+            let summary = run(
+                EventSpec::timer(period),
+                &steps,
+                &program,
+                rows,
+                &mut |_| {},
+            )?;
             Ok::<_, E>(summary.missed * FEW <= summary.rows)
         })?),
     };
     let rehearsal = match plan.event.period_ns() {
-        Some(_) => Some(run(plan.event.clone(), &steps, ROWS, &mut |_| {})?),
+        Some(_) => Some(run(
+            plan.event.clone(),
+            &steps,
+            &program,
+            ROWS,
+            &mut |_| {},
+        )?),
         None => None,
     };
 

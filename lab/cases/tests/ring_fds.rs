@@ -165,37 +165,39 @@ fn mappings_come_and_go_while_rows_are_made_and_fds_are_closed() {
     order(&owner, START, 0).expect("started");
     let before = census(&control);
     let shown = AtomicUsize::new(usize::MAX);
-    let tries = AtomicUsize::new(0);
+    let (tries, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         let mapper = scope.spawn(|| {
-            let (mut good, mut bad) = (0, 0);
+            let mut good = 0;
             loop {
                 let fd = shown.load(Ordering::Acquire);
                 tries.fetch_add(1, Ordering::Relaxed);
                 match Map::new(fd as i32, 8192, PROT_READ, MAP_SHARED, 0) {
-                    _ if fd == 0 => break (good, bad),
+                    _ if fd == 0 => break good,
                     Ok(map) => {
                         assert_eq!(map.get::<u32>(64), c.run, "this run's ring");
                         good += 1;
                     }
                     Err(errno) => {
                         assert_eq!(errno, EBADF);
-                        bad += 1;
+                        late.fetch_add(1, Ordering::Relaxed);
                     }
                 }
             }
         });
-        // As long as it takes until both threads have run side by side.
+        // As long as it takes until both threads have run side by side, and one fd was closed first.
         let give_up = Instant::now() + patience(60);
+        let few = |count: &AtomicUsize, least| count.load(Ordering::Relaxed) < least;
         let mut rings = 0;
-        while (rings < 300 || tries.load(Ordering::Relaxed) < 300) && Instant::now() < give_up {
+        while (rings < 300 || few(&tries, 300) || few(&late, 1)) && Instant::now() < give_up {
             rings += 1;
             let ring = reader(&owner, 0, 0, 0).expect("a reader");
             shown.store(ring.as_raw_fd() as usize, Ordering::Release);
             drop(map(&ring, 8192).expect("a mapping"));
         }
         shown.store(0, Ordering::Release);
-        let (good, bad) = mapper.join().expect("no surprise");
+        let good = mapper.join().expect("no surprise");
+        let bad = late.load(Ordering::Relaxed);
         assert!(bad > 0, "the race was run ({good} mapped, {bad} too late)");
     });
     let now = order(&owner, STATUS, 0).expect("status");

@@ -2,6 +2,7 @@
 """Nothing is left of what was closed: no descriptor, no thread, no memory; whoever comes and goes at the same time."""
 
 import asyncio
+import ctypes
 import gc
 import os
 import tempfile
@@ -17,10 +18,13 @@ from daemon import Daemon, wait_for
 TIMES = 1000
 #: Memory that an allocator may keep, in KiB.
 SLACK = 8 << 10
+#: What the C library keeps of the stacks of threads that have ended, in KiB. Those of runs are locked, and so all there.
+STACKS = 40 << 10
 
 
 def memory() -> int:
-    """KiB that belong to this process alone."""
+    """KiB that belong to this process alone, without what its allocator has for later."""
+    ctypes.CDLL(None).malloc_trim(0)
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["RssAnon"].split()[0])
 
@@ -31,7 +35,7 @@ def left() -> tuple[int, int]:
 
 
 class Left(unittest.TestCase):
-    def check(self, once: Callable[[], object], times: int = TIMES) -> None:
+    def check(self, once: Callable[[], object], times: int = TIMES, slack: int = SLACK) -> None:
         # What is made once, and what an allocator takes at first, is there.
         for _ in range(times // 10):
             once()
@@ -39,13 +43,7 @@ class Left(unittest.TestCase):
         for _ in range(times):
             once()
         wait_for(lambda: left() <= before, f"no more than {before} descriptors and threads are left")
-        # Where threads come and go, an allocator takes and gives back by turns: what leaks only grows.
-        for _ in range(10):
-            if memory() - had < SLACK:
-                break
-            for _ in range(times // 4):
-                once()
-        self.assertLess(memory() - had, SLACK)
+        self.assertLess(memory() - had, slack)
 
     def test_of_a_thousand_runs_that_were_read(self) -> None:
         def once() -> None:
@@ -144,7 +142,7 @@ class Left(unittest.TestCase):
 
                 together(reads)
 
-        self.check(both, 20)
+        self.check(both, 60, SLACK + STACKS)
 
 
 if __name__ == "__main__":

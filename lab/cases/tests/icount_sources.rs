@@ -3,6 +3,7 @@
 //! whose time is made of instructions: there nothing may be missed but what is made to be.
 // lab: --module lab_gpio --module uio_dummy
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -31,14 +32,23 @@ fn period() -> u64 {
 /// Without spinning: on one CPU, who spins lets nobody make anything.
 const WAYS: [WaitMode; 2] = [WaitMode::Block, WaitMode::Hybrid];
 
-/// All triggers are rows, with these counts. A kernel that looks for faults prints what it finds of its own, and meanwhile
-/// does nothing else: there the account is what must be right.
+/// All triggers are rows, with these counts. A stock kernel is not preempted everywhere: there one of a thousand may be
+/// missed, and the counts show it. A kernel that looks for faults prints what it finds of its own, and meanwhile does nothing
+/// else: there the account is what must be right.
 fn all_are_rows(counts: impl IntoIterator<Item = u64>, first: u64, end: &Snapshot) {
-    if slowness() == 1 {
+    if slowness() == 1 && !is_preempt_rt() {
+        let last = counts.into_iter().last().expect("rows");
+        assert_eq!(last, first + end.head + end.missed() - 1, "{end:?}");
+        assert!(end.missed() <= triggers() / 1000, "{end:?}");
+    } else if slowness() == 1 {
         let wrong = counts.into_iter().zip(first..).find(|(is, was)| is != was);
         assert_eq!(wrong, None, "the first row that does not follow, {end:?}");
         assert_eq!((end.missed(), end.head), (0, triggers()), "{end:?}");
     }
+}
+
+fn is_preempt_rt() -> bool {
+    Path::new("/sys/kernel/realtime").exists()
 }
 
 fn create(wait: WaitMode, plan: &Plan) -> UserRun {

@@ -74,8 +74,7 @@ static bool has_stamp(const struct iio_scan *scan)
 	unsigned int length = iio_get_masklength(indio);
 
 	return scan->stamp_spec && indio->active_scan_mask &&
-	       find_last_bit(indio->active_scan_mask, length) ==
-	       find_last_bit((const unsigned long *)scan->buffer.scan_mask, length);
+	       find_last_bit(indio->active_scan_mask, length) == scan->last_index;
 }
 
 static int scan_store(struct iio_buffer *buffer, const void *data)
@@ -93,7 +92,7 @@ static int scan_store(struct iio_buffer *buffer, const void *data)
 			stamp -= offset;
 		WRITE_ONCE(scan->stamp, stamp);
 	}
-	/* Without a stamp it is late, but no more than it may be. */
+	/* Without a stamp the time of arrival has to do: it may be late, and is never early. */
 	missed = iio_gaps_before(&scan->gaps, stamp);
 	for (u32 i = 0; i < scan->count; i++) {
 		struct iio_sample *sample = &scan->samples[i];
@@ -181,6 +180,7 @@ static void choose(struct iio_scan *scan)
 		if (!sample->is_on)
 			continue;
 		__set_bit(sample->spec->scan_index, mask);
+		scan->last_index = sample->spec->scan_index;
 		sample->at = place(&end, &sample->type);
 	}
 	scan->buffer.scan_timestamp = scan->stamp_spec;

@@ -34,6 +34,7 @@ struct iio_sample {
  * @unit: the device.
  * @stamp_spec: its time stamps; NULL: it has none.
  * @stamp_at: their place in a scan.
+ * @last_index: IIO's index of the last sample that is on.
  * @lock: of who hands a scan over, against a driver that does so twice at once, or
  *	after it was told to stop.
  * @is_on: scans are wanted; changed under @lock, too.
@@ -53,6 +54,7 @@ struct iio_scan {
 	struct iio_unit			*unit;
 	const struct iio_chan_spec	*stamp_spec;
 	u32				stamp_at;
+	u32				last_index;
 	raw_spinlock_t			lock;
 	bool				is_on;
 	bool				is_stamped;

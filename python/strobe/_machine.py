@@ -29,8 +29,8 @@ class Machine:
         """A run of a recipe's file, or of words; words come before what a recipe says.
 
         rows=1000 ends it, or seconds=10 where the event has a period; engine="kernel" or "user", board=, wait=, cpu=, policy=,
-        clock=, ring=, shared= are those of `strobe record`. It is started when its rows are read, or by `start`, and is stopped when its `with` ends; one of this
-        machine also ends when nobody has it any more.
+        clock=, ring=, shared= are those of `strobe record`. It is started when its rows are read, or by `start`, and is stopped
+        when its `with` ends; one of this machine also ends when nobody has it any more.
         """
         return Run(self._native.create(_recipe.text(recipe, event=event, read=read, set=set, **words)), own=True)
 

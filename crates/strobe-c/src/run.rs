@@ -190,7 +190,7 @@ fn made(recipe: &Recipe) -> Result<*mut strobe_run> {
     // The memory of the program is its own affair.
     selection.lock = Lock::RingAndStack;
     let plan = recipe.plan();
-    if recipe.duration_ns.is_some() && plan.limit.is_none() {
+    if recipe.needs_a_clock() {
         return Err(Failure::new(
             "recipe",
             "`for` is no number of rows here: the event has no period, or a program chooses rows",

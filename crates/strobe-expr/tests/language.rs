@@ -482,17 +482,13 @@ fn no_text_is_too_long_or_too_deep_for_an_answer() {
         .map(|n| format!("x{n} = mean(io.in, 1000)"))
         .collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let fault = compile(&text(&many, &[], None), &columns())
-        .err()
-        .expect("too much");
+    let fault = compile(&text(&many, &[], None), &columns()).expect_err("too much");
     assert!(fault.reason.contains("words from row to row"), "{fault}");
     let many: Vec<String> = (0..1100)
         .map(|n| format!("x{n} = io.in + {n} & 3"))
         .collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let fault = compile(&text(&many, &[], None), &columns())
-        .err()
-        .expect("too much");
+    let fault = compile(&text(&many, &[], None), &columns()).expect_err("too much");
     assert!(fault.reason.contains("4096 instructions"), "{fault}");
 }
 

@@ -191,20 +191,27 @@ impl Recipe {
         show::text(self)
     }
 
+    /// How many rows its run makes, if that is known: a timer makes a known number in a time, unless a program chooses rows.
+    fn limit(&self) -> Option<u64> {
+        let by_time = self.duration_ns.zip(self.event.period_ns());
+        let by_time = by_time.filter(|_| !self.program.skips());
+        let rows = by_time.map(|(time, period)| (time / period.max(1)).max(1));
+        self.rows.or(rows)
+    }
+
+    /// Whether its `for` is no number of rows: its run does not end by itself, and who makes it must look at a clock.
+    pub fn needs_a_clock(&self) -> bool {
+        self.duration_ns.is_some() && self.limit().is_none()
+    }
+
     /// The run of this recipe.
     pub fn plan(&self) -> Plan {
         let reads = self.read.iter().cloned().map(Step::Read);
-        let by_time = self.duration_ns.zip(self.event.period_ns());
-        // Unless nobody knows how many are kept.
-        let by_time = by_time.filter(|_| !self.program.skips());
         Plan {
             steps: self.set.iter().cloned().chain(reads).collect(),
             program: self.program.clone(),
             ring: self.ring,
-            // A timer makes a known number of rows in a time.
-            limit: self
-                .rows
-                .or(by_time.map(|(time, period)| (time / period.max(1)).max(1))),
+            limit: self.limit(),
             clock: self.clock,
             priority: match self.policy {
                 Some(Policy::Fifo(priority)) => Some(priority),

@@ -321,7 +321,7 @@ pub fn create(py: Python<'_>, recipe: &Recipe) -> PyResult<Run> {
     // Python's memory is its own affair.
     selection.lock = Lock::RingAndStack;
     let plan = recipe.plan();
-    if recipe.duration_ns.is_some() && plan.limit.is_none() {
+    if recipe.needs_a_clock() {
         return Err(Failure::text(
             "seconds: no number of rows here, for the event has no period, or a program chooses rows; say rows=, or \
              call stop() when it is time",

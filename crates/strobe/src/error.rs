@@ -86,7 +86,7 @@ pub enum Error {
         instead: String,
     },
     /// What is wrong with a program.
-    Program(strobe_expr::Fault),
+    Program(Box<strobe_expr::Fault>),
     /// The kernel engine, and a program.
     ProgramOfKernel,
     /// An event of the other engine.

@@ -17,7 +17,7 @@ pub(crate) fn compile(text: &ProgramText, channels: &[Channel]) -> Result<Progra
     let columns: Vec<Column> = columns
         .map(|(name, channel)| column(name, channel))
         .collect();
-    strobe_expr::compile(text, &columns).map_err(Error::Program)
+    strobe_expr::compile(text, &columns).map_err(|fault| Error::Program(Box::new(fault)))
 }
 
 fn column(name: String, channel: &Channel) -> Column {

@@ -26,6 +26,11 @@ pub fn slowness() -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
+/// Whether the guest's kernel is the one with PREEMPT_RT.
+pub fn is_rt() -> bool {
+    std::env::var("LAB_KERNEL").is_ok_and(|kernel| kernel == "rt")
+}
+
 /// From now on the kernel's own work does not keep a real-time thread from its CPU for longer than a row may wait; `strobe doctor` says
 /// how to do both. A stock kernel gives up to 50 ms of each second to what such threads have kept from it, and holds a lock while it
 /// makes one huge page of 512 small ones, for 0.2 ms and more: at moments that depend on all that has happened before.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use strobe_cases::machine::command;
+use strobe_cases::machine::{command, is_rt};
 use strobe_files::journal::Journal;
 
 fn doctor(words: &str) -> Output {
@@ -33,10 +33,6 @@ fn lines(said: &Value) -> BTreeMap<&str, (&str, String)> {
         (key, (line["state"].as_str().expect("a state"), words))
     });
     pairs.collect()
-}
-
-fn is_rt() -> bool {
-    std::env::var("LAB_KERNEL").is_ok_and(|kernel| kernel == "rt")
 }
 
 #[test]

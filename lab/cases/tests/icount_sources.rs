@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thousands of triggers of each source of the user engine, against the source's own account, on a machine
-//! whose time is made of instructions: there nothing may be missed but what is made to be.
+//! whose time is made of instructions: there PREEMPT_RT may miss nothing but what is made to be.
 // lab: --module lab_gpio --module uio_dummy
 
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use strobe::plan::Plan;
 use strobe::run::OwnedRun;
 use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::hpet::interrupts;
-use strobe_cases::machine::{slowness, undisturbed};
+use strobe_cases::machine::{is_rt, slowness, undisturbed};
 use strobe_cases::plan;
 use strobe_cases::slow::Slowness;
 use strobe_cases::uio::Dummy;
@@ -36,7 +35,7 @@ const WAYS: [WaitMode; 2] = [WaitMode::Block, WaitMode::Hybrid];
 /// missed, and the counts show it. A kernel that looks for faults prints what it finds of its own, and meanwhile does nothing
 /// else: there the account is what must be right.
 fn all_are_rows(counts: impl IntoIterator<Item = u64>, first: u64, end: &Snapshot) {
-    if slowness() == 1 && !is_preempt_rt() {
+    if slowness() == 1 && !is_rt() {
         let last = counts.into_iter().last().expect("rows");
         assert_eq!(last, first + end.head + end.missed() - 1, "{end:?}");
         assert!(end.missed() <= triggers() / 1000, "{end:?}");
@@ -45,10 +44,6 @@ fn all_are_rows(counts: impl IntoIterator<Item = u64>, first: u64, end: &Snapsho
         assert_eq!(wrong, None, "the first row that does not follow, {end:?}");
         assert_eq!((end.missed(), end.head), (0, triggers()), "{end:?}");
     }
-}
-
-fn is_preempt_rt() -> bool {
-    Path::new("/sys/kernel/realtime").exists()
 }
 
 fn create(wait: WaitMode, plan: &Plan) -> UserRun {

@@ -195,7 +195,6 @@ mod tests {
         http.daemon.stop.cancel();
         let ended = timeout(LONG, served.as_mut()).await;
         assert!(ended.is_ok(), "it is waited for: {said}");
-        drop(served);
         let mut heard = String::new();
         client.read_to_string(&mut heard).await.expect("an end");
         heard

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from . import LabError, cards
 from .cards import PROGRAM
 from .kernel import Kernel
+from .waker import Waker
 
 PORTS = ("stdout", "stderr", "status", "out", "symbols")
 # Where cards can be plugged in while the guest runs: ports of PCI Express. Name, address, and the address of its void.
@@ -42,6 +43,7 @@ class Machine:
     icount: int | None = None
     devices: list[str] = field(default_factory=list)
     monitor: bool = False
+    waker: Waker | None = None
     plugins: list[str] = field(default_factory=list)
     append: list[str] = field(default_factory=list)
     qemu: list[str] = field(default_factory=list)
@@ -74,6 +76,8 @@ def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
                   "-device", f"virtserialport,chardev={port},name=lab.{port}"]
     if machine.monitor:
         words += monitor(work)
+    if machine.waker:
+        words += machine.waker.words()
     for device in machine.devices:
         words += ["-device", device]
     for plugin in machine.plugins:
@@ -103,7 +107,7 @@ def monitor(work: Path) -> list[str]:
     return words
 
 
-def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: BinaryIO) -> None:
+def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: BinaryIO, waker: Waker | None = None) -> None:
     """Runs QEMU until the guest is off, passing on what the guest's command writes.
 
     Raises LabError if it takes too long (status 124) or if QEMU fails (status 71). Leaves no process behind.
@@ -121,12 +125,16 @@ def run(words: list[str], work: Path, timeout: float, stdout: BinaryIO, stderr: 
             while guest.poll() is None:
                 pass_on(out, stdout)
                 pass_on(err, stderr)
+                if waker:
+                    waker.look()
                 if time.monotonic() > end:
                     raise LabError(f"the guest was not done after {timeout:g} s and was switched off", 124)
                 time.sleep(TICK)
         finally:
             guest.kill()
             guest.wait()
+            if waker:
+                waker.close()
             pass_on(out, stdout)
             pass_on(err, stderr)
     if guest.returncode:

@@ -7,20 +7,17 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-const ALARM: &str = "/sys/class/rtc/rtc0/wakealarm";
 /// The chipset's bridge, and where it has the ports of power management.
 const BRIDGE: &str = "/sys/bus/pci/devices/0000:00:1f.0/config";
 const PORTS: u64 = 0x40;
 
-/// Suspends the machine until its clock wakes it, one or two seconds; answers how long it was away.
+/// Suspends the machine until the lab wakes it (`lab/run --wake`); answers how long it was away.
 pub fn to_ram() -> Duration {
     let bridge = File::options().read(true).write(true).open(BRIDGE);
     let bridge = bridge.expect(BRIDGE);
     let mut ports = [0; 8];
     bridge.read_exact_at(&mut ports, PORTS).expect(BRIDGE);
     let before = away();
-    let _ = fs::write(ALARM, "0");
-    fs::write(ALARM, "+2").expect(ALARM);
     fs::write("/sys/power/state", "mem").expect("to suspend");
     // The firmware does not say again where they are, and without them the guest cannot suspend or switch itself off.
     bridge.write_all_at(&ports, PORTS).expect(BRIDGE);

@@ -2,7 +2,7 @@
 //! Runs over suspend to RAM. The kernels with sanitizers cannot suspend; and with two processors QEMU 7.2 does not bring
 //! Debian's PREEMPT_RT kernel back a second time, and 7.3 not once, with no module of ours loaded either.
 // kernels: amd64 rt
-// lab: --device lab-counter --cpus 1
+// lab: --wake --device lab-counter --cpus 1
 
 pub mod runs;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs over suspend to RAM, one of them on a processor that the kernel takes away meanwhile.
 // kernels: amd64
-// lab: --device lab-counter
+// lab: --wake --device lab-counter
 
 use crate::suspend::runs;
 

@@ -30,10 +30,7 @@
 
 #define MAGIC		0x4653	/* "SF" */
 #define VERSION		1
-/*
- * So long a remote that has no room for a command is asked again, every 1 to 2
- * ms. The registry's lock is held, for which all other runs wait: not longer.
- */
+/* How long a remote that is full is asked, under the registry's lock. */
 #define PATIENCE_NS	(20 * NSEC_PER_MSEC)
 #define READ_NS		10
 

@@ -2,8 +2,8 @@
 //! Conversations with instruments. Each instrument has a thread, which alone speaks to it: a row asks, and waits for the
 //! answer or takes the latest one. What does not come is a [`Fault`], never an answer of before.
 //!
-//! A [`Line`](line::Line) carries one question at a time: texts ([`text`]), Modbus ([`modbus`]), or transfers of a bus
-//! ([`bus`]). Texts and Modbus go over a [`Stream`](stream::Stream): TCP, a serial line, a USB device.
+//! A `Line` carries one question at a time: texts, Modbus, or transfers of a bus. Texts and Modbus go over a `Stream`: TCP,
+//! a serial line, a USB device.
 #![forbid(unsafe_code)]
 
 mod bus;

@@ -52,7 +52,7 @@ impl RunClock {
 
     /// An instant of CLOCK_MONOTONIC on this clock, for the time stamps of the kernel.
     #[inline]
-    pub fn from_monotonic(&self, instant: u64) -> u64 {
+    pub(crate) fn of_monotonic(&self, instant: u64) -> u64 {
         match self.0 {
             ClockId::Monotonic => instant,
             _ => self.now().wrapping_sub(monotonic().wrapping_sub(instant)),
@@ -60,7 +60,7 @@ impl RunClock {
     }
 
     /// The three clocks, at the same moment as nearly as can be had.
-    pub fn start_times(&self) -> StartTimes {
+    pub(crate) fn start_times(&self) -> StartTimes {
         self.start_times_by(ns)
     }
 

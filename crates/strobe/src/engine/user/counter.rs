@@ -245,7 +245,7 @@ impl EventSource for Source {
         let mut missed = 0;
         while !bell.rang() {
             if let Some(trigger) = self.take(&mut missed)? {
-                let time = clock.from_monotonic(trigger.time);
+                let time = clock.of_monotonic(trigger.time);
                 return Ok(Woken::Trigger(Trigger { time, ..trigger }));
             }
             match self.spin {

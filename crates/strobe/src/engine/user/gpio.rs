@@ -239,7 +239,7 @@ impl EventSource for Edges {
                 continue;
             }
             if let Some((trigger, stamp)) = self.take()? {
-                let time = clock.from_monotonic(stamp);
+                let time = clock.of_monotonic(stamp);
                 if time >= self.from {
                     return Ok(Woken::Trigger(Trigger { time, ..trigger }));
                 }

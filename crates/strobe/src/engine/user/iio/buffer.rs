@@ -323,7 +323,7 @@ impl EventSource for Source {
                 let time = if trigger.time == 0 {
                     0
                 } else {
-                    clock.from_monotonic(trigger.time)
+                    clock.of_monotonic(trigger.time)
                 };
                 return Ok(Woken::Trigger(Trigger { time, ..trigger }));
             }

@@ -20,7 +20,7 @@ use crate::run::Run;
 
 /// Who owns a run, as the kernel says.
 #[derive(Debug, Clone, Copy)]
-pub struct Owner {
+pub(super) struct Owner {
     pub pid: i32,
     pub uid: u32,
 }
@@ -31,7 +31,7 @@ pub struct Attached {
     program: String,
     readers: u32,
     owner: Owner,
-    ring: Arc<RingFile>,
+    pub(super) ring: Arc<RingFile>,
     connection: Arc<Connection>,
     snapshot: Snapshot,
 }
@@ -86,11 +86,6 @@ impl Attached {
     /// Tells the owner that there is one more reader, for as long as the line is open.
     pub(super) fn stay(&self) {
         self.connection.stay();
-    }
-
-    /// Its ring.
-    pub fn ring(&self) -> &Arc<RingFile> {
-        &self.ring
     }
 
     /// What it does, when it was asked for.

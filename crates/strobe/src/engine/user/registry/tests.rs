@@ -261,7 +261,7 @@ fn a_reader_can_only_read() {
         .expect("is there");
     let attached = Line::to(&directory, 1).and_then(|l| l.receive(Instant::now() + 60 * PATIENCE));
     let attached = attached.expect("an answer");
-    let fd = attached.ring().fd();
+    let fd = attached.ring.fd();
     let flags = rustix::fs::fcntl_getfl(fd).expect("flags");
     assert_eq!(
         flags & rustix::fs::OFlags::RWMODE,

@@ -259,3 +259,48 @@ fn what_is_not_there_yet_can_be_waited_for() {
     waiting.signal(Signal::INT);
     assert_eq!(waiting.wait(), Some(130));
 }
+
+#[test]
+fn a_run_follows_every_tenth_row_of_another_process_and_ends_when_that_is_killed() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut fast = recorder(dir.path(), &[&ENDLESS[..], &["--json"]].concat());
+    until(|| Registry::at(dir.path()).attach(1).ok());
+    let of_it = [
+        "--event",
+        "run:1.row:10",
+        "--read",
+        "run:1.row,run:1.sim.counter,event.count",
+        "-o",
+        "-",
+    ];
+    let rows = strobe(
+        dir.path(),
+        &[&["record"], &of_it[..], &["--rows", "20"]].concat(),
+    );
+    assert_eq!(rows.status.code(), Some(0), "{rows:?}");
+    let text = text(&rows);
+    let lines: Vec<Vec<u64>> = text
+        .lines()
+        .skip(1)
+        .map(|line| {
+            line.split(',')
+                .filter_map(|cell| cell.parse().ok())
+                .collect()
+        })
+        .collect();
+    assert_eq!(lines.len(), 20, "{text}");
+    for line in lines {
+        let [.., row, counter, count] = line.as_slice() else {
+            panic!("{line:?}");
+        };
+        assert_eq!((row % 10, row), (0, count), "{line:?}");
+        assert_eq!(row, counter, "the simulator counts rows");
+    }
+    let mut slow = recorder(dir.path(), &[&of_it[..4], &["--json"]].concat());
+    until(|| Registry::at(dir.path()).attach(2).ok());
+    rustix::process::kill_process(rustix::process::Pid::from_child(&fast.0), Signal::KILL)
+        .expect("to kill");
+    fast.0.wait().expect("its end");
+    let status = slow.0.wait().expect("its end");
+    assert!(!status.success(), "{status}");
+}

@@ -64,6 +64,13 @@ pub enum Event {
     },
     /// What is added to an eventfd that this process has inherited.
     Eventfd(i32),
+    /// Rows of another run.
+    Run {
+        /// Which: `3`, `user:3` or `kernel:3`.
+        run: String,
+        /// Every how many rows.
+        every: u64,
+    },
     /// The periodic interrupt of an HPET.
     Hpet {
         /// Distance of its triggers.
@@ -95,7 +102,7 @@ pub enum Error {
     /// Nothing that looks like an event.
     #[error(
         "event `{0}`: not an event; write timer:1kHz, device.event, gpio:CHIP/LINE:rising, \
-         uio:NAME, iio:NAME, counter:NAME/CHANNEL:EVENT, hpet:64Hz, eventfd:N or soft"
+         uio:NAME, iio:NAME, counter:NAME/CHANNEL:EVENT, hpet:64Hz, run:ID.row, eventfd:N or soft"
     )]
     Form(String),
     /// An event of a counter that is not complete.
@@ -104,6 +111,12 @@ pub enum Error {
          overflow-underflow, threshold, index, change-of-state or capture"
     )]
     Counter(String),
+    /// Rows of a run, of which it is not said which.
+    #[error(
+        "event `{0}`: write run:ID.row, or run:ID.row:100 for every hundredth row; an ID is 3, user:3 or kernel:3, as `strobe \
+         status` shows it"
+    )]
+    Run(String),
     /// A GPIO event that is not complete.
     #[error("event `{0}`: write gpio:CHIP/LINE:rising, :falling or :both")]
     Gpio(String),
@@ -170,6 +183,7 @@ impl FromStr for EventSpec {
                 Event::Iio(name.to_owned())
             }
             Some(("counter", rest)) => counter(text, rest)?,
+            Some(("run", rest)) => run(rest).ok_or_else(|| Error::Run(text.to_owned()))?,
             Some(("gpio", line)) => gpio(text, line)?,
             Some(("eventfd", fd)) => match fd.parse() {
                 Ok(fd @ 0..) => Event::Eventfd(fd),
@@ -213,6 +227,35 @@ fn counter(text: &str, rest: &str) -> Result<Event, Error> {
         // One of seven.
         what: what.ok_or_else(wrong)? as u8,
     })
+}
+
+/// `ID.row` or `ID.row:EVERY`.
+fn run(rest: &str) -> Option<Event> {
+    let (run, what) = rest.split_once('.')?;
+    run_number(run)?;
+    let every = match what.strip_prefix("row")? {
+        "" => 1,
+        every => every
+            .strip_prefix(':')?
+            .parse()
+            .ok()
+            .filter(|&every| every > 0)?,
+    };
+    Some(Event::Run {
+        run: run.to_owned(),
+        every,
+    })
+}
+
+/// The engine, if it is said, and the number of a run as people name it: `3`, `user:3` or `kernel:3`.
+pub(crate) fn run_number(text: &str) -> Option<(Option<&'static str>, u32)> {
+    let (engine, number) = match text.split_once(':') {
+        Some(("kernel", number)) => (Some("kernel"), number),
+        Some(("user", number)) => (Some("user"), number),
+        Some(_) => return None,
+        None => (None, text),
+    };
+    Some((engine, number.parse().ok()?))
 }
 
 /// `CHIP/LINE:EDGE`. The chip may be a path, so the line is what follows the
@@ -285,6 +328,12 @@ mod tests {
                 period_ns: 15_625_000
             })
         );
+        let rows = |run: &str, every| Event::Run {
+            run: run.into(),
+            every,
+        };
+        assert_eq!(event("run:3.row"), Ok(rows("3", 1)));
+        assert_eq!(event("run:user:3.row:100"), Ok(rows("user:3", 100)));
         let gpio = |chip: &str, line: &str, edge| Event::Gpio {
             chip: chip.into(),
             line: line.into(),
@@ -314,6 +363,27 @@ mod tests {
     fn what_is_not_an_event_is_refused_with_the_remedy() {
         assert_eq!(event("timer"), Err(Error::NoPeriod("timer".into())));
         assert!(matches!(event("timer:fast"), Err(Error::Period { .. })));
+        for text in [
+            "run",
+            "run:3",
+            "run:.row",
+            "run:x.row",
+            "run:lab:3.row",
+            "run:-1.row",
+            "run:3.rows",
+            "run:3.row:",
+            "run:3.row:0",
+            "run:3.row:-1",
+            "run:3.time",
+        ] {
+            let told = event(text).expect_err(text).to_string();
+            let said = if text == "run" {
+                "run:ID.row"
+            } else {
+                "every hundredth"
+            };
+            assert!(told.contains(said), "{text}: {told}");
+        }
         for text in [
             "",
             "pulse",

@@ -63,6 +63,7 @@ mod rpmsg_removal;
 mod rpmsg_series;
 mod rpmsg_virtio;
 mod run_end;
+mod run_rows;
 mod shared_line;
 mod sim;
 mod slow;

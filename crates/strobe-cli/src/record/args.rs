@@ -64,8 +64,9 @@ pub struct Args {
     pub(super) recipe: Option<PathBuf>,
 
     /// What triggers a row: timer:1kHz, timer:250us, device.event, uio:NAME,
-    /// gpio:CHIP/LINE:rising (or falling, both), hpet:64Hz, eventfd:N, or soft
-    /// (a row for each line on standard input)
+    /// gpio:CHIP/LINE:rising (or falling, both), hpet:64Hz, run:ID.row (or
+    /// run:ID.row:100, every hundredth), eventfd:N, or soft (a row for each line
+    /// on standard input)
     #[arg(long, value_name = "EV", required_unless_present_any = ["recipe", "run"])]
     pub(super) event: Option<EventSpec>,
 

@@ -413,6 +413,7 @@ fn kernel_event(plan: &Plan) -> Result<(Cow<'_, str>, u64), Error> {
         Event::Uio(_)
         | Event::Iio(_)
         | Event::Counter { .. }
+        | Event::Run { .. }
         | Event::Hpet { .. }
         | Event::Eventfd(_) => Err(Error::NotOfKernel(plan.event.to_string())),
     }

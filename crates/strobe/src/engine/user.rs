@@ -46,6 +46,7 @@ pub mod provider;
 pub mod registry;
 mod replay;
 mod run;
+mod run_rows;
 mod service;
 mod settings;
 mod sim;
@@ -211,6 +212,7 @@ impl User {
             Arc::new(gpio::Gpio::default()),
             Arc::new(hpet::Hpets),
             Arc::new(uio::UioEvents::default()),
+            Arc::new(run_rows::RunRows::default()),
         ];
         providers.extend(self.boards.iter().cloned());
         providers

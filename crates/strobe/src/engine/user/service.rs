@@ -96,6 +96,7 @@ impl Service {
             let woken = self.source.wait(&self.clock, &mut self.bell);
             match &woken {
                 Ok(Woken::Bell) => return Ok(()),
+                Ok(Woken::Over) => self.finish(End::Stopped),
                 Ok(Woken::Trigger(trigger)) => {
                     let now = self.clock.now();
                     self.row(now, trigger)?;

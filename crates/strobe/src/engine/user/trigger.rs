@@ -78,6 +78,8 @@ pub enum Woken {
     Trigger(Trigger),
     /// The bell rang: the run's owner wants something.
     Bell,
+    /// There will be no trigger any more, as it should be: the run is stopped.
+    Over,
 }
 
 /// A source of triggers. The thread of one run owns it, and calls it in this order: [`begin`] when the run

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Rows of other runs, of either engine: `run:ID.row` is an event, at each row or at every Nth, and `run:ID.row`, `run:ID.time`
+//! and `run:ID.CHANNEL` are channels. In a run that is triggered by them they are those of that row; else those of the last.
+//!
+//! The other run does not notice: this is a reader of it. What is read late is not read twice: of several rows that have
+//! come since the last trigger the newest one is it, and the others are missed.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use strobe_hw::bell::Bell;
+use strobe_ring::{AfterLoss, Begin, Missed, Rows, State};
+
+use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
+use super::registry::{self, Registry};
+use super::settings::{Settings, WaitMode};
+use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use crate::catalogue::Catalogue;
+use crate::channel::{Channel, Class, Type};
+use crate::clock::RunClock;
+use crate::engine::kernel::Control;
+use crate::error::Error;
+use crate::event::{Event, EventSpec, run_number};
+use crate::info::RunInfo;
+use crate::reader::{OnLoss, ReaderOptions, RunReader};
+use crate::run::Run;
+use crate::source::Live;
+
+/// Words that are copied at once.
+const BUFFER: usize = 8192;
+/// How often it is looked whether the other run is still there, if none of its rows come.
+const LOOK_NS: u64 = 100_000_000;
+
+/// Provides them, to one run.
+#[derive(Default)]
+pub struct RunRows {
+    /// By what stands between `run:` and the point.
+    followed: Mutex<Vec<(String, Shared)>>,
+}
+
+/// The source of triggers and the channels have the same row. All of them are in the thread of the run.
+type Shared = Arc<Mutex<Followed>>;
+
+/// Another run.
+struct Followed {
+    reader: RunReader,
+    /// Every how many rows one counts.
+    every: u64,
+    /// Rows are taken in by the source of triggers: a channel has its row.
+    triggers: bool,
+    buffer: Vec<u64>,
+    /// The newest row that counts, if one has come.
+    row: Vec<u64>,
+    has_row: bool,
+    /// Rows that count and have come since the last trigger.
+    come: u64,
+    /// When it was looked for the last row, as the stamp of the row that asked.
+    looked: Option<u64>,
+}
+
+impl Followed {
+    fn new(run: &dyn Run) -> Result<Followed, Error> {
+        let reader = run.reader_with(ReaderOptions {
+            begin: Begin::Oldest,
+            on_loss: OnLoss::Report,
+            after_loss: AfterLoss::Newest,
+        })?;
+        let row_words = reader.ring().row_words();
+        Ok(Followed {
+            reader,
+            every: 1,
+            triggers: false,
+            buffer: vec![0; BUFFER.next_multiple_of(row_words)],
+            row: vec![0; row_words],
+            has_row: false,
+            come: 0,
+            looked: None,
+        })
+    }
+
+    /// Takes in what has come.
+    fn look(&mut self) {
+        loop {
+            let batch = self.reader.read(&mut self.buffer);
+            let end = batch.first + batch.len() as u64;
+            self.come += multiples(batch.first - batch.lost, end, self.every);
+            let newest = end.saturating_sub(1) / self.every * self.every;
+            // Of those that were copied.
+            let index = newest.checked_sub(batch.first).map(|index| index as usize);
+            let words = self.row.len();
+            let mut rows = batch.rows.words().chunks_exact(words);
+            if let Some(newest) = index.and_then(|index| rows.nth(index)) {
+                self.row.copy_from_slice(newest);
+                self.has_row = true;
+            }
+            if !batch.more {
+                return;
+            }
+        }
+    }
+
+    /// A trigger, if a row that counts has come.
+    fn trigger(&mut self, clock: &RunClock) -> Option<Trigger> {
+        let before = self.row.first().copied().filter(|_| self.has_row);
+        self.look();
+        let number = self.row.first().copied().filter(|_| self.has_row);
+        // Rows that were overwritten before they were read are missed, and told with the next that is there.
+        if number == before {
+            return None;
+        }
+        let missed = std::mem::take(&mut self.come).saturating_sub(1);
+        let time = Rows::new(&self.row, self.shape())
+            .next()
+            .map_or(0, |row| row.time);
+        let its_clock = RunClock::new(self.info().clock);
+        Some(Trigger {
+            missed,
+            cause: Missed::Busy,
+            time: clock.of_monotonic(its_clock.monotonic(time)),
+            count: number.unwrap_or(0),
+            ..Trigger::PLAIN
+        })
+    }
+
+    fn info(&self) -> &RunInfo {
+        self.reader.info()
+    }
+
+    fn shape(&self) -> strobe_ring::RowShape {
+        self.reader.ring().geometry().shape()
+    }
+
+    /// Rows until the next one that counts, and that one.
+    fn until_next(&self) -> u64 {
+        let next = self.reader.ring().next_row();
+        next.next_multiple_of(self.every) - next + 1
+    }
+
+    /// How the other run has ended, if it has and all of its rows were read.
+    fn end(&self) -> Option<io::Result<Woken>> {
+        if !self.reader.ring().ended() {
+            return None;
+        }
+        let last = self.reader.snapshot();
+        Some(match (last.state, last.error) {
+            (State::Failed, 0) => Err(Errno::PIPE.into()),
+            (State::Failed, error) => Err(io::Error::from_raw_os_error(-error)),
+            _ => Ok(Woken::Over),
+        })
+    }
+}
+
+/// How many numbers from `first` on and before `end` are multiples of `every`.
+fn multiples(first: u64, end: u64, every: u64) -> u64 {
+    end.div_ceil(every) - first.div_ceil(every)
+}
+
+fn locked(followed: &Mutex<Followed>) -> MutexGuard<'_, Followed> {
+    followed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The rows of another run as triggers.
+struct Source {
+    followed: Shared,
+    spin: bool,
+}
+
+impl EventSource for Source {
+    fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
+        let mut followed = locked(&self.followed);
+        // Made before: of another time.
+        followed.look();
+        followed.come = 0;
+        if !self.spin {
+            // An owner of an older version does not do it; then it is looked for rows from time to time.
+            let _ = followed.reader.wake_at_each_row();
+        }
+        Ok(None)
+    }
+
+    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+        let mut followed = locked(&self.followed);
+        let mut read = u64::MAX;
+        while !bell.rang() {
+            if let Some(trigger) = followed.trigger(clock) {
+                return Ok(Woken::Trigger(trigger));
+            }
+            if let Some(end) = followed.end() {
+                return end;
+            }
+            if self.spin {
+                std::hint::spin_loop();
+                continue;
+            }
+            let before = std::mem::replace(&mut read, followed.reader.ring().next_row());
+            if before == read && followed.reader.gone().is_some() {
+                return Err(Errno::NODEV.into());
+            }
+            followed.reader.arm(followed.until_next())?;
+            bell.sleep_at_most(LOOK_NS, followed.reader.as_fd(), PollFlags::IN)?;
+        }
+        Ok(Woken::Bell)
+    }
+
+    fn unserved(&mut self) -> (Missed, u64) {
+        let mut followed = locked(&self.followed);
+        followed.look();
+        (Missed::Busy, std::mem::take(&mut followed.come))
+    }
+
+    fn end(&mut self) {
+        // The other run may have gone.
+        let _ = locked(&self.followed).reader.disarm();
+    }
+}
+
+/// What a channel is of a row.
+#[derive(Clone, Copy)]
+enum Part {
+    Number,
+    Time,
+    Value(usize),
+}
+
+/// A channel of another run.
+struct Value {
+    followed: Shared,
+    part: Part,
+}
+
+impl ReadChannel for Value {
+    fn read(&mut self, row: &Row) -> io::Result<u64> {
+        let mut followed = locked(&self.followed);
+        if !followed.triggers && followed.looked != Some(row.time) {
+            followed.look();
+            followed.looked = Some(row.time);
+            // Of what is over, the last row is no news.
+            if followed.end().is_some() {
+                return Err(Errno::NODEV.into());
+            }
+        }
+        if !followed.has_row {
+            return Err(Errno::NODATA.into());
+        }
+        let found = Rows::new(&followed.row, followed.shape()).next();
+        let found = found.ok_or(Errno::NODATA)?;
+        match self.part {
+            Part::Number => Ok(found.row),
+            Part::Time => Ok(found.time),
+            Part::Value(index) if found.faults.failed(index) => Err(Errno::IO.into()),
+            Part::Value(index) => found.values.get(index).copied().ok_or(Errno::NODATA.into()),
+        }
+    }
+}
+
+impl RunRows {
+    /// The run of this name; each has one reader.
+    fn followed(&self, what: &'static str, name: &str, run: &str) -> Result<Shared, Error> {
+        let mut all = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, followed)) = all.iter().find(|(known, _)| known == run) {
+            return Ok(Arc::clone(followed));
+        }
+        let found =
+            attach(run).and_then(|run| Followed::new(&*run).map_err(|error| error.to_string()));
+        let found = found.map_err(|why| Error::Unusable {
+            what,
+            name: name.to_owned(),
+            why,
+        })?;
+        let found = Arc::new(Mutex::new(found));
+        all.push((run.to_owned(), Arc::clone(&found)));
+        Ok(found)
+    }
+}
+
+/// A run, by `3`, `user:3` or `kernel:3`.
+fn attach(run: &str) -> Result<Box<dyn Run>, String> {
+    let remedy = "`strobe status` shows the runs there are";
+    let (engine, number) = run_number(run).ok_or_else(|| format!("`{run}` is no run; {remedy}"))?;
+    let kernel = || Control::look().and_then(|control| control.attach(number));
+    let user = || Registry::of_this_user().attach(number);
+    match engine {
+        Some("kernel") => Ok(Box::new(kernel().map_err(|error| error.to_string())?)),
+        Some(_) => Ok(Box::new(user().map_err(|error| error.to_string())?)),
+        None => match (kernel(), user()) {
+            (Ok(_), Ok(_)) => Err(format!(
+                "there are kernel:{number} and user:{number}; say which"
+            )),
+            (Ok(kernel), Err(_)) => Ok(Box::new(kernel)),
+            (Err(_), Ok(user)) => Ok(Box::new(user)),
+            (Err(Error::NoModule { .. } | Error::NoRun(_)), Err(registry::Error::NoRun(_))) => {
+                Err(format!("there is no run {number}; {remedy}"))
+            }
+            (Err(Error::NoModule { .. } | Error::NoRun(_)), Err(user)) => Err(user.to_string()),
+            (Err(kernel), Err(_)) => Err(kernel.to_string()),
+        },
+    }
+}
+
+impl Provider for RunRows {
+    /// Runs are listed by `strobe status`: to ask all of them takes time.
+    fn list(&self, _: &mut Catalogue) {}
+
+    fn event(
+        &self,
+        event: &EventSpec,
+        settings: &Settings,
+    ) -> Option<Result<FoundEvent<'_>, Error>> {
+        let Event::Run { run, every } = event.event() else {
+            return None;
+        };
+        Some(
+            self.followed("event", &event.to_string(), run)
+                .map(|followed| {
+                    {
+                        let mut followed = locked(&followed);
+                        (followed.every, followed.triggers) = (*every, true);
+                    }
+                    let spin = settings.wait == WaitMode::Spin;
+                    FoundEvent::ready(Cadence::exact(), Box::new(Source { followed, spin }))
+                }),
+        )
+    }
+
+    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+        let rest = name.strip_prefix("run:")?;
+        let (run, part) = rest.split_once('.')?;
+        Some(self.followed("channel", name, run).and_then(|followed| {
+            let (about, part) = about(name, part, &locked(&followed)).ok_or_else(|| {
+                let names = locked(&followed)
+                    .info()
+                    .channels
+                    .iter()
+                    .map(|c| c.name.clone())
+                    .collect::<Vec<_>>();
+                Error::Unusable {
+                    what: "channel",
+                    name: name.to_owned(),
+                    why: format!(
+                        "that run has no channel {part}; it has row, time, {}",
+                        names.join(", ")
+                    ),
+                }
+            })?;
+            Ok(FoundChannel::ready(
+                about,
+                Box::new(Value { followed, part }),
+            ))
+        }))
+    }
+}
+
+/// What a part of a row is, as a channel of this name.
+fn about(name: &str, part: &str, followed: &Followed) -> Option<(Channel, Part)> {
+    let number = |description: &str, unit: &str| Channel {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        unit: unit.to_owned(),
+        kind: Type::U64,
+        class: Class::Hard,
+        scale: 1.0,
+        offset: 0.0,
+        bits: 64,
+        cost_ns: 20,
+        in_use: false,
+    };
+    match part {
+        "row" => Some((number("number of the row of that run", ""), Part::Number)),
+        "time" => Some((
+            number("its stamp, on the clock of that run", "ns"),
+            Part::Time,
+        )),
+        part => {
+            let channels = &followed.info().channels;
+            let index = channels.iter().position(|channel| channel.name == part)?;
+            let channel = Channel {
+                name: name.to_owned(),
+                class: Class::Hard,
+                cost_ns: 20,
+                in_use: false,
+                ..channels.get(index)?.clone()
+            };
+            Some((channel, Part::Value(index)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::multiples;
+
+    #[test]
+    fn multiples_of_a_range_are_counted_from_its_first_number_to_before_its_end() {
+        for every in 1..5 {
+            for first in 0..20 {
+                for end in first..20 {
+                    let counted = (first..end).filter(|n| n % every == 0).count();
+                    assert_eq!(
+                        multiples(first, end, every),
+                        counted as u64,
+                        "{first} {end}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs of the user engine that follow a run of the kernel engine: the slow one knows which row of the fast one it belongs to.
+
+use strobe::plan::Plan;
+use strobe::run::{OwnedRun, Run};
+use strobe_cases::account::{begin, read_now, record, until, until_rows};
+use strobe_cases::{Account, Engine, Kernel, User, plan};
+use strobe_ring::{Snapshot, State};
+
+const ROWS: u64 = 2000;
+
+/// A run of the kernel engine that makes so many rows at 1 kHz; all of them stay in its ring.
+fn fast(rows: Option<u64>) -> <Kernel as Engine>::Run {
+    Kernel::open().run(&Plan {
+        limit: rows,
+        ring: Some(4096),
+        ..plan("timer:1kHz", &["sim.ramp", "clock.time"])
+    })
+}
+
+/// What follows each so many rows of it, and has started.
+fn slow(fast: &impl Run, every: u64) -> <User as Engine>::Run {
+    let run = format!("run:kernel:{}", fast.info().run);
+    let parts = ["row", "time", "sim.ramp", "clock.time"].map(|part| format!("{run}.{part}"));
+    let follower = User::open().run(&plan(
+        &format!("{run}.row:{every}"),
+        &parts.each_ref().map(String::as_str),
+    ));
+    follower.start().expect("to start");
+    follower
+}
+
+/// All its rows, once it has ended by itself.
+fn ended(follower: &impl OwnedRun) -> (Account, Snapshot) {
+    let (mut reader, mut account) = begin(follower);
+    until("its end", || reader.snapshot().state.is_final());
+    read_now(&mut reader, &mut account);
+    let end = reader.snapshot();
+    account.settle(&end);
+    (account, end)
+}
+
+#[test]
+fn a_run_follows_every_hundredth_row_of_a_faster_one_and_has_that_row() {
+    let fast = fast(Some(ROWS));
+    let followers = [1, 7, 100].map(|every| (every, slow(&fast, every)));
+    let (theirs, end) = record(&fast);
+    assert_eq!((end.state, end.head), (State::Done, ROWS));
+    for (every, follower) in followers {
+        let (account, end) = ended(&follower);
+        println!("every {every}: {} missed", end.missed());
+        assert_eq!((end.state, end.error), (State::Stopped, 0), "every {every}");
+        assert_eq!(end.triggers, ROWS.div_ceil(every), "every {every}");
+        for row in &account.rows {
+            let number = row.values[0];
+            assert_eq!((number % every, number / every), (0, row.trigger));
+            let their = &theirs.rows[number as usize];
+            assert_eq!(row.values[1..], [&[their.time], &their.values[..]].concat());
+            assert!(row.time >= their.time, "{row:?} before {their:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_owner_goes_away_takes_with_it_what_follows_and_not_the_other_way() {
+    let fast = fast(None);
+    let (reader, _) = begin(&fast);
+    fast.start().expect("to start");
+    let gone = slow(&fast, 10);
+    let stays = slow(&fast, 10);
+    until("rows of both", || {
+        [&gone, &stays].map(|run| run.snapshot().expect("a snapshot").head >= 3) == [true; 2]
+    });
+    drop(gone);
+    let now = reader.snapshot();
+    until_rows(&reader, now.head + 100);
+    let now = reader.snapshot();
+    assert_eq!(
+        (now.state, now.triggers),
+        (State::Running, now.head + now.missed())
+    );
+    drop(fast);
+    let (_, end) = ended(&stays);
+    assert_eq!(end.state, State::Failed, "{end:?}");
+}

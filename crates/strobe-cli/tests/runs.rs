@@ -275,7 +275,7 @@ fn a_run_follows_every_tenth_row_of_another_process_and_ends_when_that_is_killed
     ];
     let rows = strobe(
         dir.path(),
-        &[&["record"], &of_it[..], &["--rows", "20"]].concat(),
+        &[&["record"], &of_it[..], &["--rows", "20", "--allow-loss"]].concat(),
     );
     assert_eq!(rows.status.code(), Some(0), "{rows:?}");
     let text = text(&rows);

@@ -10,7 +10,7 @@ use crate::info::Clock;
 const SETS: usize = 8;
 
 /// The clock of all times of a run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunClock(ClockId);
 
 fn ns(clock: ClockId) -> u64 {

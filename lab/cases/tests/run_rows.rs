@@ -74,11 +74,7 @@ fn a_run_whose_owner_goes_away_takes_with_it_what_follows_and_not_the_other_way(
     drop(gone);
     let now = reader.snapshot();
     until_rows(&reader, now.head + 100);
-    let now = reader.snapshot();
-    assert_eq!(
-        (now.state, now.triggers),
-        (State::Running, now.head + now.missed())
-    );
+    assert_eq!(reader.snapshot().state, State::Running);
     drop(fast);
     let (_, end) = ended(&stays);
     assert_eq!(end.state, State::Failed, "{end:?}");

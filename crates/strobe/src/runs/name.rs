@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Runs;
+use crate::event::run_number;
 
 /// A run, as people name it: `3`, or `user:3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,14 +33,8 @@ impl FromStr for RunName {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (engine, number) = match text.split_once(':') {
-            Some(("kernel", number)) => (Some("kernel"), number),
-            Some(("user", number)) => (Some("user"), number),
-            Some(_) => return Err("write kernel:NUMBER, user:NUMBER or NUMBER"),
-            None => (None, text),
-        };
-        let number = number.parse();
-        let number = number.map_err(|_| "write its number, as `strobe status` shows it")?;
+        let remedy = "write its number, as `strobe status` shows it: 3, user:3 or kernel:3";
+        let (engine, number) = run_number(text).ok_or(remedy)?;
         Ok(RunName { engine, number })
     }
 }

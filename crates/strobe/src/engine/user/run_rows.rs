@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use strobe_hw::bell::Bell;
-use strobe_ring::{AfterLoss, Begin, Missed, Rows, State};
+use strobe_ring::{Missed, RowShape, Rows, State};
 
 use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
 use super::registry::{self, Registry};
@@ -25,7 +25,7 @@ use crate::engine::kernel::Control;
 use crate::error::Error;
 use crate::event::{Event, EventSpec, run_number};
 use crate::info::RunInfo;
-use crate::reader::{OnLoss, ReaderOptions, RunReader};
+use crate::reader::{ReaderOptions, RunReader};
 use crate::run::Run;
 use crate::source::Live;
 
@@ -33,6 +33,8 @@ use crate::source::Live;
 const BUFFER: usize = 8192;
 /// How often it is looked whether the other run is still there, if none of its rows come.
 const LOOK_NS: u64 = 100_000_000;
+/// The same of who spins: after so many looks.
+const SPINS: u32 = 1 << 16;
 
 /// Provides them, to one run.
 #[derive(Default)]
@@ -55,29 +57,34 @@ struct Followed {
     /// The newest row that counts, if one has come.
     row: Vec<u64>,
     has_row: bool,
-    /// Rows that count and have come since the last trigger.
+    /// Rows that count, since the last trigger: those that have come, or were overwritten before; and of these, those up to
+    /// `row`, which are told with it.
     come: u64,
-    /// When it was looked for the last row, as the stamp of the row that asked.
+    told: u64,
+    /// For channels that no event of this run comes with: the stamp of the row that looked last; when it was asked whether
+    /// the owner is there; and whether nothing more can come.
     looked: Option<u64>,
+    asked: u64,
+    over: bool,
 }
 
 impl Followed {
     fn new(run: &dyn Run) -> Result<Followed, Error> {
-        let reader = run.reader_with(ReaderOptions {
-            begin: Begin::Oldest,
-            on_loss: OnLoss::Report,
-            after_loss: AfterLoss::Newest,
-        })?;
+        let reader = run.reader_with(ReaderOptions::default())?;
         let row_words = reader.ring().row_words();
         Ok(Followed {
             reader,
             every: 1,
             triggers: false,
-            buffer: vec![0; BUFFER.next_multiple_of(row_words)],
-            row: vec![0; row_words],
+            // Not 0: that would be memory that nobody has touched yet.
+            buffer: vec![u64::MAX; BUFFER.next_multiple_of(row_words)],
+            row: vec![u64::MAX; row_words],
             has_row: false,
             come: 0,
+            told: 0,
             looked: None,
+            asked: 0,
+            over: false,
         })
     }
 
@@ -95,6 +102,7 @@ impl Followed {
             if let Some(newest) = index.and_then(|index| rows.nth(index)) {
                 self.row.copy_from_slice(newest);
                 self.has_row = true;
+                self.told = self.come;
             }
             if !batch.more {
                 return;
@@ -104,39 +112,54 @@ impl Followed {
 
     /// A trigger, if a row that counts has come.
     fn trigger(&mut self, clock: &RunClock) -> Option<Trigger> {
-        let before = self.row.first().copied().filter(|_| self.has_row);
         self.look();
-        let number = self.row.first().copied().filter(|_| self.has_row);
-        // Rows that were overwritten before they were read are missed, and told with the next that is there.
-        if number == before {
-            return None;
-        }
-        let missed = std::mem::take(&mut self.come).saturating_sub(1);
-        let time = Rows::new(&self.row, self.shape())
-            .next()
-            .map_or(0, |row| row.time);
+        let told = std::mem::take(&mut self.told);
+        self.come -= told;
+        let missed = told.checked_sub(1)?;
+        let row = Rows::new(&self.row, self.shape()).next()?;
         let its_clock = RunClock::new(self.info().clock);
+        let time = match its_clock == *clock {
+            true => row.time,
+            false => clock.of_monotonic(its_clock.monotonic(row.time)),
+        };
         Some(Trigger {
             missed,
             cause: Missed::Busy,
-            time: clock.of_monotonic(its_clock.monotonic(time)),
-            count: number.unwrap_or(0),
+            time,
+            count: row.row,
             ..Trigger::PLAIN
         })
+    }
+
+    /// The newest row, for the channels of the row with this stamp.
+    fn look_for(&mut self, stamp: u64) {
+        if self.looked == Some(stamp) {
+            return;
+        }
+        self.looked = Some(stamp);
+        let before = self.reader.ring().next_row();
+        self.look();
+        self.over = self.end().is_some();
+        let is_silent = self.reader.ring().next_row() == before;
+        if is_silent && stamp.wrapping_sub(self.asked) >= LOOK_NS {
+            self.asked = stamp;
+            self.over |= self.reader.gone().is_some();
+        }
     }
 
     fn info(&self) -> &RunInfo {
         self.reader.info()
     }
 
-    fn shape(&self) -> strobe_ring::RowShape {
+    fn shape(&self) -> RowShape {
         self.reader.ring().geometry().shape()
     }
 
     /// Rows until the next one that counts, and that one.
     fn until_next(&self) -> u64 {
         let next = self.reader.ring().next_row();
-        next.next_multiple_of(self.every) - next + 1
+        let left = (self.every - next % self.every) % self.every;
+        left.saturating_add(1)
     }
 
     /// How the other run has ended, if it has and all of its rows were read.
@@ -147,7 +170,7 @@ impl Followed {
         let last = self.reader.snapshot();
         Some(match (last.state, last.error) {
             (State::Failed, 0) => Err(Errno::PIPE.into()),
-            (State::Failed, error) => Err(io::Error::from_raw_os_error(-error)),
+            (State::Failed, error) => Err(io::Error::from_raw_os_error(error.saturating_neg())),
             _ => Ok(Woken::Over),
         })
     }
@@ -171,19 +194,21 @@ struct Source {
 impl EventSource for Source {
     fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
         let mut followed = locked(&self.followed);
-        // Made before: of another time.
-        followed.look();
-        followed.come = 0;
         if !self.spin {
             // An owner of an older version does not do it; then it is looked for rows from time to time.
             let _ = followed.reader.wake_at_each_row();
+            // What it makes for that, it makes now.
+            followed.reader.arm(followed.until_next())?;
         }
+        // Made before: of another time.
+        followed.look();
+        (followed.come, followed.told) = (0, 0);
         Ok(None)
     }
 
     fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
         let mut followed = locked(&self.followed);
-        let mut read = u64::MAX;
+        let (mut read, mut turns) = (u64::MAX, 0_u32);
         while !bell.rang() {
             if let Some(trigger) = followed.trigger(clock) {
                 return Ok(Woken::Trigger(trigger));
@@ -191,13 +216,17 @@ impl EventSource for Source {
             if let Some(end) = followed.end() {
                 return end;
             }
-            if self.spin {
+            turns = turns.wrapping_add(1);
+            if self.spin && !turns.is_multiple_of(SPINS) {
                 std::hint::spin_loop();
                 continue;
             }
             let before = std::mem::replace(&mut read, followed.reader.ring().next_row());
             if before == read && followed.reader.gone().is_some() {
                 return Err(Errno::NODEV.into());
+            }
+            if self.spin {
+                continue;
             }
             followed.reader.arm(followed.until_next())?;
             bell.sleep_at_most(LOOK_NS, followed.reader.as_fd(), PollFlags::IN)?;
@@ -208,6 +237,7 @@ impl EventSource for Source {
     fn unserved(&mut self) -> (Missed, u64) {
         let mut followed = locked(&self.followed);
         followed.look();
+        followed.told = 0;
         (Missed::Busy, std::mem::take(&mut followed.come))
     }
 
@@ -234,11 +264,10 @@ struct Value {
 impl ReadChannel for Value {
     fn read(&mut self, row: &Row) -> io::Result<u64> {
         let mut followed = locked(&self.followed);
-        if !followed.triggers && followed.looked != Some(row.time) {
-            followed.look();
-            followed.looked = Some(row.time);
+        if !followed.triggers {
+            followed.look_for(row.time);
             // Of what is over, the last row is no news.
-            if followed.end().is_some() {
+            if followed.over {
                 return Err(Errno::NODEV.into());
             }
         }
@@ -263,16 +292,31 @@ impl RunRows {
         if let Some((_, followed)) = all.iter().find(|(known, _)| known == run) {
             return Ok(Arc::clone(followed));
         }
-        let found =
-            attach(run).and_then(|run| Followed::new(&*run).map_err(|error| error.to_string()));
-        let found = found.map_err(|why| Error::Unusable {
+        let unusable = |why| Error::Unusable {
             what,
             name: name.to_owned(),
             why,
-        })?;
-        let found = Arc::new(Mutex::new(found));
-        all.push((run.to_owned(), Arc::clone(&found)));
-        Ok(found)
+        };
+        let found = attach(run).map_err(unusable)?;
+        // It may have been asked for by another of its names.
+        let is_it = |known: &Shared| {
+            let known = locked(known);
+            (known.info().engine, known.info().run) == (found.info().engine, found.info().run)
+        };
+        let known = all
+            .iter()
+            .map(|(_, followed)| followed)
+            .find(|known| is_it(known));
+        let followed = match known {
+            Some(known) => Arc::clone(known),
+            None => {
+                let followed =
+                    Followed::new(&*found).map_err(|error| unusable(error.to_string()))?;
+                Arc::new(Mutex::new(followed))
+            }
+        };
+        all.push((run.to_owned(), Arc::clone(&followed)));
+        Ok(followed)
     }
 }
 
@@ -286,18 +330,26 @@ fn attach(run: &str) -> Result<Box<dyn Run>, String> {
         Some("kernel") => Ok(Box::new(kernel().map_err(|error| error.to_string())?)),
         Some(_) => Ok(Box::new(user().map_err(|error| error.to_string())?)),
         None => match (kernel(), user()) {
-            (Ok(_), Ok(_)) => Err(format!(
-                "there are kernel:{number} and user:{number}; say which"
-            )),
-            (Ok(kernel), Err(_)) => Ok(Box::new(kernel)),
-            (Err(_), Ok(user)) => Ok(Box::new(user)),
-            (Err(Error::NoModule { .. } | Error::NoRun(_)), Err(registry::Error::NoRun(_))) => {
+            (Err(kernel), Ok(user)) if is_absent(&kernel) => Ok(Box::new(user)),
+            (Ok(kernel), Err(registry::Error::NoRun(_))) => Ok(Box::new(kernel)),
+            (Err(kernel), Err(registry::Error::NoRun(_))) if is_absent(&kernel) => {
                 Err(format!("there is no run {number}; {remedy}"))
             }
-            (Err(Error::NoModule { .. } | Error::NoRun(_)), Err(user)) => Err(user.to_string()),
+            (Err(kernel), Err(user)) if is_absent(&kernel) => Err(user.to_string()),
             (Err(kernel), Err(_)) => Err(kernel.to_string()),
+            _ => Err(format!(
+                "there may be kernel:{number} and user:{number}; say which"
+            )),
         },
     }
+}
+
+/// No run of the kernel engine that this program could follow has that number.
+fn is_absent(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NoModule { .. } | Error::NoPermission { .. } | Error::NoRun(_)
+    )
 }
 
 impl Provider for RunRows {
@@ -329,22 +381,20 @@ impl Provider for RunRows {
         let rest = name.strip_prefix("run:")?;
         let (run, part) = rest.split_once('.')?;
         Some(self.followed("channel", name, run).and_then(|followed| {
-            let (about, part) = about(name, part, &locked(&followed)).ok_or_else(|| {
-                let names = locked(&followed)
-                    .info()
-                    .channels
-                    .iter()
-                    .map(|c| c.name.clone())
-                    .collect::<Vec<_>>();
-                Error::Unusable {
+            let found = about(name, part, &locked(&followed));
+            let Some((about, part)) = found else {
+                let followed = locked(&followed);
+                let channels = followed.info().channels.iter();
+                let names: Vec<&str> = channels.map(|channel| channel.name.as_str()).collect();
+                return Err(Error::Unusable {
                     what: "channel",
                     name: name.to_owned(),
                     why: format!(
                         "that run has no channel {part}; it has row, time, {}",
                         names.join(", ")
                     ),
-                }
-            })?;
+                });
+            };
             Ok(FoundChannel::ready(
                 about,
                 Box::new(Value { followed, part }),

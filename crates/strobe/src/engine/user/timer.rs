@@ -177,7 +177,7 @@ mod tests {
     fn due(woken: Woken) -> Trigger {
         match woken {
             Woken::Trigger(trigger) => trigger,
-            Woken::Bell => panic!("nobody rang"),
+            other => panic!("nobody rang: {other:?}"),
         }
     }
 

@@ -100,7 +100,7 @@ pub trait EventSource: Send {
     /// Those of the source.
     fn begin(&mut self, clock: &RunClock, now: u64) -> io::Result<Option<u64>>;
 
-    /// Waits for the next trigger, or for the bell. Nothing is allocated here, and no page is touched for
+    /// Waits for the next trigger, for the bell, or until it is known that there will be none. Nothing is allocated here, and no page is touched for
     /// the first time; returns as soon as the event has happened, for the stamp of the row is taken next.
     ///
     /// # Errors

@@ -261,7 +261,7 @@ disable = [{ register = "control", write = 0xd }]
             assert!(Instant::now() < patience, "it has gone unnoticed");
             match source.wait(&clock, &mut bell) {
                 Ok(Woken::Trigger(_)) => {}
-                Ok(Woken::Bell) => panic!("nobody has rung"),
+                Ok(other) => panic!("nobody has rung: {other:?}"),
                 Err(error) => break error,
             }
         };

@@ -141,7 +141,7 @@ fn next(source: &mut Source) -> (u64, u64) {
     let (_rope, mut bell) = bell().expect("a bell");
     match source.wait(&clock(), &mut bell).expect("to wait") {
         Woken::Trigger(trigger) => (trigger.count, trigger.missed),
-        Woken::Bell => panic!("nobody rang"),
+        other => panic!("nobody rang: {other:?}"),
     }
 }
 

@@ -107,3 +107,5 @@ module_init(strobe_iio_init);
 module_exit(strobe_iio_exit);
 MODULE_DESCRIPTION("Devices of the Industrial I/O subsystem as devices of strobe");
 MODULE_LICENSE("GPL");
+/* MODULE_IMPORT_NS() takes a word before Linux 6.13, and a text since. */
+MODULE_INFO(import_ns, "IIO_CONSUMER");

@@ -101,7 +101,7 @@ fn each_row_of_a_run_triggers_a_run_that_follows_it_and_has_its_number_stamp_and
 fn every_third_row_is_a_trigger_and_what_comes_while_a_row_is_made_is_missed() {
     let run = soft(None);
     let number = of(&run, "row");
-    let follower = started(&format!("{number}:3"), &[number.clone()]);
+    let follower = started(&format!("{number}:3"), std::slice::from_ref(&number));
     run.trigger(10_000).expect("triggers");
     // Those before 10000 that are multiples of 3.
     let made = |now: &Snapshot| now.head + now.missed();
@@ -127,7 +127,7 @@ fn a_run_that_follows_ends_when_the_other_does_and_as_it_does() {
     for limit in [None, Some(4)] {
         let run = soft(limit);
         let number = of(&run, "row");
-        let follower = started(&number, &[number.clone()]);
+        let follower = started(&number, std::slice::from_ref(&number));
         run.trigger(4).expect("triggers");
         if limit.is_none() {
             run.stop().expect("a stop");
@@ -148,7 +148,7 @@ fn a_run_that_follows_ends_when_the_other_does_and_as_it_does() {
 fn a_run_of_another_event_reads_the_last_row_and_fails_where_there_is_none() {
     let run = soft(None);
     let counter = of(&run, "sim.counter");
-    let other = started("soft", &[counter.clone()]);
+    let other = started("soft", std::slice::from_ref(&counter));
     let mut reader = other.reader().expect("a reader");
     other.trigger(1).expect("a trigger");
     let before = rows(&mut reader, 1);

@@ -217,7 +217,7 @@ impl EventSource for Source {
                 return end;
             }
             turns = turns.wrapping_add(1);
-            if self.spin && !turns.is_multiple_of(SPINS) {
+            if self.spin && turns % SPINS != 0 {
                 std::hint::spin_loop();
                 continue;
             }

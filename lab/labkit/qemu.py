@@ -43,7 +43,6 @@ class Machine:
     icount: int | None = None
     devices: list[str] = field(default_factory=list)
     monitor: bool = False
-    waker: Waker | None = None
     plugins: list[str] = field(default_factory=list)
     append: list[str] = field(default_factory=list)
     qemu: list[str] = field(default_factory=list)
@@ -76,8 +75,6 @@ def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
                   "-device", f"virtserialport,chardev={port},name=lab.{port}"]
     if machine.monitor:
         words += monitor(work)
-    if machine.waker:
-        words += machine.waker.words()
     for device in machine.devices:
         words += ["-device", device]
     for plugin in machine.plugins:

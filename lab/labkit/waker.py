@@ -5,6 +5,7 @@ Its own clock could ring before it sleeps, if the host is busy and suspending ta
 would wake it. QEMU says when it sleeps.
 """
 
+import contextlib
 import json
 import socket
 import time
@@ -31,16 +32,15 @@ class Waker:
         if not self.monitor:
             self.connect()
             return
-        try:
+        with contextlib.suppress(OSError):  # it has said nothing, or is gone, which run() notices
             self.said += self.monitor.recv(1 << 16)
-        except BlockingIOError:
-            pass
         *lines, self.said = self.said.split(b"\n")
         if any(json.loads(line).get("event") == "SUSPEND" for line in lines):
             self.due = time.monotonic() + ASLEEP
         if self.due and time.monotonic() > self.due:
             self.due = None
-            self.monitor.sendall(b'{"execute": "system_wakeup"}\n')
+            with contextlib.suppress(OSError):
+                self.monitor.sendall(b'{"execute": "system_wakeup"}\n')
 
     def connect(self) -> None:
         """QEMU may not listen yet."""

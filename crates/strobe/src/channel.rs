@@ -97,6 +97,22 @@ impl Class {
 }
 
 impl Channel {
+    /// A channel whose word is a whole number of 64 bits, and what it says; so long does it take to be read, in any context.
+    pub(crate) fn plain(name: &str, description: &str, unit: &str, cost_ns: u32) -> Channel {
+        Channel {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            unit: unit.to_owned(),
+            kind: Type::U64,
+            class: Class::Hard,
+            scale: 1.0,
+            offset: 0.0,
+            bits: 64,
+            cost_ns,
+            in_use: false,
+        }
+    }
+
     /// The value that a word stands for, in [`Channel::unit`].
     pub fn value(&self, word: u64) -> f64 {
         self.kind.number(word) * self.scale + self.offset

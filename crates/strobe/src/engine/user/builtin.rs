@@ -8,7 +8,7 @@ use strobe_hw::cycles;
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event};
-use crate::channel::{Channel, Class, Type};
+use crate::channel::Channel;
 use crate::clock::RunClock;
 use crate::error::Error;
 
@@ -53,18 +53,7 @@ const CHANNELS: [(&str, &str, u32, &str); 8] = [
 ];
 
 fn about((name, unit, cost_ns, description): (&str, &str, u32, &str)) -> Channel {
-    Channel {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        unit: unit.to_owned(),
-        kind: Type::U64,
-        class: Class::Hard,
-        scale: 1.0,
-        offset: 0.0,
-        bits: 64,
-        cost_ns,
-        in_use: false,
-    }
+    Channel::plain(name, description, unit, cost_ns)
 }
 
 impl Provider for Builtin {

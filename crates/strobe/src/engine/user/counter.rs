@@ -26,7 +26,7 @@ use super::sysfs::device::{Group, devices};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as Listed};
-use crate::channel::{Channel, Class, Type};
+use crate::channel::Channel;
 use crate::clock::RunClock;
 use crate::error::Error;
 use crate::event::{Event, EventSpec};
@@ -322,18 +322,7 @@ impl Provider for Counters {
         if known.is_none() {
             watched.components.push(component);
         }
-        let about = Channel {
-            name: name.to_owned(),
-            description: "count at the event".to_owned(),
-            unit: String::new(),
-            kind: Type::U64,
-            class: Class::Hard,
-            scale: 1.0,
-            offset: 0.0,
-            bits: 64,
-            cost_ns: 10,
-            in_use: false,
-        };
+        let about = Channel::plain(name, "count at the event", "", 10);
         let latest = Arc::clone(&watched.latest);
         Some(Ok(FoundChannel::ready(
             about,

@@ -25,7 +25,7 @@ use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
-use crate::channel::{Channel, Class, Type};
+use crate::channel::Channel;
 use crate::clock::{RunClock, monotonic};
 use crate::error::Error;
 use crate::event::{Event, EventSpec};
@@ -87,18 +87,8 @@ impl Frames {
     }
 
     fn about(&self, part: &str, description: &str) -> Channel {
-        Channel {
-            name: format!("{}.{part}", self.board.name),
-            description: description.to_owned(),
-            unit: String::new(),
-            kind: Type::U64,
-            class: Class::Hard,
-            scale: 1.0,
-            offset: 0.0,
-            bits: 64,
-            cost_ns: ACCESS_NS,
-            in_use: false,
-        }
+        let name = format!("{}.{part}", self.board.name);
+        Channel::plain(&name, description, "", ACCESS_NS)
     }
 
     /// The remote that has the service.

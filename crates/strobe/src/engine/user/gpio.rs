@@ -24,7 +24,7 @@ use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as ListedEvent};
-use crate::channel::{Channel, Class, Type};
+use crate::channel::{Channel, Class};
 use crate::clock::RunClock;
 use crate::error::Error;
 use crate::event::{Edge, Event, EventSpec};
@@ -313,16 +313,9 @@ fn place(name: &str) -> Option<Result<(&str, &str), String>> {
 
 fn about(name: &str, description: &str) -> Channel {
     Channel {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        unit: String::new(),
-        kind: Type::U64,
         class: Class::Sleep,
-        scale: 1.0,
-        offset: 0.0,
         bits: 1,
-        cost_ns: 500,
-        in_use: false,
+        ..Channel::plain(name, description, "", 500)
     }
 }
 

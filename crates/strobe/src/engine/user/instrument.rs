@@ -101,18 +101,8 @@ impl Instruments {
                 (name.to_owned(), description.to_owned(), String::new())
             }
         };
-        let plain = Channel {
-            name: format!("{}.{name}", self.name),
-            description,
-            unit,
-            kind: Type::U64,
-            class: Class::Hard,
-            scale: 1.0,
-            offset: 0.0,
-            bits: 64,
-            cost_ns: LOOK_NS,
-            in_use: false,
-        };
+        let name = format!("{}.{name}", self.name);
+        let plain = Channel::plain(&name, &description, &unit, LOOK_NS);
         let Part::Value(channel) = part else {
             return plain;
         };

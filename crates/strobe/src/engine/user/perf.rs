@@ -8,7 +8,7 @@ use strobe_hw::perf::{Counter as OpenCounter, HARDWARE, SOFTWARE};
 
 use super::provider::{FoundChannel, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device};
-use crate::channel::{Channel, Class, Type};
+use crate::channel::{Channel, Class};
 use crate::error::Error;
 
 /// Name, kind, number, unit, description.
@@ -101,16 +101,8 @@ impl Provider for Perf {
 
 fn about(name: &str, unit: &str, description: &str) -> Channel {
     Channel {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        unit: unit.to_owned(),
-        kind: Type::U64,
         class: Class::Sleep,
-        scale: 1.0,
-        offset: 0.0,
-        bits: 64,
-        cost_ns: 500,
-        in_use: false,
+        ..Channel::plain(name, description, unit, 500)
     }
 }
 

@@ -2,8 +2,8 @@
 //! Rows of other runs, of either engine: `run:ID.row` is an event, at each row or at every Nth, and `run:ID.row`, `run:ID.time`
 //! and `run:ID.CHANNEL` are channels. In a run that is triggered by them they are those of that row; else those of the last.
 //!
-//! The other run does not notice: this is a reader of it. What is read late is not read twice: of several rows that have
-//! come since the last trigger the newest one is it, and the others are missed.
+//! This is a reader of the other run, as others are. Of several rows that have come since the last trigger the newest one is
+//! it, and the others are missed.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,8 +18,9 @@ use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
 use super::registry::{self, Registry};
 use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use crate::block;
 use crate::catalogue::Catalogue;
-use crate::channel::{Channel, Class, Type};
+use crate::channel::{Channel, Class};
 use crate::clock::RunClock;
 use crate::engine::kernel::Control;
 use crate::error::Error;
@@ -29,8 +30,8 @@ use crate::reader::{ReaderOptions, RunReader};
 use crate::run::Run;
 use crate::source::Live;
 
-/// Words that are copied at once.
-const BUFFER: usize = 8192;
+/// Rough time that a channel takes.
+const COST_NS: u32 = 20;
 /// How often it is looked whether the other run is still there, if none of its rows come.
 const LOOK_NS: u64 = 100_000_000;
 /// The same of who spins: after so many looks.
@@ -77,7 +78,7 @@ impl Followed {
             every: 1,
             triggers: false,
             // Not 0: that would be memory that nobody has touched yet.
-            buffer: vec![u64::MAX; BUFFER.next_multiple_of(row_words)],
+            buffer: vec![u64::MAX; block::room(row_words)],
             row: vec![u64::MAX; row_words],
             has_row: false,
             come: 0,
@@ -405,18 +406,7 @@ impl Provider for RunRows {
 
 /// What a part of a row is, as a channel of this name.
 fn about(name: &str, part: &str, followed: &Followed) -> Option<(Channel, Part)> {
-    let number = |description: &str, unit: &str| Channel {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        unit: unit.to_owned(),
-        kind: Type::U64,
-        class: Class::Hard,
-        scale: 1.0,
-        offset: 0.0,
-        bits: 64,
-        cost_ns: 20,
-        in_use: false,
-    };
+    let number = |description, unit| Channel::plain(name, description, unit, COST_NS);
     match part {
         "row" => Some((number("number of the row of that run", ""), Part::Number)),
         "time" => Some((
@@ -429,7 +419,7 @@ fn about(name: &str, part: &str, followed: &Followed) -> Option<(Channel, Part)>
             let channel = Channel {
                 name: name.to_owned(),
                 class: Class::Hard,
-                cost_ns: 20,
+                cost_ns: COST_NS,
                 in_use: false,
                 ..channels.get(index)?.clone()
             };

@@ -391,7 +391,7 @@ impl Recording<'_> {
         let reader = followed.reader;
         let last = reader.snapshot();
         let mut totals = Totals {
-            end: end(reader.ring(), &last, followed.asked),
+            end: end(&reader, &last, followed.asked),
             ..Totals::of(&last, reader.ring().lost())
         };
         let sinks = threads.end(&totals, || {
@@ -405,7 +405,8 @@ impl Recording<'_> {
 }
 
 /// How the run ended, if the account of this reader, which has read all, adds up.
-fn end(ring: &Reader, last: &Snapshot, asked: Option<End>) -> End {
+fn end(reader: &RunReader, last: &Snapshot, asked: Option<End>) -> End {
+    let ring = reader.ring();
     let known = last.head.checked_add(last.missed());
     let known = known.and_then(|known| known.checked_add(last.skipped));
     let read = ring.delivered() + ring.lost() + ring.begun_at();
@@ -418,7 +419,7 @@ fn end(ring: &Reader, last: &Snapshot, asked: Option<End>) -> End {
             last.skipped,
         ));
     }
-    End::of(last, asked)
+    End::of(last, reader.info().limit, asked)
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ fn read(
         rows: last.head,
         missed: last.missed(),
         lost: followed.reader.ring().lost(),
-        end: End::of(&last, followed.asked),
+        end: End::of(&last, followed.reader.info().limit, followed.asked),
         begun: last.start.time,
         refused: Vec::new(),
     })

@@ -146,16 +146,19 @@ impl Serialize for End {
 }
 
 impl End {
-    /// How a run ended whose last counters these are, and that was asked to end like this, if it was.
+    /// How a run of so many rows ended whose last counters these are, and that was asked to end like this, if it was.
     #[doc(hidden)]
-    pub fn of(last: &Snapshot, asked: Option<End>) -> End {
+    pub fn of(last: &Snapshot, limit: Option<u64>, asked: Option<End>) -> End {
         match (last.state, asked) {
             (State::Failed, _) => End::Failed(failure(last)),
             (_, Some(failed @ End::Failed(_))) => failed,
             // The limit may be reached before the run notices that it is asked to end; then there is nothing that was
             // cut off.
-            (State::Done, _) | (_, None) => End::Complete,
+            (State::Done, _) => End::Complete,
             (_, Some(asked)) => asked,
+            // By somebody else, or since nothing more can come: rows that were asked for are not there.
+            (_, None) if limit.is_some() => End::Stopped,
+            (_, None) => End::Complete,
         }
     }
 

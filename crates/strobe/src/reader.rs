@@ -292,7 +292,7 @@ impl RowSource for RunReader {
         self.ring.ended().then(|| {
             let last = self.snapshot();
             Totals {
-                end: End::of(&last, Some(End::Stopped)),
+                end: End::of(&last, self.info.limit, Some(End::Stopped)),
                 ..Totals::of(&last, self.ring.lost())
             }
         })

@@ -329,6 +329,19 @@ fn an_interrupted_recording_keeps_what_was_made() {
 }
 
 #[test]
+fn a_run_that_somebody_else_stops_before_its_limit_is_not_complete() {
+    let stopped = || act(|w| w.finish(strobe_ring::End::Stopped, 5_000));
+    let mut limited = run(1024, 1_000, vec![act(|w| push(w, 0, 10)), stopped()]);
+    limited.info.limit = Some(1_000);
+    let summary = limited.record(&Options::default(), &Stop::default());
+    assert_eq!((summary.end, summary.rows), (End::Stopped, 10));
+    let mut endless = run(1024, 1_000, vec![act(|w| push(w, 0, 10)), stopped()]);
+    endless.info.limit = None;
+    let summary = endless.record(&Options::default(), &Stop::default());
+    assert_eq!((summary.end, summary.rows), (End::Complete, 10));
+}
+
+#[test]
 fn rows_are_in_the_file_before_the_recorder_sleeps() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("a.csv");

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+REASONS = 12
+REASON = re.compile(r"^failed:|^  (is|wanted):|panicked at|^(FAIL|ERROR|FAILED)\b|^test .* FAILED$|\w+Error: |^error\b")
+
 
 @dataclass
 class Job:
@@ -48,6 +51,12 @@ class Result:
         if not self.status and not self.passed:
             self.output += f"\n{self.job.title}: no test was run\n"
             self.failed = self.failed or 1
+
+    def reasons(self) -> list[str]:
+        """The lines that tell what failed; without any, the last ones."""
+        lines = self.output.splitlines()
+        telling = [line for line in lines if REASON.search(line)]
+        return telling[:REASONS] or lines[-REASONS:]
 
 
 def count(output: str) -> tuple[int, int]:

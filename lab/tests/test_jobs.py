@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""How jobs are counted, and what is said of those that failed."""
+
+import unittest
+from pathlib import Path
+
+from labkit.jobs import REASONS, Job, Result, count
+
+
+def result(output: str, status: int = 1) -> Result:
+    return Result(Job("a job", ["true"], Path("/")), output, status, 1.0)
+
+
+class JobsTest(unittest.TestCase):
+    def test_each_harness_is_counted_and_what_was_skipped_has_not_passed(self) -> None:
+        self.assertEqual(count("3 passed, 1 failed\n"), (3, 1))
+        self.assertEqual(count("test result: ok. 7 passed; 0 failed; 0 ignored; finished in 1 s\n"), (7, 0))
+        self.assertEqual(count("Ran 5 tests in 0.1s\n\nFAILED (failures=1, skipped=2)\n"), (2, 1))
+
+    def test_a_job_that_ends_badly_or_has_run_nothing_has_failed(self) -> None:
+        self.assertEqual(result("4 passed, 0 failed\n").failed, 1)
+        self.assertEqual(result("", status=0).failed, 1)
+
+    def test_the_reasons_are_the_lines_that_tell_what_failed(self) -> None:
+        noise = "".join(f"line {number}\n" for number in range(50))
+        said = f"failed: it is below 15 MB\n{noise}test daemon::it_starts ... FAILED\n{noise}17 passed, 2 failed\n"
+        self.assertEqual(result(said).reasons(), ["failed: it is below 15 MB", "test daemon::it_starts ... FAILED"])
+
+    def test_who_tells_nothing_is_quoted_from_the_end(self) -> None:
+        self.assertEqual(result("".join(f"line {number}\n" for number in range(50))).reasons(),
+                         [f"line {number}" for number in range(50 - REASONS, 50)])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -29,6 +29,8 @@ MOST = 1_000_000
 LONGEST = 65536
 #: How long who aborts waits for rows that were made already, in s.
 DRAIN = 30.0
+#: How long is waited for the thread that tells what is new, in s.
+STOP = 1.0
 FIGURES = ("Triggers", "Rows", "Missed", "Skipped", "Lost", "Errors", "Given", "Late")
 #: What is not as it should be if it is not 0.
 ALARMING = ("Missed", "Lost", "Errors", "Late")
@@ -75,11 +77,14 @@ class Strobe(Device):
             except Error as error:
                 self._fault = str(error)
         self._ended = threading.Event()
-        threading.Thread(target=self._tell, args=(self._ended,), name="strobe events", daemon=True).start()
+        self._teller = threading.Thread(target=self._tell, args=(self._ended,), name="strobe events", daemon=True)
+        self._teller.start()
 
     def delete_device(self) -> None:
         """Nobody is there any more who could end its run."""
         self._ended.set()
+        # Or it would tell a server that ends. It may itself wait for the device, which is held here: then not for long.
+        self._teller.join(STOP)
         if self._detector:
             self._detector.abort()
         self._forget()

@@ -181,7 +181,7 @@ class Device(unittest.TestCase):
         served = self.served(FOREVER)
         served.device.Arm()
         wait_for(lambda: served.device.Given > 0, "rows")
-        self.assertEqual(served.server.end(), 0)
+        self.assertEqual(served.server.end(), 0, served.server.said)
         self.assertEqual(served.daemon.get("/runs")["runs"][-1]["state"], "stopped")
 
 

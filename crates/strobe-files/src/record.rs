@@ -22,7 +22,7 @@ use strobe::reader::RunReader;
 use strobe::run::OwnedRun;
 use strobe::stop::Stop;
 use strobe::timing::Timing;
-use strobe_ring::{Reader, Row, Rows, Snapshot};
+use strobe_ring::{Row, Rows, Snapshot};
 
 use crate::sink::{self, Existing, Last, Named, Targets};
 use crate::summary::{SinkSummary, Summary};

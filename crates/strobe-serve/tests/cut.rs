@@ -213,6 +213,23 @@ impl Lab {
         })
     }
 
+    /// After the link came up, addresses are looked for anew: until somebody over there has an answer.
+    fn wait_until_reached(&self) {
+        let until = Instant::now() + PATIENCE;
+        let program = Path::new(env!("CARGO_BIN_EXE_strobe-serve")).with_file_name("strobe");
+        let at = format!("https://{HERE}:8000");
+        loop {
+            let mut command = self.over_there(&program);
+            command.args(["status", "--at", &at, "--ca", "serve.pem", "--token", "token"]);
+            let asked = command.output().expect("strobe");
+            if asked.status.success() {
+                return;
+            }
+            assert!(Instant::now() < until, "{asked:?}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// The numbers of the rows in a file.
     fn rows(&self, file: &str) -> Vec<u64> {
         let text = fs::read_to_string(self.folder.join(file)).expect("rows");
@@ -339,10 +356,13 @@ fn who_is_cut_off_for_good_ends_and_says_before_which_row() {
             lab.wait_for_rows(lab.number("next") + RATE);
             // Who comes again has all of it.
             lab.link("up");
-            let again = lab.record("again.csv", &[]);
+            lab.wait_until_reached();
+            let mut again = lab.record("again.csv", &[]);
             // Its file is there with the first rows.
             let until = Instant::now() + PATIENCE;
             while !folder.join("again.csv").exists() {
+                let ended = again.0.try_wait().expect("its state").is_some();
+                assert!(!ended, "{:?}", again.ended());
                 assert!(Instant::now() < until, "nothing is recorded");
                 std::thread::sleep(Duration::from_millis(50));
             }

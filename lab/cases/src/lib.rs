@@ -8,6 +8,7 @@ pub mod cgroup;
 pub mod container;
 pub mod cost;
 pub mod crowd;
+pub mod dice;
 pub mod engine;
 pub mod failslab;
 pub mod hpet;

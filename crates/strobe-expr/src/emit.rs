@@ -58,10 +58,15 @@ impl Emitter {
                 if otherwise.is_empty() {
                     return self.here(&past);
                 }
-                let end = self.jump(JA, 0, 0, 0);
+                // Behind an answer nothing is done, and nothing may stand.
+                let ends = matches!(then.last(), Some(Do::Answer(_)));
+                let end: Jumps = (!ends)
+                    .then(|| self.jump(JA, 0, 0, 0))
+                    .into_iter()
+                    .collect();
                 self.here(&past)?;
                 self.all(otherwise)?;
-                self.here(&[end])?;
+                self.here(&end)?;
             }
             Do::Answer(is_kept) => {
                 self.put(MOV, R0, 0, 0, i32::from(!is_kept));
@@ -140,12 +145,20 @@ impl Emitter {
                 self.put(MOV | X, a, b, 0, 0);
                 self.here(&[end])?;
             }
+            Op::Rest => self.divide(MOD, a, b),
             _ => self.put(code(op) | X, a, b, 0, 0),
         }
         if a != dst {
             self.put(MOV | X, dst, a, 0, 0);
         }
         Ok(())
+    }
+
+    /// The divisor is not 0, but who runs the program cannot know that, and some processors would stop.
+    fn divide(&mut self, code: u8, dividend: u8, divisor: u8) {
+        self.put(JNE, divisor, 0, 1, 0);
+        self.put(MOV, divisor, 0, 0, 1);
+        self.put(code | X, dividend, divisor, 0, 0);
     }
 
     /// Two words into `dst` and the register after it; what needs more registers comes first.
@@ -188,7 +201,7 @@ impl Emitter {
             }
             (false, false) => {}
         }
-        self.put(DIV | X, a, b, 0, 0);
+        self.divide(DIV, a, b);
         if signed != (false, false) {
             let end = self.jump(JSGE, R0, 0, 0);
             self.put(NEG, a, 0, 0, 0);
@@ -211,13 +224,12 @@ impl Emitter {
         self.put(NEG, register, 0, 0, 0);
     }
 
-    /// The address of a word whose place the state says, but for the offset of the first one. Its place is looked at, so
-    /// that a verifier sees that it is inside.
+    /// The address of a word whose place the state says, but for the offset of the first one. A mask bounds the place,
+    /// which is never outside: so it is inside also for who cannot know that, and for a processor that guesses.
     fn element(&mut self, window: Window, dst: u8) -> Done {
-        let length = i32::try_from(window.length).map_err(|_| TooMuch::Insns)?;
+        let mask = i32::try_from(window.words - 1).map_err(|_| TooMuch::Insns)?;
         self.put(LDX, dst, STATE, offset(window.index)?, 0);
-        self.put(JLT, dst, 0, 1, length);
-        self.put(MOV, dst, 0, 0, 0);
+        self.put(AND, dst, 0, 0, mask);
         self.put(LSH, dst, 0, 0, 3);
         self.put(ADD | X, dst, STATE, 0, 0);
         Ok(())

@@ -121,7 +121,7 @@ impl Machine {
                 at += usize::try_from(off).unwrap_or(0);
             }
         }
-        regs[usize::from(R0)] == 0
+        regs[usize::from(R0)] & 1 == 0
     }
 }
 

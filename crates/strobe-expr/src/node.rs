@@ -27,7 +27,8 @@ pub enum Node {
 pub struct Window {
     pub index: usize,
     pub first: usize,
-    pub length: usize,
+    /// A power of two, at least as many as the index counts.
+    pub words: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -92,6 +92,19 @@ pub struct Program {
 }
 
 impl Program {
+    /// One that was not compiled here, for tests of who else runs it. It keeps rows or not.
+    #[doc(hidden)]
+    pub fn of_insns(insns: Vec<Insn>, state: usize, inputs: usize, derived: usize) -> Program {
+        let column = |n| Column::unsigned(&format!("d{n}"));
+        Program {
+            insns,
+            state,
+            inputs,
+            derived: (0..derived).map(column).collect(),
+            skips: true,
+        }
+    }
+
     /// Its instructions. On entry R1 is the address of the row's values, those of the channels and then those that are
     /// derived, and R9 that of the state. The answer in R0 is 1 if the row is to be left out, else 0.
     pub fn insns(&self) -> &[Insn] {

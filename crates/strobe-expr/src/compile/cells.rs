@@ -202,13 +202,13 @@ impl Compiler<'_> {
         let number = self.changing(of)?;
         let total = number.range.times(count);
         value::fit(&of.at, Node::Const(0), total)?;
-        let length = count as usize;
+        let words = (count as usize).next_power_of_two();
         let (base, sum, index) = (self.state.take(1), self.state.take(1), self.state.take(1));
-        let (word, first) = (self.state.take(1), self.state.take(length));
+        let (word, first) = (self.state.take(1), self.state.take(words));
         let window = Window {
             index,
             first,
-            length,
+            words,
         };
         self.state.has_started = true;
         let add = |a, b| Node::op(Op::Add, a, b);

@@ -51,7 +51,7 @@
  * major. The minor grows when something is added.
  */
 #define STROBE_RING_MAJOR	1
-#define STROBE_RING_MINOR	2
+#define STROBE_RING_MINOR	3
 
 /* Bytes of a full name "device.channel", its NUL included. */
 #define STROBE_NAME_SIZE	64
@@ -472,6 +472,9 @@ static inline int strobe_row_absent(const struct strobe_ring_header *header,
  * STROBE_FEATURES: what this kernel can do.
  */
 
+/* strobe_features.features: rows can have a program: struct strobe_program; since minor 3. */
+#define STROBE_FEATURE_PROGRAMS	(1ULL << 0)
+
 /**
  * struct strobe_features - argument of STROBE_FEATURES.
  * @size: sizeof(struct strobe_features).
@@ -483,7 +486,7 @@ static inline int strobe_row_absent(const struct strobe_ring_header *header,
  * @incompat: out: STROBE_INCOMPAT_* that its rings may have.
  * @causes: out: bit n is set if rows can be missed for cause n.
  * @steps_max: out: steps of one run, at most.
- * @features: out: abilities that have no other sign; none yet.
+ * @features: out: STROBE_FEATURE_*: abilities that have no other sign.
  */
 struct strobe_features {
 	__u32		size;
@@ -735,6 +738,16 @@ struct strobe_step {
  * @STROBE_WHY_RUNS: the user has as many runs as one may have (EUSERS).
  * @STROBE_WHY_ASYNC: all runs together would have more than 1024 async channels
  *	(EUSERS).
+ * @STROBE_WHY_PROGRAM: the program is not one: its instruction @fault_step may
+ *	not stand where it is, or @fault_step is STROBE_NO_STEP and it is empty, too
+ *	long or has too much state (EINVAL). Or step @fault_step is of another class
+ *	than HARD (EOPNOTSUPP); or, with STROBE_NO_STEP, this kernel does not compile
+ *	it, which a dry run does not find out. Or programs are not allowed here: the
+ *	module parameter programs (EPERM).
+ * @STROBE_WHY_DERIVED: derived column @fault_step has no name, or one that does not
+ *	end or has control characters, or the same of its unit, or is of another type
+ *	than U64 and S64, or of no bits or more than 64; or, with STROBE_NO_STEP, they
+ *	are more than STROBE_STEPS_MAX together with the steps (EINVAL).
  */
 enum strobe_why {
 	STROBE_WHY_NONE		= 0,
@@ -754,6 +767,97 @@ enum strobe_why {
 	STROBE_WHY_COST		= 14,
 	STROBE_WHY_RUNS		= 15,
 	STROBE_WHY_ASYNC	= 16,
+	STROBE_WHY_PROGRAM	= 17,
+	STROBE_WHY_DERIVED	= 18,
+};
+
+/*
+ * A program runs on each trigger, after the steps of the row, in the context in
+ * which they are done. It computes columns from the values of the row, and says
+ * whether the row is left out. A row in which something failed it does not see:
+ * that row is kept, and its derived columns have failed, too. Outputs are written
+ * before, also by rows that are left out.
+ *
+ * It is an array of eBPF instructions in the machine's byte order (struct bpf_insn
+ * of <linux/bpf.h>), of these alone:
+ *  - ALU64 with a register or a number: MOV, ADD, SUB, MUL, AND, OR, XOR, LSH, RSH,
+ *    ARSH (a number of these three is 0..63; of a register the lowest 6 bits count),
+ *    NEG; DIV and MOD without a sign;
+ *  - LDX and STX, MEM, DW: whole words of the row, of which only the derived columns
+ *    may be stored, and of the state;
+ *  - JMP: JA, and JEQ, JNE, JGT, JGE, JLT, JLE, JSGT, JSGE, JSLT, JSLE with a register
+ *    or a number, by 0 or more instructions forward, to one of the program; and EXIT;
+ *  - LD, IMM, DW: a number of 64 bits, in two instructions.
+ * A number of 32 bits is extended with its sign, for all of them. Fields that an
+ * instruction does not use are 0: the source with a number, the number with a
+ * register and in loads and stores, the offset but in loads, stores and jumps, all
+ * of NEG but its register, all of JA but its offset, all of EXIT, and of the second
+ * instruction of LD all but its number.
+ *
+ * At the start R1 is the address of the row's values, those of the channels first
+ * and then the derived columns, and R9 that of the state, whose words are 0 when
+ * the run is made, and stay what they are over pauses and rows that were not seen.
+ * These two are only bases of loads and stores, with constant offsets, multiples of
+ * 8, inside of the row or state. R0 and R2 to R8 are free. Each is set before it is
+ * used, on every way there, whatever the conditions on it are, and on the one that
+ * goes on behind a JA or EXIT to the next instruction, though nothing takes that.
+ * R0 is used by EXIT.
+ *
+ * A DIV or MOD by a number is not by 0; one by a register r is the third of
+ *	JNE r, 0, +1;  MOV r, 1;  DIV or MOD by r
+ * A word of the state whose place is not constant is reached by
+ *	AND r, mask;  LSH r, 3;  ADD r, R9;  load or store with r as its base
+ * with a mask that is not negative, and mask + offset / 8 < words of the state. What
+ * is stored is another register than r. Behind it r is not set, but by the load. No
+ * jump leads into these, nor to the second instruction of LD, but to their first
+ * instruction. Every instruction can be reached, and the last one is EXIT.
+ *
+ * The answer is bit 0 of R0: 0 keeps the row; 1 leaves it out, and its trigger counts
+ * as skipped. A derived column that was not stored has the word of an older row of
+ * this run, or 0.
+ */
+
+/* strobe_program.flags: it may leave rows out; without it, bit 0 of the answer is nothing. */
+#define STROBE_PROGRAM_SKIPS	(1U << 0)
+/* Instructions of a program, and words of its state, at most. */
+#define STROBE_PROGRAM_INSNS	4096U
+#define STROBE_PROGRAM_STATE	4096U
+
+/**
+ * struct strobe_derived - a column that a program computes.
+ * @name: what it is called; of any characters but control characters.
+ * @value: what it is, as for a channel: type (not F64), unit, scale, offset, bits;
+ *	cost_class STROBE_CLASS_HARD; cost_ns 0.
+ */
+struct strobe_derived {
+	char			name[STROBE_NAME_SIZE];
+	struct strobe_value	value;
+};
+
+/**
+ * struct strobe_program - the program of a run.
+ * @size: sizeof(struct strobe_program).
+ * @flags: STROBE_PROGRAM_SKIPS.
+ * @insns: address of an array of struct bpf_insn.
+ * @insn_count: instructions in it.
+ * @state: words of its state.
+ * @derived: address of an array of struct strobe_derived; may be 0 if there is
+ *	none.
+ * @derived_count: columns in it. They follow the channels in a row, and count as
+ *	channels everywhere: in the header, the answers, the fault bits and LIST,
+ *	where they are the last entries of a run, of kind CHANNEL, with no id and
+ *	parent.
+ * @derived_size: sizeof(struct strobe_derived).
+ */
+struct strobe_program {
+	__u32		size;
+	__u32		flags;
+	__aligned_u64	insns;
+	__u32		insn_count;
+	__u32		state;
+	__aligned_u64	derived;
+	__u32		derived_count;
+	__u32		derived_size;
 };
 
 /**
@@ -804,6 +908,7 @@ struct strobe_created {
  * @answer: address of a struct strobe_created.
  * @answer_size: sizeof(struct strobe_created).
  * @reserved: 0.
+ * @program: address of a struct strobe_program; 0: none. Since minor 3.
  */
 struct strobe_create {
 	__u32		size;
@@ -820,6 +925,7 @@ struct strobe_create {
 	__aligned_u64	answer;
 	__u32		answer_size;
 	__u32		reserved;
+	__aligned_u64	program;
 };
 
 /* ------------------------------------------------------------------------

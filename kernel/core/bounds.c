@@ -32,15 +32,16 @@ static bool is_sleeping(const struct strobe_target *target)
  * strobe_check_cost() - may a row take so long?
  * @run: the run, with its steps compiled.
  * @count: its steps.
+ * @program: rough time of its program, ns.
  *
  * What a thread does others can interrupt: then nothing is said.
  *
  * Context: process, under strobe_registry.
  * Return: 0, or -EPERM beyond STROBE_COST_MAX without CAP_SYS_NICE.
  */
-int strobe_check_cost(struct strobe_run *run, u32 count)
+int strobe_check_cost(struct strobe_run *run, u32 count, u64 program)
 {
-	u64 cost = 0;
+	u64 cost = program;
 
 	for (u32 i = 0; i < count; i++) {
 		const struct strobe_channel *channel = run->targets[i].channel;

@@ -181,7 +181,7 @@ static int fill(struct catalogue *catalogue, u32 run_id)
 		if (!run)
 			return -ENOENT;
 		list_run(catalogue, run);
-		for (u32 i = 0; i < run->step_count; i++) {
+		for (u32 i = 0; i < run->step_count + run->derived; i++) {
 			struct strobe_entry *entry = next_entry(catalogue);
 
 			if (entry)

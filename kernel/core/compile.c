@@ -2,6 +2,7 @@
 /* Steps by name become channels and outputs, which a run will use. */
 #include <linux/slab.h>
 
+#include "computer/computer.h"
 #include "core/internal.h"
 
 static int fail_step(struct strobe_created *answer, u32 step, enum strobe_why why, int error)
@@ -90,23 +91,32 @@ static int compile_step(struct strobe_run *run, struct strobe_created *answer, u
 	}
 }
 
+static void describe_derived(struct strobe_entry *entry, const struct strobe_derived *derived)
+{
+	entry->kind = STROBE_KIND_CHANNEL;
+	entry->value = derived->value;
+	strscpy(entry->name, derived->name);
+	strscpy(entry->text, "computed from the other values of the row");
+}
+
 /**
  * strobe_compile() - steps by name become steps of a run.
  * @run: the run, its event chosen.
  * @steps: the steps.
  * @count: how many.
+ * @given: the program, which may be empty.
  * @answer: is told which step is wrong, and why, and what a row costs.
  *
  * Context: process, under strobe_registry.
  * Return: 0 or an errno.
  */
 int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 count,
-		   struct strobe_created *answer)
+		   const struct strobe_given *given, struct strobe_created *answer)
 {
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT;
 	int ret;
 
-	run->steps = kvcalloc(count, sizeof(*run->steps), gfp);
+	run->steps = kvcalloc(count + run->derived, sizeof(*run->steps), gfp);
 	run->targets = kvcalloc(count, sizeof(*run->targets), gfp);
 	if (!run->steps || !run->targets)
 		return -ENOMEM;
@@ -115,6 +125,9 @@ int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 
 		if (ret)
 			return ret;
 	}
+	for (u32 i = 0; i < run->derived; i++)
+		describe_derived(&run->steps[count + i], &given->derived[i]);
+	run->channels += run->derived;
 	run->step_count = count;
 	return strobe_actions_make(run);
 }

@@ -8,6 +8,7 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 
+#include "computer/computer.h"
 #include "core/internal.h"
 #include "uabi.h"
 
@@ -39,7 +40,7 @@ static long ioctl_features(void __user *arg)
 		   BIT(STROBE_MISSED_THROTTLED) | BIT(STROBE_MISSED_SOURCE) |
 		   BIT(STROBE_MISSED_SUSPENDED);
 	f.steps_max = STROBE_STEPS_MAX;
-	f.features = 0;
+	f.features = strobe_programs_allowed() ? STROBE_FEATURE_PROGRAMS : 0;
 	return strobe_copy_back(arg, &f, sizeof(f));
 }
 

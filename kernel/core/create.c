@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "computer/computer.h"
 #include "core/internal.h"
 #include "ring/user.h"
 #include "row/budget.h"
@@ -27,12 +28,6 @@ static u32 last_run;
 #define DEFAULT_CAPACITY	8192
 #define LEAST_DEFAULT_CAPACITY	1024
 
-static int refuse(struct strobe_created *answer, enum strobe_why why, int error)
-{
-	answer->why = why;
-	return error;
-}
-
 static int check_config(const struct strobe_create *c, struct strobe_created *answer)
 {
 	if (strnlen(c->event, sizeof(c->event)) == sizeof(c->event))
@@ -40,21 +35,21 @@ static int check_config(const struct strobe_create *c, struct strobe_created *an
 	if (c->flags & ~(STROBE_DRY_RUN | STROBE_SHARED) || c->reserved)
 		return -EINVAL;
 	if (c->priority > STROBE_PRIORITY_MAX)
-		return refuse(answer, STROBE_WHY_PRIORITY, -EINVAL);
+		return strobe_refuse(answer, STROBE_WHY_PRIORITY, -EINVAL);
 	if (c->priority > STROBE_PRIORITY_DEFAULT && c->priority > rlimit(RLIMIT_RTPRIO) &&
 	    !capable(CAP_SYS_NICE))
-		return refuse(answer, STROBE_WHY_PRIORITY, -EPERM);
+		return strobe_refuse(answer, STROBE_WHY_PRIORITY, -EPERM);
 	if (c->step_size < sizeof(struct strobe_step))
 		return -EINVAL;
 	if (c->step_size > STROBE_SIZE_MAX)
 		return -E2BIG;
 	if (c->step_count > STROBE_STEPS_MAX)
-		return refuse(answer, STROBE_WHY_STEPS, -EINVAL);
+		return strobe_refuse(answer, STROBE_WHY_STEPS, -EINVAL);
 	if (c->clock && c->clock != CLOCK_MONOTONIC && c->clock != CLOCK_TAI)
-		return refuse(answer, STROBE_WHY_CLOCK, -EINVAL);
+		return strobe_refuse(answer, STROBE_WHY_CLOCK, -EINVAL);
 	if (c->capacity && (!is_power_of_2(c->capacity) || c->capacity < 2 ||
 			    c->capacity > STROBE_CAPACITY_MAX))
-		return refuse(answer, STROBE_WHY_CAPACITY, -EINVAL);
+		return strobe_refuse(answer, STROBE_WHY_CAPACITY, -EINVAL);
 	return 0;
 }
 
@@ -71,14 +66,14 @@ static int choose_event(struct strobe_run *run, const struct strobe_create *c,
 		run->source = STROBE_SOURCE_EVENT;
 		run->event = strobe_find_event(c->event);
 		/* The row was laid out for what was there then. */
-		if (!run->event || run->event->may_skip != run->may_skip)
-			return refuse(answer, STROBE_WHY_EVENT, -ENOENT);
+		if (!run->event || (run->event->may_skip && !run->may_skip))
+			return strobe_refuse(answer, STROBE_WHY_EVENT, -ENOENT);
 	}
 	if (run->event && run->event->users >= EVENT_USERS_MAX)
-		return refuse(answer, STROBE_WHY_BUSY, -EBUSY);
+		return strobe_refuse(answer, STROBE_WHY_BUSY, -EBUSY);
 	if (timer ? c->period_ns < STROBE_PERIOD_MIN || c->period_ns > STROBE_PERIOD_MAX :
 		    c->period_ns)
-		return refuse(answer, STROBE_WHY_PERIOD, -EINVAL);
+		return strobe_refuse(answer, STROBE_WHY_PERIOD, -EINVAL);
 	run->accounting = strobe_accounting_flags(run->event);
 	strscpy(run->event_name, c->event);
 	run->period = c->period_ns;
@@ -105,16 +100,18 @@ static bool may_skip(const char *name)
 
 /* Geometry: what the ring will look like. */
 static void lay_out(struct strobe_run *run, const struct strobe_create *c,
-		    const struct strobe_step *steps, struct strobe_created *answer)
+		    const struct strobe_step *steps, const struct strobe_program *program,
+		    struct strobe_created *answer)
 {
 	u32 reads = 0, words;
 
 	for (u32 i = 0; i < c->step_count; i++)
 		reads += steps[i].op == STROBE_OP_READ;
-	run->may_skip = may_skip(c->event);
-	run->fault_words = strobe_fault_words(reads, c->step_count - reads);
-	words = reads + run->fault_words + run->may_skip;
-	answer->channels = reads;
+	run->derived = program->derived_count;
+	run->may_skip = may_skip(c->event) || program->flags & STROBE_PROGRAM_SKIPS;
+	answer->channels = reads + run->derived;
+	run->fault_words = strobe_fault_words(answer->channels, c->step_count - reads);
+	words = answer->channels + run->fault_words + run->may_skip;
 	answer->outputs = c->step_count - reads;
 	answer->capacity = c->capacity ?: default_capacity(c->period_ns);
 	answer->row_size = sizeof(struct strobe_row) + 8 * words;
@@ -129,7 +126,8 @@ static void lay_out(struct strobe_run *run, const struct strobe_create *c,
 }
 
 /* Before any lock is taken: it may take long. */
-static int take_memory(struct strobe_run *run, u32 steps, bool dry, struct strobe_created *answer)
+static int take_memory(struct strobe_run *run, u32 steps, u64 program, bool dry,
+		       struct strobe_created *answer)
 {
 	u64 step = sizeof(*run->actions) + sizeof(*run->cuts) + sizeof(*run->steps) +
 		   sizeof(*run->targets);
@@ -138,8 +136,8 @@ static int take_memory(struct strobe_run *run, u32 steps, bool dry, struct strob
 
 	/* What no machine has nobody can pay: then nothing else is looked at. */
 	if (bytes == SIZE_MAX)
-		return refuse(answer, STROBE_WHY_MEMORY, -ENOSPC);
-	ret = strobe_ring_pay(&run->ring, bytes + sizeof(*run) + steps * step);
+		return strobe_refuse(answer, STROBE_WHY_MEMORY, -ENOSPC);
+	ret = strobe_ring_pay(&run->ring, bytes + sizeof(*run) + steps * step + program);
 	if (ret)
 		return ret;
 	if (dry)
@@ -172,35 +170,41 @@ static void fill_header(struct strobe_run *run)
 
 /* Everything that can be wrong is found here; nothing has changed yet. */
 static int configure(struct strobe_run *run, const struct strobe_create *c,
-		     const struct strobe_step *steps, struct strobe_created *answer)
+		     const struct strobe_step *steps, const struct strobe_given *given,
+		     struct strobe_created *answer)
 {
+	u64 cost = strobe_program_cost(given);
 	int ret;
 
 	ret = choose_event(run, c, answer);
 	if (ret)
 		return ret;
-	ret = strobe_compile(run, steps, c->step_count, answer);
+	ret = strobe_compile(run, steps, c->step_count, given, answer);
 	if (ret)
 		return ret;
-	ret = strobe_check_cost(run, c->step_count);
-	return ret ? refuse(answer, STROBE_WHY_COST, ret) : 0;
+	ret = strobe_program_fits(run, given, answer);
+	if (ret)
+		return ret;
+	answer->cost_ns += cost;
+	ret = strobe_check_cost(run, c->step_count, cost);
+	return ret ? strobe_refuse(answer, STROBE_WHY_COST, ret) : 0;
 }
 
 /* Under strobe_registry. The file, once there, owns the run. */
 static struct file *build_run(struct strobe_run *run, const struct strobe_create *c,
-			      const struct strobe_step *steps, int no_memory,
-			      struct strobe_created *answer)
+			      const struct strobe_step *steps, const struct strobe_given *given,
+			      int no_memory, struct strobe_created *answer)
 {
 	struct file *file;
 	int ret;
 
-	ret = configure(run, c, steps, answer);
+	ret = configure(run, c, steps, given, answer);
 	if (ret)
 		return ERR_PTR(ret);
 	if (no_memory == -ENOSPC)
-		return ERR_PTR(refuse(answer, STROBE_WHY_MEMORY, no_memory));
+		return ERR_PTR(strobe_refuse(answer, STROBE_WHY_MEMORY, no_memory));
 	if (no_memory == -EUSERS)
-		return ERR_PTR(refuse(answer, STROBE_WHY_RUNS, no_memory));
+		return ERR_PTR(strobe_refuse(answer, STROBE_WHY_RUNS, no_memory));
 	if (no_memory)
 		return ERR_PTR(no_memory);
 	if (c->flags & STROBE_DRY_RUN)
@@ -212,7 +216,8 @@ static struct file *build_run(struct strobe_run *run, const struct strobe_create
 		return ERR_PTR(ret);
 	run->id = ++last_run;
 	run->is_shared = c->flags & STROBE_SHARED;
-	run->is_special = run->is_tai || run->is_slow || run->fault_words || run->may_skip;
+	run->is_special = run->is_tai || run->is_slow || run->fault_words || run->may_skip ||
+			  run->computer;
 	fill_header(run);
 	ret = strobe_take_thread(run);
 	if (ret)
@@ -266,13 +271,48 @@ static struct strobe_step *copy_steps(const struct strobe_create *c)
 	return steps;
 }
 
-/* Returns the owner's file, NULL after a dry run, or an error. */
-static struct file *create_run(const struct strobe_create *c, struct strobe_created *answer)
+/* All that the user has given is here. */
+static struct file *make_run(const struct strobe_create *c, const struct strobe_step *steps,
+			     const struct strobe_given *given, struct strobe_created *answer)
 {
-	struct strobe_step *steps;
+	bool dry = c->flags & STROBE_DRY_RUN;
 	struct strobe_run *run;
 	struct file *file;
 	int no_memory, ret;
+
+	ret = strobe_program_size(&given->about, c->step_count, answer);
+	if (ret)
+		return ERR_PTR(ret);
+	run = strobe_run_new();
+	if (!run)
+		return ERR_PTR(-ENOMEM);
+	lay_out(run, c, steps, &given->about, answer);
+	ret = strobe_program_is_good(given, answer);
+	if (ret) {
+		strobe_run_put(run);
+		return ERR_PTR(ret);
+	}
+	no_memory = take_memory(run, c->step_count, strobe_given_bytes(given), dry, answer);
+	if (!no_memory && !dry)
+		ret = strobe_program_take(run, given, answer);
+	file = ERR_PTR(no_memory ?: ret);
+	if (run->ring.owner && !ret) {
+		guard(mutex)(&run->ring.owner->turn);
+		guard(mutex)(&strobe_registry);
+		file = build_run(run, c, steps, given, no_memory, answer);
+	}
+	if (IS_ERR_OR_NULL(file))
+		strobe_run_put(run);
+	return file;
+}
+
+/* Returns the owner's file, NULL after a dry run, or an error. */
+static struct file *create_run(const struct strobe_create *c, struct strobe_created *answer)
+{
+	struct strobe_given given = { };
+	struct strobe_step *steps;
+	struct file *file;
+	int ret;
 
 	ret = check_config(c, answer);
 	if (ret)
@@ -280,22 +320,10 @@ static struct file *create_run(const struct strobe_create *c, struct strobe_crea
 	steps = copy_steps(c);
 	if (IS_ERR(steps))
 		return ERR_CAST(steps);
-	run = strobe_run_new();
-	if (!run) {
-		kvfree(steps);
-		return ERR_PTR(-ENOMEM);
-	}
-	lay_out(run, c, steps, answer);
-	no_memory = take_memory(run, c->step_count, c->flags & STROBE_DRY_RUN, answer);
-	file = ERR_PTR(no_memory);
-	if (run->ring.owner) {
-		guard(mutex)(&run->ring.owner->turn);
-		guard(mutex)(&strobe_registry);
-		file = build_run(run, c, steps, no_memory, answer);
-	}
+	ret = strobe_given_copy(&given, c->program);
+	file = ret ? ERR_PTR(ret) : make_run(c, steps, &given, answer);
+	strobe_given_free(&given);
 	kvfree(steps);
-	if (IS_ERR_OR_NULL(file))
-		strobe_run_put(run);
 	return file;
 }
 
@@ -316,7 +344,7 @@ long strobe_ioctl_create(void __user *arg, bool may_write)
 	int fd, ret;
 	bool dry;
 
-	ret = strobe_copy_struct(&c, sizeof(c), arg, sizeof(c));
+	ret = strobe_copy_struct(&c, sizeof(c), arg, offsetof(struct strobe_create, program));
 	if (ret)
 		return ret;
 	dry = c.flags & STROBE_DRY_RUN;

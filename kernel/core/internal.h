@@ -6,6 +6,7 @@
  *   devices.c    devices and their channels, outputs, events
  *   catalogue.c  STROBE_LIST
  *   create.c     STROBE_CREATE
+ *   program.c    what STROBE_CREATE does if there is a program
  *   compile.c    steps by name become channels and outputs
  *   actions.c    these become what a row does
  *   use.c        the devices of a run: taken, given back
@@ -24,6 +25,8 @@
 #include <linux/fs.h>
 
 #include "row/run.h"
+
+struct strobe_given;
 
 /* devices.c; all under strobe_registry */
 extern struct mutex strobe_registry;
@@ -48,11 +51,26 @@ int strobe_control_init(void);
 void strobe_control_exit(void);
 
 /* create.c */
+static inline int strobe_refuse(struct strobe_created *answer, enum strobe_why why, int error)
+{
+	answer->why = why;
+	return error;
+}
+
 long strobe_ioctl_create(void __user *arg, bool may_write);
 
 /* compile.c */
 int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 count,
-		   struct strobe_created *answer);
+		   const struct strobe_given *given, struct strobe_created *answer);
+
+/* program.c */
+int strobe_program_size(const struct strobe_program *about, u32 steps,
+			struct strobe_created *answer);
+int strobe_program_is_good(const struct strobe_given *given, struct strobe_created *answer);
+int strobe_program_take(struct strobe_run *run, const struct strobe_given *given,
+			struct strobe_created *answer);
+int strobe_program_fits(const struct strobe_run *run, const struct strobe_given *given,
+			struct strobe_created *answer);
 
 /* actions.c */
 int strobe_actions_make(struct strobe_run *run);
@@ -64,7 +82,7 @@ void strobe_run_unuse(struct strobe_run *run);
 /* bounds.c; under strobe_registry */
 int strobe_take_thread(struct strobe_run *run);
 void strobe_give_thread(struct strobe_run *run);
-int strobe_check_cost(struct strobe_run *run, u32 count);
+int strobe_check_cost(struct strobe_run *run, u32 count, u64 program);
 int strobe_take_timer(struct strobe_run *run, int cpu);
 
 /* run.c */

@@ -54,8 +54,9 @@ struct strobe_look strobe_look_at(const struct strobe_run *run)
 	look.state = smp_load_acquire(&header->state);
 	/* C: head before triggers, so that no more rows than triggers show. */
 	look.head = smp_load_acquire(&header->head);
+	/* And skipped before them; its partner is in strobe_count_skipped(). */
+	look.skipped = smp_load_acquire(&header->skipped);
 	look.triggers = READ_ONCE(header->triggers);
-	look.skipped = READ_ONCE(header->skipped);
 	look.error = READ_ONCE(header->error);
 	return look;
 }

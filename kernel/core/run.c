@@ -21,6 +21,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "computer/computer.h"
 #include "core/internal.h"
 #include "events/events.h"
 #include "row/slow.h"
@@ -53,6 +54,7 @@ static void free_run(struct strobe_run *run)
 	strobe_slow_free(run);
 	strobe_give_thread(run);
 	strobe_ring_free(&run->ring);
+	strobe_computer_free(run->computer);
 	strobe_ring_unpay(&run->ring);
 	kvfree(run->actions);
 	kvfree(run->cuts);

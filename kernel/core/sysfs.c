@@ -144,7 +144,7 @@ static ssize_t columns_show(struct device *dev, struct device_attribute *attr, c
 	u32 shown = 0;
 	ssize_t at = 0;
 
-	for (u32 i = 0; i < run->step_count; i++) {
+	for (u32 i = 0; i < run->step_count + run->derived; i++) {
 		const struct strobe_entry *step = &run->steps[i];
 
 		if (step->kind != STROBE_KIND_CHANNEL)

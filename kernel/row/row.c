@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The hard path's less common ways; row.h has the common one, and the rules. */
+#include "computer/computer.h"
 #include "row/row.h"
 #include "row/slow.h"
 
@@ -70,8 +71,9 @@ void strobe_count_skipped(struct strobe_run *run, u64 count)
 
 	run->triggers += count;
 	run->skipped += count;
-	WRITE_ONCE(header->skipped, run->skipped);
 	WRITE_ONCE(header->triggers, run->triggers);
+	/* Who sees that many skipped sees their triggers: see strobe_look_at(). */
+	smp_store_release(&header->skipped, run->skipped);
 	trace_strobe_skipped(run->id, count);
 }
 
@@ -117,7 +119,25 @@ void strobe_store_tail(struct strobe_run *run, u64 *row, u64 status, u64 *faults
 		WRITE_ONCE(header->errors, header->errors + 1);
 }
 
-/* A row with words behind its values. */
+/* Whether something has failed in the row that is being made. */
+static bool has_faults(const struct strobe_run *run)
+{
+	u64 any = run->status & STROBE_ROW_FAULTS;
+
+	for (u32 i = 0; i < run->fault_words; i++)
+		any |= run->faults[i];
+	return any;
+}
+
+static void fail_derived(struct strobe_run *run, u64 *values)
+{
+	for (u32 i = run->channels - run->derived; i < run->channels; i++) {
+		WRITE_ONCE(values[i], 0);
+		strobe_mark_fault(&run->status, run->faults, i);
+	}
+}
+
+/* A row with a program, or with words behind its values. */
 static void tailed_row(struct strobe_run *run, u64 now, u64 due, u64 time)
 {
 	u64 i = run->head, trigger = run->triggers, status;
@@ -125,9 +145,24 @@ static void tailed_row(struct strobe_run *run, u64 now, u64 due, u64 time)
 
 	row = strobe_take_row(run, i, trigger, time);
 	strobe_steps(run, row + 4, now, due);
+	if (run->computer) {
+		/* What has failed it does not see: no word that means nothing comes into a mean. */
+		if (unlikely(has_faults(run))) {
+			fail_derived(run, row + 4);
+		} else if (!strobe_compute(run->computer, row + 4)) {
+			/* The next row has its place, and follows on a pause if it did. */
+			run->status &= STROBE_ROW_RESUMED;
+			strobe_count_skipped(run, 1);
+			return;
+		}
+	}
 	status = run->status;
-	run->status = 0;
-	strobe_store_tail(run, row, status, run->faults);
+	if (unlikely(status))
+		run->status = 0;
+	if (unlikely(run->fault_words))
+		strobe_store_tail(run, row, status, run->faults);
+	else if (run->may_skip)
+		WRITE_ONCE(row[4 + run->channels], run->skipped);
 	strobe_publish(run, row, i, trigger, time, status);
 }
 
@@ -150,7 +185,7 @@ void strobe_special_row(struct strobe_run *run, u64 now, u64 due)
 		return;
 	}
 	time = run->is_tai ? ktime_mono_to_any(now, TK_OFFS_TAI) : now;
-	if (run->fault_words || run->may_skip)
+	if (run->fault_words || run->may_skip || run->computer)
 		tailed_row(run, now, due, time);
 	else
 		strobe_row(run, now, due, time);

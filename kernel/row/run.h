@@ -25,6 +25,7 @@
 #error "strobe needs a 64-bit kernel: rows are 64-bit words stored at once"
 #endif
 
+struct strobe_computer;
 struct strobe_slow;
 
 /* Accesses of the built-in channels, and of slow ones. */
@@ -151,10 +152,11 @@ enum strobe_source {
  * @is_slow: some channels are not ready at once.
  * @may_skip: triggers may be left out on purpose: rows have a word for it.
  * @fault_words: of a row, behind its values.
- * @is_special: any of @is_tai, @is_slow, @may_skip, @fault_words: rows are made
- *	out of line.
+ * @is_special: any of @is_tai, @is_slow, @may_skip, @fault_words, @computer: rows
+ *	are made out of line.
  * @slow: what such a run has besides, until it has ended; NULL for others. See
  *	slow.c, also for who writes what follows in such a run.
+ * @computer: its program; NULL: none.
  *
  * Written by the producer (one context at a time: the timer, the event's
  * handler, or a software trigger under @lock), by others only while it is
@@ -206,7 +208,8 @@ enum strobe_source {
  * @accounting: of its event, when it was created: a flag of a catalogue's entry.
  * @steps: as asked for; the names of the columns also when devices are gone.
  * @targets: what the steps use.
- * @channels: values in a row.
+ * @channels: values in a row, derived ones among them.
+ * @derived: entries behind @steps: of columns that a program computes.
  * @outputs: outputs that a row writes.
  * @started: CLOCK_MONOTONIC at the start.
  * @start_time: the same on the run's clock.
@@ -227,6 +230,7 @@ struct strobe_run {
 	bool				may_skip;
 	u32				fault_words;
 	struct strobe_slow		*slow;
+	struct strobe_computer		*computer;
 
 	u64				head;
 	u64				triggers;
@@ -267,6 +271,7 @@ struct strobe_run {
 	struct strobe_entry		*steps;
 	struct strobe_target		*targets;
 	u32				channels;
+	u32				derived;
 	u32				outputs;
 	u64				started;
 	u64				start_time;

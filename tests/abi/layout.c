@@ -142,7 +142,7 @@ AT(strobe_created, capacity, 0x20);
 AT(strobe_created, ring_bytes, 0x28);
 AT(strobe_created, cost_ns, 0x30);
 
-SIZE(strobe_create, 136);
+SIZE(strobe_create, 144);
 AT(strobe_create, size, 0x00);
 AT(strobe_create, flags, 0x04);
 AT(strobe_create, event, 0x08);
@@ -157,6 +157,21 @@ AT(strobe_create, priority, 0x74);
 AT(strobe_create, answer, 0x78);
 AT(strobe_create, answer_size, 0x80);
 AT(strobe_create, reserved, 0x84);
+AT(strobe_create, program, 0x88);
+
+SIZE(strobe_program, 40);
+AT(strobe_program, size, 0x00);
+AT(strobe_program, flags, 0x04);
+AT(strobe_program, insns, 0x08);
+AT(strobe_program, insn_count, 0x10);
+AT(strobe_program, state, 0x14);
+AT(strobe_program, derived, 0x18);
+AT(strobe_program, derived_count, 0x20);
+AT(strobe_program, derived_size, 0x24);
+
+SIZE(strobe_derived, 112);
+AT(strobe_derived, name, 0x00);
+AT(strobe_derived, value, 0x40);
 
 SIZE(strobe_control, 56);
 AT(strobe_control, size, 0x00);

@@ -22,7 +22,7 @@ _Static_assert(sizeof(struct strobe_ring_header) == 256, "header");
 _Static_assert(sizeof(struct strobe_entry) == 288, "entry");
 _Static_assert(sizeof(struct strobe_list) == 40, "list");
 _Static_assert(sizeof(struct strobe_step) == 80, "step");
-_Static_assert(sizeof(struct strobe_create) == 136, "create");
+_Static_assert(sizeof(struct strobe_create) == 144, "create");
 _Static_assert(sizeof(struct strobe_created) == 56, "created");
 _Static_assert(sizeof(struct strobe_features) == 40, "features");
 _Static_assert(sizeof(struct strobe_control) == 56, "control");

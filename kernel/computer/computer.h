@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The program of a run: instructions of its user, which run in the hard path.
+ *
+ *   check.c     whether they are a program: what makes them safe
+ *   computer.c  a program with its state: made, compiled by the kernel, given back
+ *
+ * The contract says what a program may be: include/uapi/strobe.h. It comes from
+ * users without any capability, and the kernel's verifier does not see it: see
+ * docs/design/programs.md.
+ */
+#ifndef _STROBE_COMPUTER_H
+#define _STROBE_COMPUTER_H
+
+#include <linux/filter.h>
+
+#include <uapi/strobe.h>
+
+/**
+ * struct strobe_given - a program as its user gave it, in memory of the kernel.
+ * @about: what was said of it; @about.size is 0 if there is none.
+ * @insns: its instructions.
+ * @derived: its columns.
+ */
+struct strobe_given {
+	struct strobe_program	about;
+	struct bpf_insn		*insns;
+	struct strobe_derived	*derived;
+};
+
+/**
+ * struct strobe_computer - the program of a run.
+ * @prog: compiled; it has the address of @state in it.
+ * @state: words that it keeps from row to row; only it reads and writes them.
+ * @derived: columns that it computes; they are the last ones of a row.
+ * @skip: what of its answer leaves the row out: 1, or 0 if it may not.
+ *
+ * Constant from the run's creation to its end, but for what @state points to,
+ * which is the producer's.
+ */
+struct strobe_computer {
+	struct bpf_prog	*prog;
+	u64		*state;
+	u32		derived;
+	u32		skip;
+};
+
+/* check.c */
+u32 strobe_program_check(const struct strobe_given *given, u32 channels);
+u64 strobe_program_cost(const struct strobe_given *given);
+
+/* computer.c */
+bool strobe_programs_allowed(void);
+int strobe_given_copy(struct strobe_given *given, u64 address);
+void strobe_given_free(struct strobe_given *given);
+u64 strobe_given_bytes(const struct strobe_given *given);
+struct strobe_computer *strobe_computer_new(const struct strobe_given *given);
+void strobe_computer_free(struct strobe_computer *computer);
+
+/**
+ * strobe_compute() - run the program on a row in which nothing has failed.
+ * @computer: the program.
+ * @values: the row's values; those of the channels are there.
+ *
+ * Context: interrupts off; the caller is the only producer.
+ * Return: whether the row is kept; then its derived columns are there.
+ */
+static inline bool strobe_compute(const struct strobe_computer *computer, u64 *values)
+{
+	return !(bpf_prog_run(computer->prog, values) & computer->skip);
+}
+
+#endif /* _STROBE_COMPUTER_H */

@@ -118,7 +118,7 @@ pub enum Error {
 /// The option of this program that the remedy of an engine's error is about.
 fn option(error: &engine::Error) -> &'static str {
     match error {
-        engine::Error::NotOfKernel(_) | engine::Error::ProgramOfKernel => {
+        engine::Error::NotOfKernel(_) | engine::Error::ProgramOfKernel(_) => {
             " (option: --engine user)"
         }
         engine::Error::Memory(_) | engine::Error::NoMemory(_) => " (option: --ring)",

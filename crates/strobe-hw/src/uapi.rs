@@ -14,6 +14,10 @@ use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 
 use crate::fd;
 
+pub mod program;
+
+use program::{Parts, Program};
+
 /// The control device.
 pub const DEVICE_PATH: &str = "/dev/strobe";
 /// Bytes of a full name, its NUL included.
@@ -83,6 +87,8 @@ pub mod why {
     pub const COST: u32 = 14;
     pub const RUNS: u32 = 15;
     pub const ASYNC: u32 = 16;
+    pub const PROGRAM: u32 = 17;
+    pub const DERIVED: u32 = 18;
 }
 
 /// What `STROBE_CONTROL` does.
@@ -220,6 +226,7 @@ pub struct Create {
     pub answer: u64,
     pub answer_size: u32,
     pub reserved: u32,
+    pub program: u64,
 }
 
 impl Create {
@@ -239,6 +246,7 @@ impl Create {
         answer: 0,
         answer_size: 0,
         reserved: 0,
+        program: 0,
     };
 }
 
@@ -381,9 +389,12 @@ pub fn create(
     fd: BorrowedFd<'_>,
     create: &Create,
     steps: &[Step],
+    program: Option<&Parts<'_>>,
     answer: &mut Created,
 ) -> io::Result<Option<OwnedFd>> {
     *answer = Created::NOTHING;
+    let program = program.map(Program::of);
+    let program = program.as_ref();
     let mut create = Create {
         size: size_of_u32::<Create>(),
         steps: steps.as_ptr() as u64,
@@ -391,10 +402,13 @@ pub fn create(
         step_size: size_of_u32::<Step>(),
         answer: std::ptr::from_mut(answer) as u64,
         answer_size: size_of_u32::<Created>(),
+        program: program.map_or(0, |program| std::ptr::from_ref(program) as u64),
         ..*create
     };
     // SAFETY: CREATE takes a `struct strobe_create`, which `Create` is; it only
-    // reads `step_count` steps of `step_size` bytes at `steps`, and writes at
+    // reads `step_count` steps of `step_size` bytes at `steps`, and a `struct
+    // strobe_program` at `program`, which is none or ours, with two arrays that
+    // are `insns` and `derived` of who has called; and writes at
     // most `answer_size` bytes at `answer`, which is a `struct strobe_created`
     // that nobody else uses meanwhile.
     unsafe { ioctl(fd, Updater::<CREATE, Create>::new(&mut create))? };

@@ -87,8 +87,8 @@ pub enum Error {
     },
     /// What is wrong with a program.
     Program(Box<strobe_expr::Fault>),
-    /// The kernel engine, and a program.
-    ProgramOfKernel,
+    /// The kernel engine, a program, and why it does not run it.
+    ProgramOfKernel(String),
     /// An event of the other engine.
     NotOfKernel(String),
     /// A channel, output or event that is there, but cannot be used.
@@ -287,8 +287,10 @@ impl Error {
                 instead,
             } => Words::new(format!("{what} {name}"), format!("no such {what}")).mend(instead),
             Error::Program(fault) => Words::new(fault.object(), &fault.reason).mend(&fault.remedy),
-            Error::ProgramOfKernel => Words::new("the program", "the kernel engine runs none yet")
-                .mend("use the user engine, or leave derive, keep and every out"),
+            Error::ProgramOfKernel(why) => {
+                Words::new("the program", format!("the kernel engine does not run it: {why}"))
+                    .mend("use the user engine, or leave derive, keep and every out")
+            }
             Error::NotOfKernel(event) => Words::new(
                 format!("event {event}"),
                 "the kernel engine does not have it",

@@ -182,12 +182,8 @@ impl Selection {
         let user = || User::new(self.settings());
         let control = match kernel::check(plan).and_then(|()| Control::open()) {
             Ok(control) => control,
-            // The event is one of the user engine, or there is a program, or no module.
-            Err(
-                engine::Error::NotOfKernel(_)
-                | engine::Error::ProgramOfKernel
-                | engine::Error::NoModule { .. },
-            ) => {
+            // The event is one of the user engine, or there is no module.
+            Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
                 return Ok(Chosen::User(user(), None));
             }
             Err(error) => return Ok(Chosen::User(user(), Some(error))),
@@ -196,6 +192,9 @@ impl Selection {
         Ok(match control.dry_run(plan) {
             // Something that this engine has not; the other may have all of it, and of lines it knows best what is wrong.
             Err(engine::Error::NotHere { .. }) if is_line || user().dry_run(plan).is_ok() => {
+                Chosen::User(user(), None)
+            }
+            Err(engine::Error::ProgramOfKernel(_)) if user().dry_run(plan).is_ok() => {
                 Chosen::User(user(), None)
             }
             _ => Chosen::Kernel(control),

@@ -78,8 +78,14 @@ fn facts() -> Facts {
         size = "size", flags = "flags", event = "event", period_ns = "period_ns",
         capacity = "capacity", limit = "limit", steps = "steps", step_count = "step_count",
         step_size = "step_size", clock = "clock", priority = "priority", answer = "answer",
-        answer_size = "answer_size", reserved = "reserved",
+        answer_size = "answer_size", reserved = "reserved", program = "program",
     });
+    structure!(f, program::Program, "strobe_program", {
+        size = "size", flags = "flags", insns = "insns", insn_count = "insn_count",
+        state = "state", derived = "derived", derived_count = "derived_count",
+        derived_size = "derived_size",
+    });
+    structure!(f, program::Derived, "strobe_derived", { name = "name", value = "value" });
     structure!(f, Created, "strobe_created", {
         fd = "fd", run = "run", fault_step = "fault_step", why = "why", channels = "channels",
         outputs = "outputs", row_size = "row_size", row_stride = "row_stride",
@@ -143,6 +149,10 @@ fn facts() -> Facts {
         "STROBE_WHY_COST" = why::COST,
         "STROBE_WHY_RUNS" = why::RUNS,
         "STROBE_WHY_ASYNC" = why::ASYNC,
+        "STROBE_WHY_PROGRAM" = why::PROGRAM,
+        "STROBE_WHY_DERIVED" = why::DERIVED,
+        "STROBE_FEATURE_PROGRAMS" = program::FEATURE_PROGRAMS,
+        "STROBE_PROGRAM_SKIPS" = program::SKIPS,
         "STROBE_STATUS" = control_op::STATUS,
         "STROBE_START" = control_op::START,
         "STROBE_PAUSE" = control_op::PAUSE,

@@ -7,34 +7,39 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
+use strobe_expr::Program;
 use strobe_hw::awake::Awake;
+use strobe_hw::uapi::program::FEATURE_PROGRAMS;
 use strobe_hw::uapi::{self, create_flag, kind, op, why};
 use strobe_ring::layout::CLOCK_TAI;
 use strobe_ring::{Engine, Reader, StartTimes};
 
 use super::DryRun;
 use crate::catalogue::Catalogue;
+use crate::channel::Channel;
 use crate::error::Error;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
 use crate::plan::{Plan, Step, WakeWithin};
+use crate::program;
 use crate::quantity::show_ns;
 use crate::reader::ReaderOptions;
 
 mod entries;
+mod given;
 mod lines;
 mod ring_fd;
 mod run;
 
 use entries::{accounting_of_run, catalogue, channels, named, outputs};
+use given::Given;
 use ring_fd::Whose;
 pub use run::{AttachedRun, KernelRun};
 
-/// Whether this engine has events like the one of this plan, and runs its program; a device's own
-/// events are only known to the module.
+/// Whether this engine has events like the one of this plan; a device's own events are only known to the module.
 ///
 /// # Errors
-/// It is an event of the user engine, or there is a program.
+/// It is an event of the user engine.
 pub fn check(plan: &Plan) -> Result<(), Error> {
     kernel_event(plan).map(|_| ())
 }
@@ -96,19 +101,13 @@ impl Control {
     /// # Errors
     /// The run would be refused; the reason.
     pub fn dry_run(&self, plan: &Plan) -> Result<DryRun, Error> {
-        let (answer, _) = self.call_create(plan, create_flag::DRY_RUN)?;
-        let catalogue = self.catalogue()?;
-        let named = |name: &str| catalogue.channels.iter().find(|c| c.name == name).cloned();
-        let reads = plan.steps.iter().filter(|s| matches!(s, Step::Read(_)));
-        let channel = |step: &Step| {
-            let name = self.module_name("channel", step.name()).ok()?;
-            let mut channel = named(&lines::shown(name))?;
-            step.name().clone_into(&mut channel.name);
-            Some(channel)
-        };
+        let program = self.program(plan)?;
+        let (answer, _) = self.call_create(plan, program.as_ref(), create_flag::DRY_RUN)?;
+        let mut channels = self.channels(plan)?;
+        channels.extend(program.iter().flat_map(program::channels));
         Ok(DryRun {
             engine: "kernel",
-            channels: reads.filter_map(channel).collect(),
+            channels,
             row_bytes: answer.row_stride,
             ring_rows: answer.capacity,
             ring_bytes: answer.ring_bytes,
@@ -122,7 +121,7 @@ impl Control {
     /// The run is refused; the reason.
     pub fn create(&self, plan: &Plan) -> Result<KernelRun, Error> {
         let event = plan.event.to_string();
-        let (answer, owner) = self.call_create(plan, 0)?;
+        let (answer, owner) = self.call_create(plan, self.program(plan)?.as_ref(), 0)?;
         let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
         let (entries, _) = self.entries(answer.run)?;
         let awake = Awake::hold(plan.wake_within.0);
@@ -224,9 +223,39 @@ impl Control {
         })
     }
 
+    /// The channels that a row reads, called as the plan calls them.
+    fn channels(&self, plan: &Plan) -> Result<Vec<Channel>, Error> {
+        let catalogue = self.catalogue()?;
+        let reads = plan.steps.iter().filter(|s| matches!(s, Step::Read(_)));
+        let channel = |step: &Step| {
+            let name = lines::shown(self.module_name("channel", step.name())?);
+            let found = catalogue.channels.iter().find(|c| c.name == name);
+            let mut channel = found
+                .cloned()
+                .ok_or_else(|| self.not_here("channel", step.name()))?;
+            step.name().clone_into(&mut channel.name);
+            Ok(channel)
+        };
+        reads.map(channel).collect()
+    }
+
+    /// The program of this plan, if it has one.
+    fn program(&self, plan: &Plan) -> Result<Option<Program>, Error> {
+        if plan.program.is_empty() {
+            return Ok(None);
+        }
+        let features = uapi::features(self.fd.as_fd()).unwrap_or_default();
+        if features.features & FEATURE_PROGRAMS == 0 {
+            let older = "its module is older than this program".to_owned();
+            return Err(Error::ProgramOfKernel(older));
+        }
+        program::compile(&plan.program, &self.channels(plan)?).map(Some)
+    }
+
     fn call_create(
         &self,
         plan: &Plan,
+        program: Option<&Program>,
         flags: u32,
     ) -> Result<(uapi::Created, Option<OwnedFd>), Error> {
         let (event, period_ns) = kernel_event(plan)?;
@@ -264,8 +293,16 @@ impl Control {
                 })
             })
             .collect::<Result<_, Error>>()?;
+        let given = program.map(Given::new).transpose()?;
+        let parts = given.as_ref().map(Given::parts);
         let mut answer = uapi::Created::NOTHING;
-        match uapi::create(self.fd.as_fd(), &create, &steps, &mut answer) {
+        match uapi::create(
+            self.fd.as_fd(),
+            &create,
+            &steps,
+            parts.as_ref(),
+            &mut answer,
+        ) {
             Ok(owner) => Ok((answer, owner)),
             Err(errno) => Err(self.refusal(plan, &answer, errno)),
         }
@@ -310,6 +347,12 @@ impl Control {
             },
             why::RUNS => Error::Runs(event),
             why::ASYNC => Error::Async(event),
+            why::PROGRAM | why::DERIVED => Error::ProgramOfKernel(match (errno, step) {
+                (Errno::OPNOTSUPP, Some(_)) => format!("{object} is not ready at once"),
+                (Errno::OPNOTSUPP, None) => "this kernel does not compile it".to_owned(),
+                (Errno::PERM, _) => "its module's parameter programs forbids that".to_owned(),
+                _ => format!("its module does not know part {} of it", answer.fault_step),
+            }),
             why::STEP | why::CLOCK => self.other_version("STROBE_CREATE", errno),
             _ => match errno {
                 Errno::NOMEM => Error::NoMemory(answer.ring_bytes),
@@ -401,9 +444,6 @@ impl Control {
 
 /// Name and period of an event, if it is one of this engine.
 fn kernel_event(plan: &Plan) -> Result<(Cow<'_, str>, u64), Error> {
-    if !plan.program.is_empty() {
-        return Err(Error::ProgramOfKernel);
-    }
     match plan.event.event() {
         Event::Timer { period_ns } => Ok(("timer".into(), *period_ns)),
         Event::Soft => Ok(("soft".into(), 0)),

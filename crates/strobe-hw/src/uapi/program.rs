@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The part of `include/uapi/strobe.h` that is about programs.
+#![allow(missing_docs)]
+
+use super::{NAME_SIZE, Value, size_of_u32};
+
+/// `strobe_features.features`: rows can have a program.
+pub const FEATURE_PROGRAMS: u64 = 1 << 0;
+/// `strobe_program.flags`: it may leave rows out.
+pub const SKIPS: u32 = 1 << 0;
+
+/// `struct strobe_derived`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Derived {
+    pub name: [u8; NAME_SIZE],
+    pub value: Value,
+}
+
+/// `struct strobe_program`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Program {
+    pub size: u32,
+    pub flags: u32,
+    pub insns: u64,
+    pub insn_count: u32,
+    pub state: u32,
+    pub derived: u64,
+    pub derived_count: u32,
+    pub derived_size: u32,
+}
+
+/// What a `struct strobe_program` is made of.
+#[derive(Clone, Copy)]
+pub struct Parts<'p> {
+    pub flags: u32,
+    /// Each as a `struct bpf_insn`.
+    pub insns: &'p [[u8; 8]],
+    /// Words.
+    pub state: u32,
+    pub derived: &'p [Derived],
+}
+
+impl Program {
+    /// Its addresses are good for as long as the parts are.
+    pub(super) fn of(parts: &Parts<'_>) -> Program {
+        let count = |length| u32::try_from(length).unwrap_or(u32::MAX);
+        Program {
+            size: size_of_u32::<Program>(),
+            flags: parts.flags,
+            insns: parts.insns.as_ptr() as u64,
+            insn_count: count(parts.insns.len()),
+            state: parts.state,
+            derived: parts.derived.as_ptr() as u64,
+            derived_count: count(parts.derived.len()),
+            derived_size: size_of_u32::<Derived>(),
+        }
+    }
+}

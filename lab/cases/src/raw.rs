@@ -48,10 +48,20 @@ structures! {
     /// `struct strobe_step`.
     Step = 80 { op: u32, flags: u32, value: u64, name: [u8; 64] }
     /// `struct strobe_create`.
-    Create = 136 {
+    Create = 144 {
         size: u32, flags: u32, event: [u8; 64], period_ns: u64, capacity: u64, limit: u64,
         steps: u64, step_count: u32, step_size: u32, clock: u32, priority: u32, answer: u64,
-        answer_size: u32, reserved: u32
+        answer_size: u32, reserved: u32, program: u64
+    }
+    /// `struct strobe_program`.
+    Program = 40 {
+        size: u32, flags: u32, insns: u64, insn_count: u32, state: u32, derived: u64,
+        derived_count: u32, derived_size: u32
+    }
+    /// `struct strobe_derived`; `value` begins with its type.
+    Derived = 112 {
+        name: [u8; 64], kind: u32, cost_class: u32, unit: [u8; 16], scale: u64, offset: u64,
+        bits: u32, cost_ns: u32
     }
     /// `struct strobe_created`.
     Created = 56 {
@@ -92,7 +102,7 @@ numbers! {
     READY: u32 = 0, RUNNING: u32 = 1, PAUSED: u32 = 2, DONE: u32 = 3, STOPPED: u32 = 4,
     FAILED: u32 = 5,
     DRY_RUN: u32 = 1, SHARED: u32 = 2, NONBLOCK: u32 = 1, FROM_NOW: u64 = u64::MAX,
-    NO_STEP: u32 = u32::MAX, RUN: u32 = 5, ENTRY_SHARED: u32 = 4,
+    SKIPS: u32 = 1, NO_STEP: u32 = u32::MAX, RUN: u32 = 5, ENTRY_SHARED: u32 = 4,
     // Offsets in the ring's header.
     INCOMPAT: usize = 52, OUTPUTS: usize = 72, ROW_SIZE: usize = 76, SKIPPED: usize = 240,
     LIMIT: usize = 32, DATA_OFFSET: usize = 40, CLOCK: usize = 48, HEAD: usize = 128,

@@ -20,6 +20,7 @@ use libc::{
     ENOTTY, EOPNOTSUPP, EPERM, ERANGE, ESHUTDOWN, EUSERS, MAP_PRIVATE, MAP_SHARED, PROT_EXEC,
     PROT_NONE, PROT_READ, PROT_WRITE,
 };
+use strobe_cases::dice::Dice;
 use strobe_cases::machine::Sim;
 use strobe_cases::raw::*;
 use strobe_cases::thermometer::Thermometer;
@@ -30,84 +31,6 @@ const KEPT: &str = include_str!("fuzz/seeds");
 const CALLS_OF_KEPT: u64 = 2000;
 /// Things of a kind that one thread holds at most.
 const HELD: usize = 12;
-
-/// SplitMix64: the same seed, the same sequence.
-struct Dice(u64);
-
-impl Dice {
-    fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.word() % bound.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn of<T: Copy>(&mut self, choice: &[T]) -> T {
-        choice[self.below(choice.len())]
-    }
-
-    /// `right`, or now and then a number at some edge, or any.
-    fn spoil(&mut self, right: u64) -> u64 {
-        const EDGES: [u64; 12] = [
-            0,
-            1,
-            2,
-            63,
-            64,
-            4095,
-            4097,
-            i32::MAX as u64,
-            u32::MAX as u64,
-            i64::MAX as u64,
-            u64::MAX - 1,
-            u64::MAX,
-        ];
-        match self.below(40) {
-            0 => self.of(&EDGES),
-            1 => right.wrapping_add(1),
-            2 => right.wrapping_sub(1),
-            3 => right ^ (1 << self.below(64)),
-            4 => self.word(),
-            _ => right,
-        }
-    }
-
-    fn spoil32(&mut self, right: u32) -> u32 {
-        self.spoil(right.into()) as u32
-    }
-
-    /// An address of `right`, or now and then one where nothing is, or the kernel.
-    fn address(&mut self, right: u64) -> u64 {
-        const WRONG: [u64; 5] = [0, 0x1000, 0xffff_8880_0000_0000, 1 << 63, u64::MAX - 7];
-        if self.one_in(40) {
-            self.of(&WRONG)
-        } else {
-            right
-        }
-    }
-
-    fn name(&mut self, right: &[&str]) -> [u8; 64] {
-        const WRONG: [&str; 5] = ["", ".", "sim.", "sim.nothing", "nothing.counter"];
-        if self.one_in(60) {
-            return [b'x'; 64];
-        }
-        let name = if self.one_in(30) {
-            self.of(&WRONG)
-        } else {
-            self.of(right)
-        };
-        named(name)
-    }
-}
 
 /// What one thread holds, and what it has met.
 struct Caller<'a> {
@@ -226,6 +149,33 @@ impl Caller<'_> {
         let limit = self.dice.of(&[0, 1, 5, 100, 2000]);
         let priority = self.dice.of(&[0, 0, 1, 45, 99]);
         let mut answer = Created::zero();
+        // "MOV r0, N; EXIT", or what is none; behind it there is enough of what is none.
+        let mut insns = [[0_u8; 8]; 8192];
+        insns[0] = self.dice.spoil(0x0000_0000_0000_00b7).to_le_bytes();
+        insns[0][4] = u8::from(self.dice.one_in(2));
+        insns[1] = self.dice.spoil(0x95).to_le_bytes();
+        let derived = [Derived {
+            name: self.dice.name(&["speed", "mean"]),
+            bits: self.dice.spoil32(64),
+            ..Derived::zero()
+        }; 2];
+        let program = Program {
+            size: self
+                .dice
+                .spoil32(size_of::<Program>() as u32)
+                .min(size_of::<Program>() as u32),
+            flags: self.dice.of(&[0, SKIPS, SKIPS, 2]),
+            insns: self.dice.address(insns.as_ptr() as u64),
+            insn_count: self.dice.of(&[2, 2, 2, 2, 0, 1, 3, 4096, 4097, u32::MAX]),
+            state: self.dice.spoil32(8),
+            derived: self.dice.address(derived.as_ptr() as u64),
+            derived_count: self.dice.of(&[0, 1, 2, 2, 3, 1025, u32::MAX]),
+            derived_size: self.dice.of(&[112, 112, 112, 0, 8, 4097]),
+        };
+        let program = match self.dice.one_in(3) {
+            true => self.dice.address(std::ptr::from_ref(&program) as u64),
+            false => 0,
+        };
         let mut c = Create {
             size: self.dice.spoil32(size_of::<Create>() as u32),
             flags: self.dice.spoil32(flags),
@@ -241,6 +191,7 @@ impl Caller<'_> {
             answer: self.dice.address(std::ptr::from_mut(&mut answer) as u64),
             answer_size: self.dice.spoil32(size_of::<Created>() as u32),
             reserved: u32::from(self.dice.one_in(100)),
+            program,
         };
         // As long as the answer is, and no more: what is behind it is not the kernel's to write.
         c.answer_size = c.answer_size.min(size_of::<Created>() as u32);

@@ -51,6 +51,8 @@ mod outlive;
 mod parallel;
 mod platform;
 mod polling;
+mod program_check;
+mod programs;
 mod ring_fds;
 mod rpmsg;
 mod rpmsg_commands;

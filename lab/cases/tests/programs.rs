@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs of the kernel engine: its rows are those that the evaluator makes of the same values, bit for bit.
+
+use std::sync::Arc;
+
+use strobe::channel::{Channel, Type};
+use strobe::engine::Error;
+use strobe::info::RunInfo;
+use strobe::plan::{Plan, Step};
+use strobe::program::ProgramText;
+use strobe::run::{OwnedRun, Run};
+use strobe_cases::account::{Kept, begin, read_now, record, until_rows};
+use strobe_cases::machine::{Sim, sysfs};
+use strobe_cases::{Account, Engine, Kernel, plan};
+use strobe_expr::{Column, Machine, Word, compile};
+use strobe_ring::State;
+
+const CHANNELS: [&str; 4] = ["sim.counter", "sim.ramp", "sim.sine", "sim.noise"];
+
+/// Something of everything that the language has.
+const DERIVE: [&str; 16] = [
+    "step = diff(sim.counter)",
+    "slope = diff(sim.sine) / diff(sim.counter) else 0",
+    "of3 = mean(sim.sine, 3)",
+    "of64 = mean(sim.noise, 64)",
+    "all = sum(sim.ramp, 1000)",
+    "least = min(sim.sine, sim.noise)",
+    "most = max(sim.sine, sim.noise, 0)",
+    "size = abs(sim.noise)",
+    "held = clamp(sim.ramp, 0.25 V, 0.5 V)",
+    "rest = sim.counter % 7",
+    "bits = (sim.counter & 1023) << 2 >> 1 | 3 ^ raw(sim.ramp)",
+    "peak = max(sim.noise since emit)",
+    "rows = count(since emit)",
+    "some = count(sim.ramp > 0.5 V since emit)",
+    "spread = spread(sim.ramp since emit)",
+    "ratio = sim.noise / (raw(sim.ramp) + 1)",
+];
+
+fn text(derive: &[&str], keep: &[&str], every: Option<u64>) -> ProgramText {
+    let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+    ProgramText {
+        derive: owned(derive),
+        keep: owned(keep),
+        every,
+    }
+}
+
+fn with(event: &str, program: ProgramText) -> Plan {
+    Plan {
+        ring: Some(4096),
+        program,
+        ..plan(event, &CHANNELS)
+    }
+}
+
+fn column(channel: &Channel) -> Column {
+    Column {
+        name: channel.name.clone(),
+        unit: channel.unit.clone(),
+        word: match channel.kind {
+            Type::U64 => Word::Unsigned,
+            Type::S64 => Word::Signed,
+            Type::F64 => Word::Real,
+        },
+        bits: channel.bits,
+        scale: channel.scale,
+        offset: channel.offset,
+    }
+}
+
+/// The same program, for the evaluator.
+fn machine(program: &ProgramText, info: &RunInfo) -> Machine {
+    let columns: Vec<Column> = info.channels[..CHANNELS.len()].iter().map(column).collect();
+    Machine::new(Arc::new(compile(program, &columns).expect("a program")))
+}
+
+/// What the evaluator makes of a row's channels: its values, and whether it is kept.
+fn computed(machine: &mut Machine, row: &Kept) -> (Vec<u64>, bool) {
+    let mut values = row.values[..CHANNELS.len()].to_vec();
+    values.resize(row.values.len(), 0);
+    let is_kept = machine.run(&mut values);
+    (values, is_kept)
+}
+
+#[test]
+fn each_row_has_what_the_evaluator_makes_of_its_values() {
+    let _sim = Sim::well();
+    let text = text(&DERIVE, &[], None);
+    let run = Kernel::open().run(&with("soft", text.clone()));
+    let names: Vec<&str> = run
+        .info()
+        .channels
+        .iter()
+        .map(|c| c.name.as_str())
+        .collect();
+    assert_eq!(names[..4], CHANNELS);
+    assert_eq!((names[4], names[19]), ("step", "ratio"));
+    assert!(!run.info().skips);
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    run.trigger(3000).expect("triggers");
+    until_rows(&reader, 3000);
+    read_now(&mut reader, &mut account);
+    run.stop().expect("to stop");
+    account.settle(&reader.snapshot());
+    let mut machine = machine(&text, run.info());
+    for row in &account.rows {
+        assert_eq!(
+            computed(&mut machine, row),
+            (row.values.clone(), true),
+            "row {}",
+            row.row
+        );
+    }
+    // A test of words that never change shows nothing.
+    for column in 4..names.len() {
+        let first = account.rows[1].values[column];
+        let changes = account.column(column).any(|word| word != first);
+        assert!(
+            changes || ["step", "rows", "spread"].contains(&names[column]),
+            "{} is always {first}",
+            names[column]
+        );
+    }
+}
+
+#[test]
+fn what_a_program_leaves_out_is_skipped_and_the_rest_is_as_the_evaluator_says() {
+    let _sim = Sim::well();
+    let derive = [
+        "c = sum(sim.counter % 100 since emit)",
+        "d = diff(sim.counter)",
+    ];
+    let programs = [
+        text(&derive, &["sim.counter % 3 == 0"], None),
+        text(&derive, &[], Some(5)),
+        text(&derive, &["sim.counter % 2 == 1"], Some(4)),
+    ];
+    for text in programs {
+        let plan = Plan {
+            limit: Some(100),
+            ..with("timer:1kHz", text.clone())
+        };
+        let run = Kernel::open().run(&plan);
+        assert!(run.info().skips);
+        let (account, end) = record(&run);
+        assert_eq!(end.head, 100);
+        assert!(end.skipped >= 100, "{end:?}");
+        check_kept(&account, &text, run.info());
+    }
+}
+
+/// Rows that a program has left out had the values between those of the rows around them: the counter counts triggers that
+/// were not missed.
+fn check_kept(account: &Account, text: &ProgramText, info: &RunInfo) {
+    let mut machine = machine(text, info);
+    let first = &account.rows[0];
+    let mut counter = first.values[0] - first.skipped;
+    let mut skipped = 0;
+    for row in &account.rows {
+        loop {
+            let mut values = row.values.clone();
+            values[0] = counter;
+            let is_kept = machine.run(&mut values);
+            counter += 1;
+            if is_kept {
+                assert_eq!(
+                    (&values, skipped),
+                    (&row.values, row.skipped),
+                    "row {}",
+                    row.row
+                );
+                break;
+            }
+            skipped += 1;
+        }
+    }
+}
+
+#[test]
+fn a_row_in_which_a_channel_failed_is_kept_and_its_derived_columns_have_failed() {
+    let sim = Sim::well();
+    sim.set("sim_every", 4).set("sim_fail", 4);
+    let text = text(
+        &["d = diff(sim.counter)", "m = mean(sim.ramp, 8)"],
+        &["sim.counter % 2 == 0"],
+        None,
+    );
+    let run = Kernel::open().run(&with("soft", text));
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    run.trigger(400).expect("triggers");
+    read_now(&mut reader, &mut account);
+    run.stop().expect("to stop");
+    let end = reader.snapshot();
+    account.settle(&end);
+    assert!(end.errors >= 90 && end.skipped >= 100, "{end:?}");
+    for row in &account.rows {
+        if row.faults.is_empty() {
+            assert_eq!(row.values[0] % 2, 0, "{row:?}");
+            continue;
+        }
+        assert_eq!(row.faults, [1, 4, 5], "{row:?}");
+        assert_eq!(row.values[4..], [0, 0], "{row:?}");
+    }
+}
+
+#[test]
+fn derived_columns_beyond_the_32nd_fail_with_the_row_and_outputs_stay_behind_them() {
+    let sim = Sim::well();
+    sim.set("sim_every", 4).set("sim_fail", 4 | 16);
+    let mut steps: Vec<Step> = (0..38).map(|_| Step::Read("sim.counter".into())).collect();
+    steps.push(Step::Read("sim.ramp".into()));
+    steps.insert(
+        5,
+        Step::Write {
+            output: "sim.latch".into(),
+            value: 7,
+        },
+    );
+    let plan = Plan {
+        steps,
+        ring: Some(4096),
+        program: text(
+            &["x = sim.ramp + 1 V", "y = diff(sim.ramp)", "z = abs(y)"],
+            &[],
+            Some(2),
+        ),
+        ..plan("soft", &[])
+    };
+    let run = Kernel::open().run(&plan);
+    assert_eq!(
+        (run.info().channels.len(), run.info().outputs.len()),
+        (42, 1)
+    );
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    run.trigger(400).expect("triggers");
+    read_now(&mut reader, &mut account);
+    run.stop().expect("to stop");
+    account.settle(&reader.snapshot());
+    let mut met = [0; 3];
+    for row in &account.rows {
+        let (ramp, latch) = (row.faults.contains(&38), row.faults.contains(&42));
+        let derived = row
+            .faults
+            .iter()
+            .filter(|index| (39..42).contains(*index))
+            .count();
+        assert_eq!(derived, if ramp || latch { 3 } else { 0 }, "{row:?}");
+        assert_eq!(
+            row.faults.len(),
+            derived + usize::from(ramp) + usize::from(latch),
+            "{row:?}"
+        );
+        if derived == 0 {
+            // A sum with a number is another offset of the same word.
+            assert_eq!(row.values[39], row.values[38], "{row:?}");
+        }
+        met[0] += usize::from(ramp);
+        met[1] += usize::from(latch);
+        met[2] += usize::from(derived == 0);
+    }
+    assert!(met[0] >= 90 && met[1] >= 90 && met[2] >= 90, "{met:?}");
+}
+
+#[test]
+fn what_is_kept_from_row_to_row_outlives_a_pause_and_the_first_row_after_it_says_so() {
+    let _sim = Sim::well();
+    let text = text(&["n = count(since emit)"], &["sim.counter % 4 == 0"], None);
+    let run = Kernel::open().run(&with("soft", text));
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    for _ in 0..10 {
+        run.trigger(6).expect("triggers");
+        run.pause().expect("a pause");
+        run.resume().expect("to go on");
+    }
+    read_now(&mut reader, &mut account);
+    run.stop().expect("to stop");
+    account.settle(&reader.snapshot());
+    let of_four = account.rows.iter().skip(1).all(|row| row.values[4] == 4);
+    assert!(of_four, "{:?}", account.rows);
+    let resumed = account
+        .rows
+        .iter()
+        .filter(|row| row.status.resumed())
+        .count();
+    assert_eq!(resumed, 9, "no trigger comes after the last pause");
+}
+
+#[test]
+fn who_attaches_has_the_names_and_units_of_derived_columns() {
+    let _sim = Sim::well();
+    let text = text(
+        &["mean = mean(sim.sine, 4) in mV", "odd = sim.counter & 1"],
+        &[],
+        None,
+    );
+    let run = Kernel::open().run(&with("soft", text));
+    let number = run.info().run;
+    let attached = Kernel::open().0.attach(number).expect("its run");
+    let theirs = &attached.info().channels;
+    assert_eq!(theirs, &run.info().channels);
+    assert_eq!(
+        (theirs[4].name.as_str(), theirs[4].unit.as_str()),
+        ("mean", "mV")
+    );
+    assert_eq!(sysfs(&format!("run{number}/channels")), "6");
+    assert!(sysfs(&format!("run{number}/columns")).ends_with("mean\nodd"));
+}
+
+#[test]
+fn programs_of_runs_with_channels_that_are_not_ready_at_once_are_refused() {
+    let _sim = Sim::well();
+    for channel in ["sim.slow", "sim.async"] {
+        let plan = Plan {
+            program: text(&["d = diff(sim.counter)"], &[], None),
+            ..plan("soft", &["sim.counter", channel])
+        };
+        let refused = Kernel::open().create(&plan).err().expect("to be refused");
+        assert!(matches!(refused, Error::ProgramOfKernel(_)), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains(&format!("channel {channel} is not ready at once")),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_thousand_runs_with_programs_leave_nothing_behind() {
+    let _sim = Sim::well();
+    let kernel = Kernel::open();
+    for _ in 0..1000 {
+        let run = kernel.run(&with(
+            "soft",
+            text(&["m = mean(sim.sine, 1000)"], &["sim.counter & 1"], None),
+        ));
+        run.start().expect("to start");
+        run.trigger(2).expect("triggers");
+        assert_eq!(run.state().expect("a state"), State::Running);
+    }
+}

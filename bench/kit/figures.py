@@ -16,9 +16,9 @@ ROWS = 2048
 # kernel does in that fifth of a second: the median of some windows is the figure.
 WINDOWS = 9
 CHANNELS = " ".join(f"bench.r{i}" for i in range(10))
-# Rows of other kinds of channels, ten of them too.
+# Rows of other kinds of channels, ten of them too; and of those ten with a program.
 KINDS = {"fields": " ".join(f"bench.f{i}" for i in range(10)), "signed": " ".join(f"bench.s{i}" for i in range(10)),
-         "foreign": " ".join(["sim.counter"] * 10)}
+         "foreign": " ".join(["sim.counter"] * 10), "empty": f"{CHANNELS} =empty", "gate": f"{CHANNELS} =gate"}
 KIND_WINDOWS = 5
 READERS = (0, 1, 8, 64)
 RATES = (10, 20, 50, 100, 200, 250, 333, 500)  # kHz, at one instruction a nanosecond

@@ -14,6 +14,7 @@
 
 #include "../../include/uapi/strobe.h"
 #include "mark.h"
+#include "programs.h"
 
 #define WATERMARK	64
 #define WARM_UP		256	/* rows before the window begins */
@@ -31,7 +32,7 @@ static inline void fail(const char *what)
 	exit(1);
 }
 
-/* A run of strobe that reads the channels of @names, which ends with NULL. Its owner fd. */
+/* A run of strobe that reads the channels of @names, which ends with NULL; "=NAME" is a program. Its owner fd. */
 static inline int create_run(const char *event, uint64_t period, char **names)
 {
 	static struct strobe_step steps[STEPS_MAX];
@@ -47,8 +48,13 @@ static inline int create_run(const char *event, uint64_t period, char **names)
 		fail(STROBE_DEVICE_PATH);
 	snprintf(c.event, sizeof(c.event), "%s", event);
 	for (; *names && c.step_count < STEPS_MAX; names++) {
-		struct strobe_step *step = &steps[c.step_count++];
+		struct strobe_step *step = &steps[c.step_count];
 
+		if (**names == '=') {
+			c.program = program_named(*names + 1);
+			continue;
+		}
+		c.step_count++;
 		step->op = STROBE_OP_READ;
 		snprintf(step->name, sizeof(step->name), "%s", *names);
 	}

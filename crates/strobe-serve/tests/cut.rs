@@ -220,7 +220,15 @@ impl Lab {
         let at = format!("https://{HERE}:8000");
         loop {
             let mut command = self.over_there(&program);
-            command.args(["status", "--at", &at, "--ca", "serve.pem", "--token", "token"]);
+            command.args([
+                "status",
+                "--at",
+                &at,
+                "--ca",
+                "serve.pem",
+                "--token",
+                "token",
+            ]);
             let asked = command.output().expect("strobe");
             if asked.status.success() {
                 return;

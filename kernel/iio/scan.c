@@ -77,14 +77,11 @@ static bool has_stamp(const struct iio_scan *scan)
 	       find_last_bit(indio->active_scan_mask, length) == scan->last_index;
 }
 
-static int scan_store(struct iio_buffer *buffer, const void *data)
+/* A scan, under the lock that keeps it from being turned off meanwhile. */
+static void store(struct iio_scan *scan, const void *data, u64 now)
 {
-	struct iio_scan *scan = container_of(buffer, struct iio_scan, buffer);
-	u64 now = ktime_get_ns(), stamp = now, missed, offset;
+	u64 stamp = now, missed, offset;
 
-	guard(raw_spinlock_irqsave)(&scan->lock);
-	if (!scan->is_on)
-		return 0;
 	WRITE_ONCE(scan->is_stamped, has_stamp(scan));
 	if (scan->is_stamped) {
 		stamp = get_unaligned((const u64 *)(data + scan->stamp_at));
@@ -104,6 +101,16 @@ static int scan_store(struct iio_buffer *buffer, const void *data)
 	if (!scan->is_even || stamp > now)
 		stamp = now;
 	strobe_event_trigger(&scan->unit->event, now, stamp, missed);
+}
+
+static int scan_store(struct iio_buffer *buffer, const void *data)
+{
+	struct iio_scan *scan = container_of(buffer, struct iio_scan, buffer);
+	u64 now = ktime_get_ns();
+
+	scoped_guard(raw_spinlock_irqsave, &scan->lock)
+		if (scan->is_on)
+			store(scan, data, now);
 	return 0;
 }
 
@@ -191,8 +198,8 @@ static void choose(struct iio_scan *scan)
 /* After it is off, nobody is at a row of it. */
 static void turn(struct iio_scan *scan, bool on)
 {
-	guard(raw_spinlock_irqsave)(&scan->lock);
-	scan->is_on = on;
+	scoped_guard(raw_spinlock_irqsave, &scan->lock)
+		scan->is_on = on;
 }
 
 static int scan_enable(struct strobe_event *event)

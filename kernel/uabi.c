@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How arguments of ioctls are copied, and files given to their callers. */
+#include <linux/err.h>
 #include <linux/file.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "uabi.h"
@@ -32,6 +34,35 @@ int strobe_copy_struct(void *to, size_t known, const void __user *from, size_t l
 	/* It may have changed between the two looks. */
 	*(u32 *)to = size;
 	return 0;
+}
+
+/**
+ * strobe_copy_array() - copy an array of structures from user space.
+ * @from: address of the first one.
+ * @count: how many.
+ * @known: size of one as this module was compiled.
+ * @size: size of one as the caller was compiled; at most STROBE_SIZE_MAX.
+ *
+ * Context: process; user memory may be slow, so no lock is to be held.
+ * Return: the array, of @known bytes each, for kvfree(); or -ENOMEM, -EFAULT, or
+ * -E2BIG if one has something that is not known.
+ */
+void *strobe_copy_array(u64 from, u32 count, size_t known, size_t size)
+{
+	char *to = kvcalloc(count, known, GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!to)
+		return ERR_PTR(-ENOMEM);
+	for (u32 i = 0; i < count; i++) {
+		ret = copy_struct_from_user(to + i * known, known,
+					    u64_to_user_ptr(from + i * size), size);
+		if (ret) {
+			kvfree(to);
+			return ERR_PTR(ret);
+		}
+	}
+	return to;
 }
 
 /**

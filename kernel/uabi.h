@@ -12,6 +12,7 @@ struct file;
 #define STROBE_SIZE_MAX	4096
 
 int strobe_copy_struct(void *to, size_t known, const void __user *from, size_t least);
+void *strobe_copy_array(u64 from, u32 count, size_t known, size_t size);
 int strobe_copy_back(void __user *to, const void *from, size_t known);
 int strobe_copy_out(void __user *to, size_t size, const void *from, size_t known);
 int strobe_fd_publish(int fd, struct file *file, int error);

@@ -16,10 +16,12 @@ ROWS = 2048
 # kernel does in that fifth of a second: the median of some windows is the figure.
 WINDOWS = 9
 CHANNELS = " ".join(f"bench.r{i}" for i in range(10))
-# Rows of other kinds of channels, ten of them too; and of those ten with a program.
+# Rows of other kinds of channels, ten of them too.
 KINDS = {"fields": " ".join(f"bench.f{i}" for i in range(10)), "signed": " ".join(f"bench.s{i}" for i in range(10)),
-         "foreign": " ".join(["sim.counter"] * 10), "empty": f"{CHANNELS} =empty", "gate": f"{CHANNELS} =gate"}
+         "foreign": " ".join(["sim.counter"] * 10)}
 KIND_WINDOWS = 5
+# Those of bench/readers/programs.h, on rows of CHANNELS.
+PROGRAMS = ("empty", "gate")
 READERS = (0, 1, 8, 64)
 RATES = (10, 20, 50, 100, 200, 250, 333, 500)  # kHz, at one instruction a nanosecond
 RATE_ROWS = 4096
@@ -60,6 +62,7 @@ def strobe(kernel: str, modules: build.Modules, blob: Path) -> Job:
     commands += [("raise", f"raise {RAISES} {CHANNELS}")]
     commands += [(f"kind.{kind}.{i}", f"strobe {PERIOD} {ROWS} 1 {channels}")
                  for kind, channels in KINDS.items() for i in range(KIND_WINDOWS)]
+    commands += [(f"program.{name}", f"strobe {PERIOD} {ROWS} 1 {CHANNELS} ={name}") for name in PROGRAMS]
     commands += rate_commands()
     return Job("strobe", kernel, own(modules),
                ["ruler", "strobe", "raise"], commands, [f"{blob}:/lib/firmware/strobe/{blob.name}"])
@@ -109,6 +112,7 @@ class Figures:
     missed: dict[int, int]  # by rate in kHz
     clean: int  # the highest rate up to which no row was missed
     kinds: dict[str, float]  # a row of ten channels of another kind
+    programs: dict[str, Body]  # of a row with a program
 
 
 def make(results: Results, marked: bool) -> Figures:
@@ -136,7 +140,8 @@ def make(results: Results, marked: bool) -> Figures:
         threaded=raised(measured.get("threaded")),
         missed=missed,
         clean=highest_clean(missed),
-        kinds=kinds(results))
+        kinds=kinds(results),
+        programs={name: body(results.figures[f"program.{name}"]) for name in PROGRAMS if f"program.{name}" in results.figures})
 
 
 def kinds(results: Results) -> dict[str, float]:

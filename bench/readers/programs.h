@@ -3,6 +3,8 @@
 #ifndef BENCH_PROGRAMS_H
 #define BENCH_PROGRAMS_H
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <linux/bpf.h>
@@ -24,7 +26,7 @@
 
 static const struct bpf_insn empty_insns[] = { MOV(0, 0), END() };
 
-/* d = diff(the third channel); kept if the first one is not 0xffffffff and the second one is even or odd: always. */
+/* d = diff(the third channel); kept if the first one is not -1 and the second one & 1 is at most 1, as all are. */
 static const struct bpf_insn gate_insns[] = {
 	LOAD_WORD(2, ROW, 16),
 	LOAD_WORD(3, STATE, 0),
@@ -47,24 +49,27 @@ static const struct bpf_insn gate_insns[] = {
 	END(),
 };
 
-/* "empty" or "gate"; the address of what STROBE_CREATE is told, or 0. */
+/* "empty" or "gate": the address of what STROBE_CREATE is told. */
 static inline __u64 program_named(const char *name)
 {
 	static const struct strobe_derived derived = { .name = "d", .value = { .bits = 64 } };
 	static struct strobe_program program = {
-		.size = sizeof(program), .state = 2, .derived = 0, .derived_size = sizeof(derived),
+		.size = sizeof(program), .derived_size = sizeof(derived),
 	};
 
 	if (!strcmp(name, "empty")) {
-		program.state = 0;
 		program.insns = (unsigned long)empty_insns;
 		program.insn_count = sizeof(empty_insns) / sizeof(empty_insns[0]);
-	} else {
+	} else if (!strcmp(name, "gate")) {
+		program.state = 2;
 		program.insns = (unsigned long)gate_insns;
 		program.insn_count = sizeof(gate_insns) / sizeof(gate_insns[0]);
 		program.flags = STROBE_PROGRAM_SKIPS;
 		program.derived = (unsigned long)&derived;
 		program.derived_count = 1;
+	} else {
+		fprintf(stderr, "there is no program %s\n", name);
+		exit(2);
 	}
 	return (unsigned long)&program;
 }

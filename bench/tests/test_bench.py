@@ -31,7 +31,8 @@ FIGURES = figures.Figures(
     total=2000.0, totals=[2000.0], body=figures.Body(200, 280), edges=10,
     readers={0: figures.Body(200, 200), 1: figures.Body(200, 280), 8: figures.Body(200, 280)},
     raised=400.0, threaded=3000.0, missed={100: 0, 200: 0, 500: 9}, clean=200,
-    kinds={"fields": 2050.0, "signed": 2050.0, "foreign": 2200.0, "empty": 2020.0, "gate": 2050.0})
+    kinds={"fields": 2050.0, "signed": 2050.0, "foreign": 2200.0},
+    programs={"empty": figures.Body(220, 300), "gate": figures.Body(260, 340)})
 
 
 def contest(**strobe: object) -> report.Contest:

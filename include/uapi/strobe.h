@@ -70,7 +70,7 @@
  */
 #define STROBE_PRIORITY_MAX	99U
 #define STROBE_PRIORITY_DEFAULT	45U
-/* What the steps of a row may cost in hard interrupt context without CAP_SYS_NICE, ns. */
+/* What a row and its program may cost in hard interrupt context without CAP_SYS_NICE, ns. */
 #define STROBE_COST_MAX		1000000ULL
 /* Shortest and longest period of the timer event, in nanoseconds. */
 #define STROBE_PERIOD_MIN	1000ULL
@@ -343,7 +343,8 @@ struct strobe_ring_header {
  * @trigger: number of its trigger, from 0.
  * @time: ns on the ring's clock, taken first thing in the handler.
  * @status: STROBE_ROW_*.
- * @value: one word a channel, in the order of the run's steps. The word of a
+ * @value: one word a channel, in the order of the run's steps; then one for each
+ *	column that its program computes. The word of a
  *	channel that failed means nothing: ask strobe_row_failed(), not the word.
  *	Signed channels are sign-extended to 64 bits.
  *
@@ -622,7 +623,8 @@ struct strobe_run_info {
  * @parent: id of the device of a channel, output or event; else 0.
  * @flags: STROBE_ENTRY_*; 0 for the steps of a run.
  * @name: "device", "device.channel", ..., of letters, digits, '_' and '-' around
- *	one dot; of a run: the name of its event.
+ *	one dot; of a run: the name of its event; of a derived column: as its program
+ *	has named it.
  * @text: description for people; of a run: the name of its program.
  * @value: channels and outputs.
  * @run: runs.
@@ -647,8 +649,8 @@ struct strobe_entry {
  * @size: sizeof(struct strobe_list).
  * @flags: 0.
  * @run: 0 for the whole catalogue. Else a run's id: the run itself and then
- *	its steps in their order, so that its channels are named in the order
- *	of the columns; also after their devices are gone. ENOENT if there is
+ *	its steps in their order, then derived columns, so that its channels are
+ *	named in the order of the columns; also after their devices are gone. ENOENT if there is
  *	no such run: it is listed, and takes new readers, until its owner fd is
  *	closed. Who reads its ring on asks for the names before.
  * @entry_size: sizeof(struct strobe_entry).
@@ -733,7 +735,7 @@ struct strobe_step {
  *	@fault_step.
  * @STROBE_WHY_PRIORITY: priority beyond STROBE_PRIORITY_MAX (EINVAL), or beyond
  *	STROBE_PRIORITY_DEFAULT and RLIMIT_RTPRIO without CAP_SYS_NICE (EPERM).
- * @STROBE_WHY_COST: the steps cost more than STROBE_COST_MAX in hard interrupt
+ * @STROBE_WHY_COST: the steps and the program cost more than STROBE_COST_MAX in hard interrupt
  *	context, without CAP_SYS_NICE (EPERM).
  * @STROBE_WHY_RUNS: the user has as many runs as one may have (EUSERS).
  * @STROBE_WHY_ASYNC: all runs together would have more than 1024 async channels
@@ -864,7 +866,8 @@ struct strobe_program {
  * struct strobe_created - what STROBE_CREATE answers.
  * @fd: owner fd; -1 if none was made.
  * @run: id of the run; 0 if none was made.
- * @fault_step: index of the step that is wrong, or STROBE_NO_STEP.
+ * @fault_step: index of the step that is wrong, or of what @why says; or
+ *	STROBE_NO_STEP.
  * @why: enum strobe_why.
  * @channels: values in a row.
  * @outputs: outputs that a row writes.
@@ -872,7 +875,7 @@ struct strobe_program {
  * @row_stride: bytes from row to row.
  * @capacity: rows in the ring.
  * @ring_bytes: what a reader maps, header included.
- * @cost_ns: rough time the steps of one row take.
+ * @cost_ns: rough time the steps of one row take, and its program.
  *
  * Written on success, and as far as known on failure.
  */

@@ -3,7 +3,6 @@
 #include <linux/err.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "computer/computer.h"
 #include "uabi.h"
@@ -22,24 +21,6 @@ MODULE_PARM_DESC(programs, "users may give runs programs, which are checked and 
 bool strobe_programs_allowed(void)
 {
 	return READ_ONCE(programs);
-}
-
-static void *copy_array(u64 from, u32 count, u32 size, u32 known)
-{
-	char *to = kvcalloc(count, known, GFP_KERNEL_ACCOUNT);
-	int ret;
-
-	if (!to)
-		return ERR_PTR(-ENOMEM);
-	for (u32 i = 0; i < count; i++) {
-		ret = copy_struct_from_user(to + (size_t)i * known, known,
-					    u64_to_user_ptr(from + (u64)i * size), size);
-		if (ret) {
-			kvfree(to);
-			return ERR_PTR(ret);
-		}
-	}
-	return to;
 }
 
 /**
@@ -71,13 +52,13 @@ int strobe_given_copy(struct strobe_given *given, u64 address)
 	/* What is too much is refused before anything of it is looked at. */
 	if (about->insn_count > STROBE_PROGRAM_INSNS || about->derived_count > STROBE_STEPS_MAX)
 		return 0;
-	array = copy_array(about->insns, about->insn_count, sizeof(struct bpf_insn),
-			   sizeof(struct bpf_insn));
+	array = strobe_copy_array(about->insns, about->insn_count, sizeof(struct bpf_insn),
+				  sizeof(struct bpf_insn));
 	if (IS_ERR(array))
 		return PTR_ERR(array);
 	given->insns = array;
-	array = copy_array(about->derived, about->derived_count, about->derived_size,
-			   sizeof(struct strobe_derived));
+	array = strobe_copy_array(about->derived, about->derived_count,
+				  sizeof(struct strobe_derived), about->derived_size);
 	if (IS_ERR(array)) {
 		strobe_given_free(given);
 		return PTR_ERR(array);
@@ -166,7 +147,6 @@ struct strobe_computer *strobe_computer_new(const struct strobe_given *given)
 		return ERR_CAST(prog);
 	}
 	computer->prog = prog;
-	computer->derived = given->about.derived_count;
 	computer->skip = given->about.flags & STROBE_PROGRAM_SKIPS ? 1 : 0;
 	return computer;
 }

@@ -32,7 +32,6 @@ struct strobe_given {
  * struct strobe_computer - the program of a run.
  * @prog: compiled; it has the address of @state in it.
  * @state: words that it keeps from row to row; only it reads and writes them.
- * @derived: columns that it computes; they are the last ones of a row.
  * @skip: what of its answer leaves the row out: 1, or 0 if it may not.
  *
  * Constant from the run's creation to its end, but for what @state points to,
@@ -41,7 +40,6 @@ struct strobe_given {
 struct strobe_computer {
 	struct bpf_prog	*prog;
 	u64		*state;
-	u32		derived;
 	u32		skip;
 };
 

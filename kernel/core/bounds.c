@@ -24,8 +24,7 @@ MODULE_PARM_DESC(cpu_timers_max,
 /* The step is done by the run's thread. */
 static bool is_sleeping(const struct strobe_target *target)
 {
-	return (target->channel ? target->channel->cost_class : target->output->cost_class) ==
-	       STROBE_CLASS_SLEEP;
+	return strobe_target_class(target) == STROBE_CLASS_SLEEP;
 }
 
 /**

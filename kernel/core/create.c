@@ -250,27 +250,6 @@ devices:
 	return ERR_PTR(ret);
 }
 
-/* The steps, copied before any lock is taken: user memory may be slow. */
-static struct strobe_step *copy_steps(const struct strobe_create *c)
-{
-	struct strobe_step *steps;
-	int ret;
-
-	steps = kvcalloc(c->step_count, sizeof(*steps), GFP_KERNEL_ACCOUNT);
-	if (!steps)
-		return ERR_PTR(-ENOMEM);
-	for (u32 i = 0; i < c->step_count; i++) {
-		ret = copy_struct_from_user(&steps[i], sizeof(steps[i]),
-					    u64_to_user_ptr(c->steps + (u64)i * c->step_size),
-					    c->step_size);
-		if (ret) {
-			kvfree(steps);
-			return ERR_PTR(ret);
-		}
-	}
-	return steps;
-}
-
 /* All that the user has given is here. */
 static struct file *make_run(const struct strobe_create *c, const struct strobe_step *steps,
 			     const struct strobe_given *given, struct strobe_created *answer)
@@ -317,7 +296,7 @@ static struct file *create_run(const struct strobe_create *c, struct strobe_crea
 	ret = check_config(c, answer);
 	if (ret)
 		return ERR_PTR(ret);
-	steps = copy_steps(c);
+	steps = strobe_copy_array(c->steps, c->step_count, sizeof(*steps), c->step_size);
 	if (IS_ERR(steps))
 		return ERR_CAST(steps);
 	ret = strobe_given_copy(&given, c->program);

@@ -98,12 +98,13 @@ int strobe_program_take(struct strobe_run *run, const struct strobe_given *given
 	if (!given->about.size)
 		return 0;
 	computer = strobe_computer_new(given);
-	if (IS_ERR(computer) && PTR_ERR(computer) != -ENOMEM)
-		return strobe_refuse(answer, STROBE_WHY_PROGRAM, PTR_ERR(computer));
-	if (IS_ERR(computer))
-		return PTR_ERR(computer);
-	run->computer = computer;
-	return 0;
+	if (!IS_ERR(computer)) {
+		run->computer = computer;
+		return 0;
+	}
+	if (PTR_ERR(computer) == -ENOMEM)
+		return -ENOMEM;
+	return strobe_refuse(answer, STROBE_WHY_PROGRAM, PTR_ERR(computer));
 }
 
 /* The first step of a class that is not HARD; there is one. */
@@ -111,13 +112,9 @@ static u32 first_slow(const struct strobe_run *run)
 {
 	u32 i;
 
-	for (i = 0; i < run->step_count; i++) {
-		const struct strobe_target *target = &run->targets[i];
-
-		if ((target->channel ? target->channel->cost_class : target->output->cost_class) !=
-		    STROBE_CLASS_HARD)
+	for (i = 0; i < run->step_count; i++)
+		if (strobe_target_class(&run->targets[i]) != STROBE_CLASS_HARD)
 			break;
-	}
 	return i;
 }
 

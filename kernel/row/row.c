@@ -157,12 +157,9 @@ static void tailed_row(struct strobe_run *run, u64 now, u64 due, u64 time)
 		}
 	}
 	status = run->status;
-	if (unlikely(status))
-		run->status = 0;
-	if (unlikely(run->fault_words))
+	run->status = 0;
+	if (run->fault_words || run->may_skip)
 		strobe_store_tail(run, row, status, run->faults);
-	else if (run->may_skip)
-		WRITE_ONCE(row[4 + run->channels], run->skipped);
 	strobe_publish(run, row, i, trigger, time, status);
 }
 

@@ -295,4 +295,10 @@ struct strobe_target {
 	bool			is_used;
 };
 
+/* enum strobe_class of what a step uses. */
+static inline u32 strobe_target_class(const struct strobe_target *target)
+{
+	return target->channel ? target->channel->cost_class : target->output->cost_class;
+}
+
 #endif /* _STROBE_RUN_H */

@@ -59,11 +59,10 @@ impl Emitter {
                     return self.here(&past);
                 }
                 // Behind an answer nothing is done, and nothing may stand.
-                let ends = matches!(then.last(), Some(Do::Answer(_)));
-                let end: Jumps = (!ends)
-                    .then(|| self.jump(JA, 0, 0, 0))
-                    .into_iter()
-                    .collect();
+                let mut end = Jumps::new();
+                if !matches!(then.last(), Some(Do::Answer(_))) {
+                    end.push(self.jump(JA, 0, 0, 0));
+                }
                 self.here(&past)?;
                 self.all(otherwise)?;
                 self.here(&end)?;

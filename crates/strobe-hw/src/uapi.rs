@@ -16,7 +16,7 @@ use crate::fd;
 
 pub mod program;
 
-use program::{Parts, Program};
+use program::{Given, Program};
 
 /// The control device.
 pub const DEVICE_PATH: &str = "/dev/strobe";
@@ -389,7 +389,7 @@ pub fn create(
     fd: BorrowedFd<'_>,
     create: &Create,
     steps: &[Step],
-    program: Option<&Parts<'_>>,
+    program: Option<&Given>,
     answer: &mut Created,
 ) -> io::Result<Option<OwnedFd>> {
     *answer = Created::NOTHING;

@@ -200,13 +200,21 @@ impl Lab {
         }
     }
 
+    /// `strobe` over there, which asks the daemon.
+    fn strobe(&self, command: &str) -> Command {
+        let program = Path::new(env!("CARGO_BIN_EXE_strobe-serve")).with_file_name("strobe");
+        let mut strobe = self.over_there(program);
+        strobe.args([command, "--at", &format!("https://{HERE}:8000")]);
+        strobe.args(["--ca", "serve.pem", "--token", "token"]);
+        strobe
+    }
+
     /// `strobe record` of the run over there.
     fn record(&self, file: &str, more: &[&str]) -> Running {
-        let program = Path::new(env!("CARGO_BIN_EXE_strobe-serve")).with_file_name("strobe");
-        let mut command = self.over_there(program);
-        command.args(["record", "--at", &format!("https://{HERE}:8000")]);
-        command.args(["--ca", "serve.pem", "--token", "token", "--run", "1"]);
-        command.args(["--json", "-o", file]).args(more);
+        let mut command = self.strobe("record");
+        command
+            .args(["--run", "1", "--json", "-o", file])
+            .args(more);
         Running::start({
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             command
@@ -216,20 +224,8 @@ impl Lab {
     /// After the link came up, addresses are looked for anew: until somebody over there has an answer.
     fn wait_until_reached(&self) {
         let until = Instant::now() + PATIENCE;
-        let program = Path::new(env!("CARGO_BIN_EXE_strobe-serve")).with_file_name("strobe");
-        let at = format!("https://{HERE}:8000");
         loop {
-            let mut command = self.over_there(&program);
-            command.args([
-                "status",
-                "--at",
-                &at,
-                "--ca",
-                "serve.pem",
-                "--token",
-                "token",
-            ]);
-            let asked = command.output().expect("strobe");
+            let asked = self.strobe("status").output().expect("strobe");
             if asked.status.success() {
                 return;
             }

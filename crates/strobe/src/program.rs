@@ -12,7 +12,8 @@ use crate::error::Error;
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn compile(text: &ProgramText, channels: &[Channel]) -> Result<Program, Error> {
+#[doc(hidden)]
+pub fn compile(text: &ProgramText, channels: &[Channel]) -> Result<Program, Error> {
     let columns = column_names(channels).into_iter().zip(channels);
     let columns: Vec<Column> = columns
         .map(|(name, channel)| column(name, channel))

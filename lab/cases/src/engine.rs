@@ -7,6 +7,7 @@ use strobe::engine::Error;
 use strobe::engine::kernel::{self, Control};
 use strobe::engine::user;
 use strobe::plan::{Plan, Step};
+use strobe::program::ProgramText;
 use strobe::run::OwnedRun;
 
 /// Makes runs.
@@ -74,6 +75,16 @@ pub fn plan(event: &str, channels: &[&str]) -> Plan {
     Plan {
         steps: steps.collect(),
         ..Plan::new(event)
+    }
+}
+
+/// A program of these columns and conditions.
+pub fn program(derive: &[&str], keep: &[&str], every: Option<u64>) -> ProgramText {
+    let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+    ProgramText {
+        derive: owned(derive),
+        keep: owned(keep),
+        every,
     }
 }
 

@@ -109,6 +109,7 @@ numbers! {
     STATE: usize = 144, ERROR: usize = 148,
 }
 
+pub mod program;
 pub mod rpmsg;
 
 impl Entry {

@@ -52,6 +52,7 @@ mod parallel;
 mod platform;
 mod polling;
 mod program_check;
+mod program_spoilt;
 mod programs;
 mod ring_fds;
 mod rpmsg;

@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
-use strobe::channel::{Channel, Type};
 use strobe::engine::Error;
 use strobe::info::RunInfo;
 use strobe::plan::{Plan, Step};
-use strobe::program::ProgramText;
+use strobe::program::{ProgramText, compile};
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{Kept, begin, read_now, record, until_rows};
+use strobe_cases::engine::program;
 use strobe_cases::machine::{Sim, sysfs};
+use strobe_cases::raw::Parameter;
 use strobe_cases::{Account, Engine, Kernel, plan};
-use strobe_expr::{Column, Machine, Word, compile};
+use strobe_expr::Machine;
 use strobe_ring::State;
 
 const CHANNELS: [&str; 4] = ["sim.counter", "sim.ramp", "sim.sine", "sim.noise"];
@@ -37,15 +38,6 @@ const DERIVE: [&str; 16] = [
     "ratio = sim.noise / (raw(sim.ramp) + 1)",
 ];
 
-fn text(derive: &[&str], keep: &[&str], every: Option<u64>) -> ProgramText {
-    let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-    ProgramText {
-        derive: owned(derive),
-        keep: owned(keep),
-        every,
-    }
-}
-
 fn with(event: &str, program: ProgramText) -> Plan {
     Plan {
         ring: Some(4096),
@@ -54,25 +46,10 @@ fn with(event: &str, program: ProgramText) -> Plan {
     }
 }
 
-fn column(channel: &Channel) -> Column {
-    Column {
-        name: channel.name.clone(),
-        unit: channel.unit.clone(),
-        word: match channel.kind {
-            Type::U64 => Word::Unsigned,
-            Type::S64 => Word::Signed,
-            Type::F64 => Word::Real,
-        },
-        bits: channel.bits,
-        scale: channel.scale,
-        offset: channel.offset,
-    }
-}
-
 /// The same program, for the evaluator.
-fn machine(program: &ProgramText, info: &RunInfo) -> Machine {
-    let columns: Vec<Column> = info.channels[..CHANNELS.len()].iter().map(column).collect();
-    Machine::new(Arc::new(compile(program, &columns).expect("a program")))
+fn machine(text: &ProgramText, info: &RunInfo) -> Machine {
+    let program = compile(text, &info.channels[..CHANNELS.len()]);
+    Machine::new(Arc::new(program.expect("a program")))
 }
 
 /// What the evaluator makes of a row's channels: its values, and whether it is kept.
@@ -86,7 +63,7 @@ fn computed(machine: &mut Machine, row: &Kept) -> (Vec<u64>, bool) {
 #[test]
 fn each_row_has_what_the_evaluator_makes_of_its_values() {
     let _sim = Sim::well();
-    let text = text(&DERIVE, &[], None);
+    let text = program(&DERIVE, &[], None);
     let run = Kernel::open().run(&with("soft", text.clone()));
     let names: Vec<&str> = run
         .info()
@@ -133,9 +110,9 @@ fn what_a_program_leaves_out_is_skipped_and_the_rest_is_as_the_evaluator_says() 
         "d = diff(sim.counter)",
     ];
     let programs = [
-        text(&derive, &["sim.counter % 3 == 0"], None),
-        text(&derive, &[], Some(5)),
-        text(&derive, &["sim.counter % 2 == 1"], Some(4)),
+        program(&derive, &["sim.counter % 3 == 0"], None),
+        program(&derive, &[], Some(5)),
+        program(&derive, &["sim.counter % 2 == 1"], Some(4)),
     ];
     for text in programs {
         let plan = Plan {
@@ -182,7 +159,7 @@ fn check_kept(account: &Account, text: &ProgramText, info: &RunInfo) {
 fn a_row_in_which_a_channel_failed_is_kept_and_its_derived_columns_have_failed() {
     let sim = Sim::well();
     sim.set("sim_every", 4).set("sim_fail", 4);
-    let text = text(
+    let text = program(
         &["d = diff(sim.counter)", "m = mean(sim.ramp, 8)"],
         &["sim.counter % 2 == 0"],
         None,
@@ -222,7 +199,7 @@ fn derived_columns_beyond_the_32nd_fail_with_the_row_and_outputs_stay_behind_the
     let plan = Plan {
         steps,
         ring: Some(4096),
-        program: text(
+        program: program(
             &["x = sim.ramp + 1 V", "y = diff(sim.ramp)", "z = abs(y)"],
             &[],
             Some(2),
@@ -268,7 +245,7 @@ fn derived_columns_beyond_the_32nd_fail_with_the_row_and_outputs_stay_behind_the
 #[test]
 fn what_is_kept_from_row_to_row_outlives_a_pause_and_the_first_row_after_it_says_so() {
     let _sim = Sim::well();
-    let text = text(&["n = count(since emit)"], &["sim.counter % 4 == 0"], None);
+    let text = program(&["n = count(since emit)"], &["sim.counter % 4 == 0"], None);
     let run = Kernel::open().run(&with("soft", text));
     let (mut reader, mut account) = begin(&run);
     run.start().expect("to start");
@@ -293,7 +270,7 @@ fn what_is_kept_from_row_to_row_outlives_a_pause_and_the_first_row_after_it_says
 #[test]
 fn who_attaches_has_the_names_and_units_of_derived_columns() {
     let _sim = Sim::well();
-    let text = text(
+    let text = program(
         &["mean = mean(sim.sine, 4) in mV", "odd = sim.counter & 1"],
         &[],
         None,
@@ -316,7 +293,7 @@ fn programs_of_runs_with_channels_that_are_not_ready_at_once_are_refused() {
     let _sim = Sim::well();
     for channel in ["sim.slow", "sim.async"] {
         let plan = Plan {
-            program: text(&["d = diff(sim.counter)"], &[], None),
+            program: program(&["d = diff(sim.counter)"], &[], None),
             ..plan("soft", &["sim.counter", channel])
         };
         let refused = Kernel::open().create(&plan).err().expect("to be refused");
@@ -331,13 +308,23 @@ fn programs_of_runs_with_channels_that_are_not_ready_at_once_are_refused() {
 }
 
 #[test]
+fn what_the_administrator_forbids_is_said() {
+    let _sim = Sim::well();
+    let _forbidden = Parameter::set("programs", 0);
+    let plan = with("soft", program(&[], &["sim.counter & 1"], None));
+    let refused = Kernel::open().create(&plan).err().expect("to be refused");
+    let said = refused.to_string();
+    assert!(said.contains("parameter programs forbids that"), "{said}");
+}
+
+#[test]
 fn a_thousand_runs_with_programs_leave_nothing_behind() {
     let _sim = Sim::well();
     let kernel = Kernel::open();
     for _ in 0..1000 {
         let run = kernel.run(&with(
             "soft",
-            text(&["m = mean(sim.sine, 1000)"], &["sim.counter & 1"], None),
+            program(&["m = mean(sim.sine, 1000)"], &["sim.counter & 1"], None),
         ));
         run.start().expect("to start");
         run.trigger(2).expect("triggers");

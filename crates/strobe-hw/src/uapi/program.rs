@@ -32,28 +32,27 @@ pub struct Program {
 }
 
 /// What a `struct strobe_program` is made of.
-#[derive(Clone, Copy)]
-pub struct Parts<'p> {
+pub struct Given {
     pub flags: u32,
     /// Each as a `struct bpf_insn`.
-    pub insns: &'p [[u8; 8]],
+    pub insns: Vec<[u8; 8]>,
     /// Words.
     pub state: u32,
-    pub derived: &'p [Derived],
+    pub derived: Vec<Derived>,
 }
 
 impl Program {
-    /// Its addresses are good for as long as the parts are.
-    pub(super) fn of(parts: &Parts<'_>) -> Program {
+    /// Its addresses are good for as long as that is there, and not changed.
+    pub(super) fn of(given: &Given) -> Program {
         let count = |length| u32::try_from(length).unwrap_or(u32::MAX);
         Program {
             size: size_of_u32::<Program>(),
-            flags: parts.flags,
-            insns: parts.insns.as_ptr() as u64,
-            insn_count: count(parts.insns.len()),
-            state: parts.state,
-            derived: parts.derived.as_ptr() as u64,
-            derived_count: count(parts.derived.len()),
+            flags: given.flags,
+            insns: given.insns.as_ptr() as u64,
+            insn_count: count(given.insns.len()),
+            state: given.state,
+            derived: given.derived.as_ptr() as u64,
+            derived_count: count(given.derived.len()),
             derived_size: size_of_u32::<Derived>(),
         }
     }

@@ -32,9 +32,13 @@ mod ring_fd;
 mod run;
 
 use entries::{accounting_of_run, catalogue, channels, named, outputs};
-use given::Given;
+use given::given;
 use ring_fd::Whose;
 pub use run::{AttachedRun, KernelRun};
+
+/// Minor version of the contract that knows programs.
+const PROGRAMS_SINCE: u16 = 3;
+const FORBIDDEN: &str = "its module's parameter programs forbids that";
 
 /// Whether this engine has events like the one of this plan; a device's own events are only known to the module.
 ///
@@ -246,8 +250,11 @@ impl Control {
         }
         let features = uapi::features(self.fd.as_fd()).unwrap_or_default();
         if features.features & FEATURE_PROGRAMS == 0 {
-            let older = "its module is older than this program".to_owned();
-            return Err(Error::ProgramOfKernel(older));
+            let why = match features.minor < PROGRAMS_SINCE {
+                true => "its module is of an older version",
+                false => FORBIDDEN,
+            };
+            return Err(Error::ProgramOfKernel(why.to_owned()));
         }
         program::compile(&plan.program, &self.channels(plan)?).map(Some)
     }
@@ -293,14 +300,13 @@ impl Control {
                 })
             })
             .collect::<Result<_, Error>>()?;
-        let given = program.map(Given::new).transpose()?;
-        let parts = given.as_ref().map(Given::parts);
+        let given = program.map(given).transpose()?;
         let mut answer = uapi::Created::NOTHING;
         match uapi::create(
             self.fd.as_fd(),
             &create,
             &steps,
-            parts.as_ref(),
+            given.as_ref(),
             &mut answer,
         ) {
             Ok(owner) => Ok((answer, owner)),
@@ -350,7 +356,7 @@ impl Control {
             why::PROGRAM | why::DERIVED => Error::ProgramOfKernel(match (errno, step) {
                 (Errno::OPNOTSUPP, Some(_)) => format!("{object} is not ready at once"),
                 (Errno::OPNOTSUPP, None) => "this kernel does not compile it".to_owned(),
-                (Errno::PERM, _) => "its module's parameter programs forbids that".to_owned(),
+                (Errno::PERM, _) => FORBIDDEN.to_owned(),
                 _ => format!("its module does not know part {} of it", answer.fault_step),
             }),
             why::STEP | why::CLOCK => self.other_version("STROBE_CREATE", errno),

@@ -1,49 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program of a run, as the module takes it.
 
-use strobe_expr::{Column, Insn, Program, Word};
-use strobe_hw::uapi::program::{Derived, Parts, SKIPS};
+use strobe_expr::{Column, Program, Word};
+use strobe_hw::uapi::program::{Derived, Given, SKIPS};
 use strobe_hw::uapi::{UNIT_SIZE, Value};
 
 use super::fixed;
 use crate::error::Error;
 
-/// A program, with all that the module is told of it.
-pub(super) struct Given {
-    flags: u32,
-    insns: Vec<[u8; 8]>,
-    state: u32,
-    derived: Vec<Derived>,
-}
-
-impl Given {
-    /// # Errors
-    /// A column has a name or a unit that the contract has no room for.
-    pub(super) fn new(program: &Program) -> Result<Given, Error> {
-        Ok(Given {
-            flags: if program.skips() { SKIPS } else { 0 },
-            insns: program
-                .insns()
-                .iter()
-                .map(|insn| Insn::to_bytes(*insn))
-                .collect(),
-            state: u32::try_from(program.state()).unwrap_or(u32::MAX),
-            derived: program
-                .derived()
-                .iter()
-                .map(derived)
-                .collect::<Result<_, _>>()?,
-        })
-    }
-
-    pub(super) fn parts(&self) -> Parts<'_> {
-        Parts {
-            flags: self.flags,
-            insns: &self.insns,
-            state: self.state,
-            derived: &self.derived,
-        }
-    }
+/// # Errors
+/// A column has a name or a unit that the contract has no room for.
+pub(super) fn given(program: &Program) -> Result<Given, Error> {
+    let insns = program.insns().iter().map(|insn| insn.to_bytes());
+    let derived = program.derived().iter().map(derived);
+    Ok(Given {
+        flags: if program.skips() { SKIPS } else { 0 },
+        insns: insns.collect(),
+        state: u32::try_from(program.state()).unwrap_or(u32::MAX),
+        derived: derived.collect::<Result<_, _>>()?,
+    })
 }
 
 fn derived(column: &Column) -> Result<Derived, Error> {

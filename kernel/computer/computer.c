@@ -146,6 +146,7 @@ struct strobe_computer *strobe_computer_new(const struct strobe_given *given)
 		kfree(computer);
 		return ERR_CAST(prog);
 	}
+	computer->func = prog->bpf_func;
 	computer->prog = prog;
 	computer->skip = given->about.flags & STROBE_PROGRAM_SKIPS ? 1 : 0;
 	return computer;

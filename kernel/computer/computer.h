@@ -30,6 +30,7 @@ struct strobe_given {
 
 /**
  * struct strobe_computer - the program of a run.
+ * @func: @prog's machine code.
  * @prog: compiled; it has the address of @state in it.
  * @state: words that it keeps from row to row; only it reads and writes them.
  * @skip: what of its answer leaves the row out: 1, or 0 if it may not.
@@ -38,6 +39,7 @@ struct strobe_given {
  * which is the producer's.
  */
 struct strobe_computer {
+	bpf_func_t	func;
 	struct bpf_prog	*prog;
 	u64		*state;
 	u32		skip;
@@ -60,12 +62,17 @@ void strobe_computer_free(struct strobe_computer *computer);
  * @computer: the program.
  * @values: the row's values; those of the channels are there.
  *
+ * As bpf_prog_run(), which besides takes the program's time if somebody asks for that,
+ * and hands over the instructions, for an interpreter. The kernel's wrapper makes the
+ * call, for not every compiler of programs leaves what CFI checks.
+ *
  * Context: interrupts off; the caller is the only producer.
- * Return: whether the row is kept; then its derived columns are there.
+ * Return: its answer: if it and @computer->skip have a bit in common, the row is left
+ * out; else its derived columns are there.
  */
-static inline bool strobe_compute(const struct strobe_computer *computer, u64 *values)
+static inline u32 strobe_compute(const struct strobe_computer *computer, u64 *values)
 {
-	return !(bpf_prog_run(computer->prog, values) & computer->skip);
+	return bpf_dispatcher_nop_func(values, NULL, computer->func);
 }
 
 #endif /* _STROBE_COMPUTER_H */

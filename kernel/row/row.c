@@ -137,22 +137,38 @@ static void fail_derived(struct strobe_run *run, u64 *values)
 	}
 }
 
-/* A row with a program, or with words behind its values. */
-static void tailed_row(struct strobe_run *run, u64 now, u64 due, u64 time)
+/**
+ * strobe_leave_out() - the program does not keep the row that is being made.
+ * @run: the run.
+ *
+ * The next row has its place, and follows on a pause if it did.
+ *
+ * Context: interrupts off; the caller is the only producer.
+ */
+void strobe_leave_out(struct strobe_run *run)
 {
-	u64 i = run->head, trigger = run->triggers, status;
-	u64 *row;
+	run->status &= STROBE_ROW_RESUMED;
+	strobe_count_skipped(run, 1);
+}
 
-	row = strobe_take_row(run, i, trigger, time);
-	strobe_steps(run, row + 4, now, due);
+/**
+ * strobe_complete_row() - what comes after the steps, of any run that is not slow.
+ * @run: the run.
+ * @row: from strobe_take_row(); its steps are done.
+ * @time: its stamp, on the run's clock.
+ *
+ * Context: interrupts off; the caller is the only producer.
+ */
+void strobe_complete_row(struct strobe_run *run, u64 *row, u64 time)
+{
+	u64 status;
+
 	if (run->computer) {
 		/* What has failed it does not see: no word that means nothing comes into a mean. */
 		if (unlikely(has_faults(run))) {
 			fail_derived(run, row + 4);
-		} else if (!strobe_compute(run->computer, row + 4)) {
-			/* The next row has its place, and follows on a pause if it did. */
-			run->status &= STROBE_ROW_RESUMED;
-			strobe_count_skipped(run, 1);
+		} else if (strobe_compute(run->computer, row + 4) & run->computer->skip) {
+			strobe_leave_out(run);
 			return;
 		}
 	}
@@ -160,7 +176,16 @@ static void tailed_row(struct strobe_run *run, u64 now, u64 due, u64 time)
 	run->status = 0;
 	if (run->fault_words || run->may_skip)
 		strobe_store_tail(run, row, status, run->faults);
-	strobe_publish(run, row, i, trigger, time, status);
+	strobe_publish(run, row, run->head, run->triggers, time, status);
+}
+
+/* A row with words behind its values, or with a program, that is not made in line. */
+static void tailed_row(struct strobe_run *run, u64 now, u64 due, u64 time)
+{
+	u64 *row = strobe_take_row(run, run->head, run->triggers, time);
+
+	strobe_steps(run, row + 4, now, due);
+	strobe_complete_row(run, row, time);
 }
 
 /**

@@ -43,6 +43,7 @@
 #include <linux/irq_work.h>
 #include <linux/timekeeping.h>
 
+#include "computer/computer.h"
 #include "row/budget.h"
 #include "row/marks.h"
 #include "row/run.h"
@@ -66,6 +67,8 @@ void strobe_miss(struct strobe_run *run, enum strobe_missed cause, u64 count);
 void strobe_count_skipped(struct strobe_run *run, u64 count);
 void strobe_skip(struct strobe_run *run, u64 count);
 void strobe_store_tail(struct strobe_run *run, u64 *row, u64 status, u64 *faults);
+void strobe_leave_out(struct strobe_run *run);
+void strobe_complete_row(struct strobe_run *run, u64 *row, u64 time);
 
 /* register.c */
 unsigned int strobe_register_bits(enum strobe_access access);
@@ -268,6 +271,33 @@ static __always_inline void strobe_row(struct strobe_run *run, u64 now, u64 due,
 	strobe_publish(run, row, i, trigger, time, status);
 }
 
+/*
+ * As strobe_row(), with a program. In line as well: around a program of few
+ * instructions, calling this function would cost more than the program. run->head and
+ * run->triggers are read again after the program: kept over it, they would be saved.
+ */
+static __always_inline void strobe_computed_row(struct strobe_run *run, u64 now, u64 due)
+{
+	u64 *row = strobe_take_row(run, run->head, run->triggers, now);
+	u32 answer;
+
+	strobe_steps(run, row + 4, now, due);
+	if (unlikely(run->status)) {
+		strobe_complete_row(run, row, now);
+		return;
+	}
+	answer = strobe_compute(run->computer, row + 4);
+	/* Only a run that may skip has a program that may. */
+	if (run->may_skip) {
+		if (unlikely(answer & run->computer->skip)) {
+			strobe_leave_out(run);
+			return;
+		}
+		WRITE_ONCE(row[4 + run->channels], run->skipped);
+	}
+	strobe_publish(run, row, run->head, run->triggers, now, 0);
+}
+
 /**
  * strobe_trigger() - one trigger, within the budget of this CPU.
  * @run: the run; RUNNING.
@@ -287,10 +317,12 @@ static __always_inline u64 strobe_trigger(struct strobe_run *run, u64 now, u64 d
 	trace_strobe_trigger(run, now);
 	if (unlikely(!strobe_budget_admits(budget, start)))
 		return strobe_refused(run, now, due, overhead);
-	if (unlikely(run->is_special))
-		strobe_special_row(run, now, due);
-	else
+	if (likely(!run->is_special))
 		strobe_row(run, now, due, now);
+	else if (run->is_computed)
+		strobe_computed_row(run, now, due);
+	else
+		strobe_special_row(run, now, due);
 	spent = strobe_budget_clock() - start;
 	strobe_budget_charge(budget, start, min(spent, strobe_rates.longest) + overhead);
 	return unlikely(spent > run->slack) ? strobe_budget_hold(spent) : 0;

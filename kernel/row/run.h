@@ -152,8 +152,9 @@ enum strobe_source {
  * @is_slow: some channels are not ready at once.
  * @may_skip: triggers may be left out on purpose: rows have a word for it.
  * @fault_words: of a row, behind its values.
- * @is_special: any of @is_tai, @is_slow, @may_skip, @fault_words, @computer: rows
- *	are made out of line.
+ * @is_special: any of @is_tai, @is_slow, @may_skip, @fault_words, @computer: its
+ *	rows are more than a common row.
+ * @is_computed: @computer, with or without @may_skip, and none of the others.
  * @slow: what such a run has besides, until it has ended; NULL for others. See
  *	slow.c, also for who writes what follows in such a run.
  * @computer: its program; NULL: none.
@@ -227,6 +228,7 @@ struct strobe_run {
 	enum strobe_source		source;
 	bool				is_slow;
 	bool				is_special;
+	bool				is_computed;
 	bool				may_skip;
 	u32				fault_words;
 	struct strobe_slow		*slow;

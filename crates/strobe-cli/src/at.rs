@@ -18,20 +18,18 @@ const TOKEN: &str = "STROBE_TOKEN";
 // Its name would be that of the arguments it is a part of.
 #[group(skip)]
 pub struct Args {
-    /// The machine of the server (strobe serve) at this URL, instead of this one:
+    /// Work on the machine of the server (strobe serve) at this URL:
     /// http://HOST:PORT or https://HOST:PORT
     #[cfg(feature = "remote")]
     #[arg(long, value_name = "URL")]
     at: Option<String>,
 
-    /// File with the token that the server wants; without it the token is in
-    /// STROBE_TOKEN
+    /// File with the token that the server asks for (default: the token in STROBE_TOKEN)
     #[cfg(feature = "remote")]
     #[arg(long, value_name = "FILE", requires = "at")]
     token: Option<PathBuf>,
 
-    /// File with the certificates (PEM) of the authorities to trust, instead of those
-    /// that the system trusts
+    /// File with the certificates (PEM) of the authorities to trust instead of the system's
     #[cfg(feature = "remote")]
     #[arg(long, value_name = "FILE", requires = "at")]
     ca: Option<PathBuf>,
@@ -77,8 +75,11 @@ impl Args {
     pub fn refuse(&self, options: &[(&'static str, bool)]) -> Result<(), Error> {
         match options.iter().find(|(_, is_given)| *is_given) {
             Some((option, _)) if self.is_given() => {
-                let words = Words::new(*option, "it is for this machine, not for that of --at");
-                Err(Error::Server(words.mend("leave one of the two out")))
+                let words = Words::new(
+                    *option,
+                    "it is for this machine only, and --at names another",
+                );
+                Err(Error::Server(words.mend("leave out one of the two")))
             }
             _ => Ok(()),
         }
@@ -89,13 +90,13 @@ impl Args {
 fn token_of(path: &Path) -> Result<String, Error> {
     let failed = |why: String| {
         let words = Words::new(format!("--token {}", path.display()), why);
-        Error::Server(words.mend("give a file that has one token in it, and nothing else"))
+        Error::Server(words.mend("give a file that holds one token and nothing else"))
     };
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
     let token = text.trim();
     let is_one = !token.is_empty() && token.chars().all(|c| c.is_ascii_graphic());
     match is_one {
         true => Ok(token.to_owned()),
-        false => Err(failed("there is no token in it".to_owned())),
+        false => Err(failed("the file holds no token".to_owned())),
     }
 }

@@ -36,7 +36,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Say all that is wrong with board files, or that nothing is
+    /// Check board files, and report every fault
     Check {
         /// Board files
         #[arg(required = true, value_name = "FILE")]
@@ -59,7 +59,7 @@ enum Action {
         /// Take the cards from other drivers
         #[arg(long, conflicts_with = "no_bind")]
         force: bool,
-        /// Only write the files, as for another machine's image
+        /// Only write the files, for example into the image of another machine
         #[arg(long)]
         no_bind: bool,
     },
@@ -109,7 +109,7 @@ fn check(files: &[PathBuf]) -> bool {
     for file in files {
         match Board::read(file) {
             Ok(board) if board.is_for_user_engine_only() => say!(
-                "{}: ok: {}; for the user engine only: strobe record --board {}",
+                "{}: ok: {}; only the user engine can use it: strobe record --board {}",
                 file.display(),
                 board.summary(),
                 file.display()
@@ -174,9 +174,7 @@ fn install(system: &System, file: &Path, policy: Policy) -> Result<bool, Install
             Outcome::Bound(Some(name)) => say!("{address}: device {name}"),
             Outcome::Bound(None) => say!("{address}: bound"),
             Outcome::Other(driver) => {
-                say!(
-                    "{address}: left to the driver {driver}, which has it; --force takes it from there"
-                );
+                say!("{address}: the driver {driver} has it and keeps it; --force takes it over");
             }
             Outcome::Free => {
                 good = false;
@@ -189,7 +187,7 @@ fn install(system: &System, file: &Path, policy: Policy) -> Result<bool, Install
     }
     if !installed.at_boot {
         say!(
-            "this system has no /etc/modules-load.d: have the module {} loaded at boot",
+            "this system has no /etc/modules-load.d: make it load the module {} at boot",
             board.hardware.driver()
         );
     }

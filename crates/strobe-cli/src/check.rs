@@ -8,9 +8,9 @@ use strobe_files::recipe::Recipe;
 
 use crate::term::{self, answer, say};
 
-/// Say all that is wrong with recipes, or that nothing is
+/// Check recipes, and report every fault
 ///
-/// Also what this machine has not: channels, outputs, events, boards, CPUs.
+/// This includes what this machine lacks: channels, outputs, events, boards, CPUs.
 /// Nothing is written and no run is made.
 #[derive(clap::Args)]
 pub struct Args {

@@ -20,7 +20,7 @@ use crate::term::say;
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineChoice {
-    /// The kernel module where it is loaded and has what is asked for, else the user engine
+    /// The kernel module if it is loaded and can make this run, else the user engine
     Auto,
     /// The kernel module
     Kernel,
@@ -34,7 +34,7 @@ pub enum WaitChoice {
     Block,
     /// Sleep, and spin for the last moments
     Hybrid,
-    /// Never sleep; takes a whole CPU
+    /// Never sleep; this takes a whole CPU
     Spin,
 }
 
@@ -63,7 +63,7 @@ impl From<EngineChoice> for Wanted {
 // Its name would be that of the arguments it is a part of.
 #[group(skip)]
 pub struct Args {
-    /// Who makes the rows; auto, unless given
+    /// What makes the rows (default: auto)
     #[arg(long, value_name = "ENGINE")]
     pub engine: Option<EngineChoice>,
 
@@ -71,8 +71,8 @@ pub struct Args {
     #[arg(long, value_name = "HOW")]
     pub wait: Option<WaitChoice>,
 
-    /// Board for the user engine: its file, or its name, as in FILE.toml here, in
-    /// the folder boards, or where boards are installed
+    /// Board for the user engine: its file, or its name, which is looked for as
+    /// NAME.toml here, in the folder boards, and where boards are installed
     #[arg(long, value_name = "FILE|NAME")]
     pub board: Option<String>,
 }
@@ -81,7 +81,7 @@ pub struct Args {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(
-        "--wait: only the user engine has a choice of waiting; leave it out, or use --engine user"
+        "--wait: only the user engine can choose how it waits; leave the option out, or use --engine user"
     )]
     Wait,
     #[error(
@@ -90,8 +90,8 @@ pub enum Error {
     )]
     Board(PathBuf),
     #[error(
-        "--board {}: this board is for the user engine only, which reaches its registers and files; \
-         leave --engine kernel out", .0.display()
+        "--board {}: only the user engine can reach the registers and files of this board; leave out \
+         --engine kernel", .0.display()
     )]
     UserBoard(PathBuf),
     #[error("--policy: {0}")]
@@ -99,7 +99,7 @@ pub enum Error {
     #[error("--cpu: {0}")]
     Cpu(select::Error),
     #[error(
-        "--cpu: channel {0} sleeps, so a thread of the kernel makes the rows, which no CPU can be chosen for; leave it \
+        "--cpu: channel {0} sleeps, so a kernel thread makes the rows, and its CPU cannot be chosen; leave the option \
          out, or use --engine user"
     )]
     Thread(String),

@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(value_name = "IN")]
     input: PathBuf,
 
-    /// The new file; its format by its extension, or - for CSV on standard output
+    /// The new file, whose extension chooses the format; or - for CSV on standard output
     #[arg(value_name = "OUT")]
     output: String,
 

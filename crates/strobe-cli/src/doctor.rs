@@ -25,32 +25,33 @@ mod prove;
 /// How long the machine is watched, for the checks that need that.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// See what stands in the way of regular rows, and what mends it
+/// Check for machine settings that disturb regular sampling, each with a fix
 ///
-/// Each check says ok, advice or unknown, what was seen, and, with an advice,
-/// the command that mends it. Nothing is changed. What cannot be seen is
-/// unknown, and unknown is not ok: the exit status is 0 only if all is ok,
-/// else 3. With --prove some advices are tried in turn with their opposite.
+/// Each check says ok, advice or unknown, and what it saw; an advice comes with the
+/// command that fixes it. Nothing is changed. A check that cannot see its setting
+/// says unknown. The exit status is 0 if every check is ok, else 3. With --prove,
+/// some advice is tried in turn with its opposite.
 #[derive(clap::Args)]
 pub struct Args {
     /// Only these checks (default: all)
     #[arg(value_name = "CHECK")]
     checks: Vec<String>,
 
-    /// The CPU that is to make the rows (default: any that this program may use)
+    /// CPU that will make the rows (default: any that this program may use)
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
 
-    /// SCHED_FIFO priority of the thread that is to make them
+    /// SCHED_FIFO priority of the thread that will make them
     #[arg(long, value_name = "1..99", default_value_t = Intent::default().priority,
           value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: u8,
 
-    /// How it is to wait
+    /// How that thread will wait
     #[arg(long, value_name = "HOW", default_value = "block")]
     wait: WaitChoice,
 
-    /// Measure what some advices are worth: real-time policy, spinning for the last moments, no deep sleep, one CPU
+    /// Measure the effect of some advice: real-time policy, spinning for the last
+    /// moments, no deep sleep, one CPU
     #[arg(long)]
     prove: bool,
 
@@ -73,7 +74,7 @@ pub struct Args {
 enum Error {
     #[error("{0}: no such check; there are {known}", known = names())]
     NoCheck(String),
-    #[error("spinning: is about a run that never sleeps; say --wait spin")]
+    #[error("spinning: this check needs a run that never sleeps; add --wait spin")]
     NotSpinning,
     #[error("--cpu: {0}")]
     Cpu(#[from] NoCpu),
@@ -190,7 +191,7 @@ fn text(args: &Args, report: &Report) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "\n{} ok, {} advice, {} unknown, for a run that waits by {} at fifo:{} on {}",
+        "\n{} ok, {} advice, {} unknown, for a run with --wait {} at fifo:{} on {}",
         report.ok,
         report.advice,
         report.unknown,

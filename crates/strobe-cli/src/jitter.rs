@@ -59,12 +59,12 @@ impl From<LoadChoice> for Load {
 
 /// Measure how regular rows are, by several ways to wait in turn, or in a recording
 ///
-/// Each way makes rows of nothing but their stamps, unless --read and --set give
-/// the loop some work. Several are measured in
-/// turn, each once a round, in another order each time: compare the ranges over
-/// the rounds, not the greatest values, which are the machine's. Periods are
-/// judged against a band around the one asked for, as a counter in hardware
-/// does it. A trigger that is missed makes a long period, and is counted.
+/// The rows hold only their time stamps, unless --read and --set give the loop work
+/// to do. Several ways are measured in turn, each once a round, in another order
+/// each time: compare the ranges over the rounds; the greatest values depend on
+/// what else the machine does. Periods are judged against a band around the one
+/// asked for, as a hardware counter would do it. A missed trigger makes a long
+/// period, and is counted.
 #[derive(clap::Args)]
 pub struct Args {
     /// A recording (.arrows or .h5) to look at, instead of measuring
@@ -117,12 +117,12 @@ pub struct Args {
     #[arg(long, value_name = "FILE|NAME")]
     board: Option<String>,
 
-    /// Let a counter in hardware judge the rows, too: each raises and lowers
-    /// DEVICE.output, and the device counts periods, as lab-counter does
+    /// Let a hardware counter judge the rows, too: each row raises and lowers
+    /// DEVICE.output, and the device counts the periods, as lab-counter does
     #[arg(long, value_name = "DEVICE")]
     judge: Option<String>,
 
-    /// What stress-ng is to do meanwhile
+    /// Load that stress-ng makes meanwhile
     #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
     load: Vec<LoadChoice>,
 
@@ -138,7 +138,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     worst: Option<u32>,
 
-    /// End with the first row later than this, and find out why it was: 500us
+    /// Stop at the first row later than this, such as 500us, and find out why it was late
     #[arg(long, value_name = "TIME", value_parser = duration_ns, conflicts_with = "worst")]
     stop_on: Option<u64>,
 

@@ -11,7 +11,7 @@ mod uio;
 mod wake;
 mod words;
 
-/// Measure how long the way from an event to its row takes
+/// Measure the latency from an event to its row
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -20,7 +20,7 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Show also what the user engine has of this board file
+    /// Show what this board file gives the user engine, too
     #[arg(long, value_name = "FILE")]
     board: Option<PathBuf>,
 

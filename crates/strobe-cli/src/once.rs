@@ -36,8 +36,7 @@ pub struct Get {
 
 /// Write outputs once, now
 ///
-/// All are written, one after the other in this order, or none if one of them is
-/// refused.
+/// They are written one after the other in this order; if one is refused, none is written.
 #[derive(clap::Args)]
 pub struct Set {
     /// Outputs and their values

@@ -30,11 +30,10 @@ use trace::Trace;
 
 /// Draw a recording, or what strobe jitter or strobe latency has measured
 ///
-/// Of a recording: channels over time, and histograms of period and lateness.
-/// Of the JSON object of strobe jitter: the worst periods over time, and how
-/// late the rows of all ways were. Of that of strobe latency: how long each step
-/// took. Where triggers were missed or rows lost, the
-/// picture is coloured.
+/// From a recording: channels over time, and histograms of period and lateness.
+/// From the JSON object of strobe jitter: the worst periods over time, and how late
+/// the rows of all ways were. From that of strobe latency: how long each step took.
+/// The picture is coloured where triggers were missed or rows lost.
 #[derive(clap::Args)]
 pub struct Args {
     /// The recording: an .arrows or .h5 file; or what strobe jitter or strobe latency has

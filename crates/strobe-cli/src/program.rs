@@ -12,12 +12,12 @@ pub struct Args {
     #[arg(long, value_name = "NAME = EXPRESSION")]
     pub derive: Vec<String>,
 
-    /// Keep only rows of which this is so: 'adc.a > 2.5 V && io.in & 1'; of
-    /// several, all must be so. What is left out is counted as skipped
+    /// Keep only rows that meet this condition: 'adc.a > 2.5 V && io.in & 1'; of
+    /// several conditions, all must be met. Rows left out count as skipped
     #[arg(long, value_name = "CONDITION")]
     pub keep: Vec<String>,
 
-    /// Keep only each Nth of these rows
+    /// Keep only every Nth of these rows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub every: Option<u64>,
 }

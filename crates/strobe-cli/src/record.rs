@@ -47,15 +47,15 @@ pub enum Error {
     #[error("signals cannot be handled: {0}")]
     Signals(io::Error),
     #[error(
-        "event {0}: a row takes {1}, as the drivers of its channels say, which is more than the period; use a longer \
-         one or fewer channels, measure it with --dry-run, or try it with --force"
+        "event {0}: a row takes {1} by what the drivers of its channels declare, and the period is shorter; use a \
+         longer period or fewer channels, measure it with --dry-run, or try it with --force"
     )]
     TooLong(String, String),
     #[error(
-        "event {0}: rows of these steps can be made at {1} at most, as was measured; use a longer period or fewer channels"
+        "event {0}: this machine makes these rows at {1} at most, as just measured; use a longer period or fewer channels"
     )]
     TooFast(String, String),
-    #[error("the answer as JSON: {0}")]
+    #[error("the answer cannot be written as JSON: {0}")]
     Json(serde_json::Error),
     #[error(transparent)]
     Choice(#[from] choice::Error),

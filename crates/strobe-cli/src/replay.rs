@@ -27,8 +27,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Replay a recording: it becomes a run of this machine, with its gaps, its
 /// times and its account
 ///
-/// The run begins when its first reader has come (`strobe watch`, `strobe record
-/// --run`, any other), and the program ends when its last reader has gone.
+/// The run begins when its first reader opens it (`strobe watch`, `strobe record
+/// --run` or any other), and the program ends when the last reader has closed it.
 #[derive(clap::Args)]
 pub struct Args {
     /// The recording: an .arrows or .h5 file
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "SPEED", default_value = "1", value_parser = speed)]
     speed: Speed,
 
-    /// Rows the ring holds at least. Without it: all of the recording, up to 256 MiB
+    /// Smallest number of rows that the ring holds (default: the whole recording, up to 256 MiB)
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     ring: Option<u64>,
 
@@ -123,7 +123,7 @@ impl Replay {
             self.run.info().event,
             match now {
                 true => "",
-                false => ", begins when a reader comes, such as strobe watch",
+                false => "; it begins when a reader opens it, such as strobe watch",
             }
         ));
         let has_readers = || now || self.run.readers_elsewhere() > 0;

@@ -80,7 +80,7 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
             usage.involuntary_switches
         )?;
         if usage.wakes > 0 {
-            writeln!(to, "woken   readers {} times", usage.wakes)?;
+            writeln!(to, "woke    readers {} times", usage.wakes)?;
         }
     }
     for step in s.set_up.iter().filter(|step| !step.ok) {
@@ -96,7 +96,7 @@ fn write_all(to: &mut String, s: &Summary) -> std::fmt::Result {
         let error = error.map_or(String::new(), |e| format!(", then FAILED: {e}"));
         let left_out = match sink.left_out {
             0 => String::new(),
-            rows => format!(", {rows} rows before them left out on purpose"),
+            rows => format!("; {rows} earlier rows left out on purpose"),
         };
         writeln!(
             to,

@@ -14,7 +14,7 @@ mod bench;
 mod open;
 mod ping;
 
-/// Show the channels of co-processors, and talk to them
+/// Show the channels of co-processors, and exchange messages with them
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -23,7 +23,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Show the control nodes: who may open one may have endpoints on its channel
+    /// Show the control nodes; whoever may open one can make endpoints on its channel
     List {
         /// Print one JSON object
         #[arg(long)]
@@ -45,7 +45,7 @@ struct Where {
     #[arg(long, value_name = "NAME", default_value = "strobe")]
     service: String,
 
-    /// Address of the remote: 1024, 0x400 (default: none, which some transports answer themselves)
+    /// Address of the remote: 1024, 0x400 (default: none; some transports find it themselves)
     #[arg(long, value_name = "ADDR", value_parser = address)]
     to: Option<u32>,
 

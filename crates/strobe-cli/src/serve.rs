@@ -59,7 +59,7 @@ fn become_server(word: Option<&str>, rest: &[OsString]) -> ExitCode {
     let error = command.args(word).args(rest).exec();
     match error.kind() {
         io::ErrorKind::NotFound => fail(format_args!(
-            "{NAME}: it is neither beside this program nor in PATH; install it (make install)"
+            "{NAME}: not found beside this program or in PATH; install it (make install)"
         )),
         _ => fail(format_args!("{NAME}: cannot be started: {error}")),
     }

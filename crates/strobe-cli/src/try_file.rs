@@ -15,10 +15,10 @@ use crate::record::{self, exit_status};
 use crate::term::fail;
 use crate::{existing, program};
 
-/// Run a program on a recording: what it would have computed, kept and left out
+/// Run a row program on a recording, to see what it would have computed, kept and left out
 ///
-/// The rows that it keeps are written as `strobe record` would have written
-/// them. What it leaves out is counted as skipped.
+/// The rows that it keeps are written as `strobe record` would have written them.
+/// Rows that it leaves out count as skipped.
 #[derive(clap::Args)]
 pub struct Args {
     /// The recording: an .arrows or .h5 file
@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Exit with 0 also if something was missed, lost or failed
+    /// Exit with 0 even if something was missed, lost or failed
     #[arg(long)]
     allow_loss: bool,
 }

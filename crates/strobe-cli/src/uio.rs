@@ -45,10 +45,10 @@ enum Action {
 struct Wait {
     /// Name of the device, or uioN
     name: String,
-    /// End after so many lines; otherwise with Ctrl-C
+    /// End after so many lines (default: at Ctrl-C)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// End when no interrupt has come for so long, such as 2s or 50ms; exit status 3
+    /// End with exit status 3 if no interrupt comes for so long: 2s, 50ms
     #[arg(long, value_name = "TIME", value_parser = timeout)]
     timeout: Option<Duration>,
     /// Print no lines, but one JSON object at the end

@@ -28,15 +28,15 @@ mod view;
 /// Distance of two pictures.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Watch a run live, or a recording as if it were one: q leaves
+/// Watch a run live, or a recording as if it were live; q quits
 ///
-/// Reads the run's ring with a cursor of its own; the run and its recording do
-/// not notice it. A recording is replayed as fast as it was.
+/// Watching reads the run's ring with a cursor of its own and disturbs neither the
+/// run nor its recording. A recording is replayed at its own speed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Number of the run, as `strobe status` shows it; kernel:N or user:N if
-    /// both engines have it; or a recording (.arrows or .h5). Without: the only
-    /// run, or a list to choose from
+    /// Number of the run, as `strobe status` shows it; kernel:N or user:N if both
+    /// engines have it; or a recording (.arrows or .h5). Without it: the only run,
+    /// or a list to choose from
     #[arg(value_name = "RUN|FILE", value_parser = what)]
     what: Option<What>,
 
@@ -67,7 +67,7 @@ enum Error {
     )]
     NoTerminal,
     #[error(
-        "there is no run; start one, such as: strobe record --event timer:1kHz --read sim.counter"
+        "there are no runs; start one, such as: strobe record --event timer:1kHz --read sim.counter"
     )]
     NoRun,
     #[error("{0}")]

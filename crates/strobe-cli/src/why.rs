@@ -14,7 +14,7 @@ const PLACE: &str = "strobe-late";
 /// The option that goes with all that trace.
 #[derive(clap::Args)]
 pub struct Keep {
-    /// Where the kernel's events around each late row are kept, a file each
+    /// Folder for the kernel's trace around each late row, one file per row
     #[arg(long, value_name = "DIR", default_value = PLACE)]
     trace_to: PathBuf,
 }
@@ -41,12 +41,15 @@ pub fn text(found: &Found) -> String {
         }
     }
     if found.more > 0 {
-        text += &format!("{} more late rows, of which nothing is kept\n", found.more);
+        text += &format!(
+            "{} more late rows, whose traces were not kept\n",
+            found.more
+        );
     }
     if let (count @ 1.., most) = found.overlooked {
         let most = show_ns(most as f64);
         text += &format!(
-            "without {count} rows that were made while others were looked at, late {most} at most\n"
+            "{count} rows made during the analysis are not included (at most {most} late)\n"
         );
     }
     text
@@ -56,7 +59,7 @@ pub fn text(found: &Found) -> String {
 pub fn complain(found: &Found) {
     if let Some(error) = &found.failed {
         say(format_args!(
-            "strobe: why some rows were late is not known: {error}"
+            "strobe: cannot tell why some rows were late: {error}"
         ));
     }
 }

@@ -109,7 +109,7 @@ fn a_token_is_wanted_and_its_role_is_what_it_may_do() {
     assert!(why.contains(&daemon.url) && why.contains("token"), "{why}");
     let why = refused(dir.path(), &["--at", &daemon.url, "--token", &wrong]);
     assert!(why.contains(&daemon.url) && why.contains("token"), "{why}");
-    for (path, reason) in [(&nothing, "no token in it"), (&none, "No such file")] {
+    for (path, reason) in [(&nothing, "holds no token"), (&none, "No such file")] {
         let why = refused(dir.path(), &["--at", &daemon.url, "--token", path]);
         assert!(why.contains(path.as_str()) && why.contains(reason), "{why}");
     }

@@ -115,7 +115,7 @@ fn what_cannot_be_is_named() {
             "humours",
             "humours: no such check; there are fifo, memory-lock,",
         ),
-        ("spinning", "say --wait spin"),
+        ("spinning", "add --wait spin"),
         ("--cpu 4095", "--cpu: CPU 4095: there is none"),
         ("--priority 100", "1..=99"),
         ("--rounds 5", "--prove"),

@@ -65,7 +65,7 @@ fn only_the_last_rows_are_kept_and_the_account_says_what_was_left_out() {
     );
     let text = said(&record(dir, "--rows 50 --last 3 -o b.csv"));
     assert!(
-        text.contains("b.csv: 3 rows") && text.contains("47 rows before them left out on purpose"),
+        text.contains("b.csv: 3 rows") && text.contains("47 earlier rows left out on purpose"),
         "{text}"
     );
 }

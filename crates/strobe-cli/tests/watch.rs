@@ -182,7 +182,7 @@ fn what_cannot_be_watched_is_refused_with_the_remedy() {
         "{why}"
     );
     for (arguments, why) in [
-        (vec!["watch"], "strobe: there is no run; start one"),
+        (vec!["watch"], "strobe: there are no runs; start one"),
         (vec!["watch", "3"], "strobe: run 3: there is no run at all"),
         (vec!["watch", "x"], "write its number"),
     ] {

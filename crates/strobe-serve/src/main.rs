@@ -27,7 +27,7 @@ use strobe_serve::systemd::HandedOver;
 struct Arguments {
     /// Configuration (TOML); docs/reference/serve.md explains it
     config: Option<PathBuf>,
-    /// Offer the simulator, for who has no hardware: a recipe to start, and the PandA ports
+    /// Work without hardware: offer a recipe of the simulator, and the PandA ports
     #[arg(long)]
     demo: bool,
     /// Listen for HTTP here
@@ -45,31 +45,32 @@ struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Take the rows of a run from NATS into sinks, to its end
+    /// Record a run that a server publishes on NATS, to its end
     Subscribe(Subscribe),
 }
 
 #[derive(Debug, clap::Args)]
 struct Subscribe {
-    /// Where NATS is: nats://HOST:4222
+    /// The NATS server: nats://HOST:4222
     url: String,
     /// Where rows go, as with `strobe record`
     #[arg(short = 'o', long = "output", value_name = "SINK", required = true)]
     sinks: Vec<String>,
-    /// The run, by the name of its recipe or by its whole subject; needed if there are several
+    /// The run: the name of its recipe or its whole subject; needed if there are several
     #[arg(long = "run", value_name = "NAME")]
     runs: Vec<String>,
-    /// Join two runs: beside each row of the first --run the row of the second one that is nearest in time (TAI), and no
-    /// further away than this
+    /// Join two runs: put beside each row of the first --run the row of the second
+    /// that is nearest in time (TAI), if it is at most this far away
     #[arg(long, value_name = "TIME", value_parser = time)]
     join: Option<Duration>,
     /// The stream that keeps the rows
     #[arg(long, value_name = "STREAM", default_value = "STROBE")]
     stream: String,
-    /// Under which name NATS remembers how far this has come: started again, it goes on there
+    /// Name under which NATS remembers the last row recorded; started again with
+    /// it, this program goes on there
     #[arg(long, value_name = "NAME", default_value = "strobe-subscribe")]
     name: String,
-    /// Replace files that are there
+    /// Replace files that exist
     #[arg(long)]
     overwrite: bool,
     /// Exit with 0 even if rows were missed or lost

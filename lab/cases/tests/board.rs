@@ -630,7 +630,10 @@ fn a_card_of_another_driver_is_left_alone_and_forced_only_when_asked() {
         "{said}"
     );
     assert!(
-        said.contains(&format!("{}: left to the driver uio_pci_generic", CARDS[1])),
+        said.contains(&format!(
+            "{}: the driver uio_pci_generic has it and keeps it",
+            CARDS[1]
+        )),
         "{said}"
     );
     assert!(said.contains("--force"), "{said}");

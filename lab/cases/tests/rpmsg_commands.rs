@@ -366,7 +366,7 @@ fn messages_that_open_could_not_print_in_time_are_counted() {
         let lost = 500 - printed.lines().count();
         assert!(lost > 0 && printed.lines().all(|line| line.len() == 496));
         assert_eq!(status, Some(3));
-        let told = format!("{lost} messages came faster than they were printed, and are lost");
+        let told = format!("{lost} messages are lost: they came faster than they could be printed");
         assert!(errors.contains(&told), "{lost}: {errors}");
     }
 }

@@ -217,7 +217,7 @@ fn remarks(to: &mut String, way: &Measured) -> std::fmt::Result {
     if missed > rows {
         writeln!(
             to,
-            "  this rate is beyond the machine: {missed} of {} triggers were missed; choose a lower --rate",
+            "  this machine cannot keep up with this rate: {missed} of {} triggers were missed; choose a lower --rate",
             rows + missed
         )?;
     }
@@ -226,7 +226,7 @@ fn remarks(to: &mut String, way: &Measured) -> std::fmt::Result {
             writeln!(to, "  {} triggers were skipped on purpose", round.skipped)?;
         }
         if round.lost > 0 {
-            writeln!(to, "  {} rows were made, and not read in time", round.lost)?;
+            writeln!(to, "  {} rows were made but not read in time", round.lost)?;
         }
         if let End::Failed(why) = &round.end {
             writeln!(to, "  failed: {why}")?;

@@ -21,7 +21,7 @@ pub struct Args {
           value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     rows: u64,
 
-    /// End after this time, if there are not so many by then
+    /// End after this time at the latest
     #[arg(long = "for", value_name = "TIME", default_value = "1min", value_parser = duration_ns)]
     duration: u64,
 
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
 
-    /// Print the differences of each row, too
+    /// Print the differences of each row as well
     #[arg(long)]
     list: bool,
 

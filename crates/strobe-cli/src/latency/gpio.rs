@@ -11,30 +11,30 @@ use super::{common, words};
 
 /// From an edge of a GPIO line to its row, or to the answer on another line
 ///
-/// The instants: driven (with --drive: just before this program drives the
-/// other line), edge (the kernel's stamp of it), stamp (the thread of the run is
-/// awake), visible (a reader has the row). With --answer there is no run, but a
-/// thread that answers each edge by driving a line to the other level: edge,
+/// The instants: driven (with --drive: just before this program drives the other
+/// line), edge (the kernel's time stamp), stamp (the run's thread is awake),
+/// visible (a reader has the row). With --answer there is no run: a thread answers
+/// each edge by driving a line to the other level, and the instants are edge,
 /// stamp, answered.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The line whose edges are waited for
+    /// The line whose edges trigger rows
     #[arg(value_name = "CHIP/IN")]
     input: Line,
 
-    /// Make the edges: drive this line, and wire it to the other one
+    /// Make the edges by driving this line, which must be wired to the other one
     #[arg(long, value_name = "CHIP/OUT", conflicts_with = "answer")]
     drive: Option<Line>,
 
-    /// Edges a second that are driven
+    /// Edges to drive each second
     #[arg(long, value_name = "RATE", default_value = "1kHz", value_parser = period_ns)]
     rate: u64,
 
-    /// Answer each edge on this line, by the other level
+    /// Answer each edge by switching the level of this line
     #[arg(long, value_name = "CHIP/OUT")]
     answer: Option<Line>,
 
-    /// It never sleeps: it asks for edges all the time
+    /// Never sleep: ask for edges all the time
     #[arg(long)]
     spin: bool,
 
@@ -86,7 +86,7 @@ fn text(outcome: &Outcome) -> String {
 fn observed(observer: &Observer) -> String {
     let show = |ns: u64| show_ns(ns as f64);
     format!(
-        "as the chip has observed it: {} answered, {} not; best {}, typical {}, worst {}, mean {}\n",
+        "as the chip measured it: {} answered, {} not; best {}, typical {}, worst {}, mean {}\n",
         observer.answered,
         observer.unanswered,
         show(observer.best_ns),

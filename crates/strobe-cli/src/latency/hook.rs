@@ -20,29 +20,28 @@ use crate::term::{self, answer, fail};
 /// The longest run, if nothing is said.
 const FOR: &str = "10s";
 
-/// Interrupt latency and read delays, by a counter of the board itself
+/// Interrupt latency and read delays, measured by a counter on the board
 ///
-/// A row has four readings of a counter that runs on, the same counter latched
-/// by the board at the event, the board's count of its events, two readings of
-/// clock.time, and what --read names. Of an event counter.full these channels
-/// are counter.count, counter.latched and counter.index, as far as the board
-/// has them. Several events are measured at the same time, each in a run of its
-/// own.
+/// A row has four readings of a free-running counter, the same counter latched by
+/// the board at the event, the board's count of its events, two readings of
+/// clock.time, and the channels of --read. For an event counter.full the default
+/// channels are counter.count, counter.latched and counter.index, if the board has
+/// them. Several events are measured at the same time, each in a run of its own.
 #[derive(clap::Args)]
 pub struct Args {
     /// What triggers a row, such as counter.full or timer:5kHz
     #[arg(value_name = "EV", required = true)]
     events: Vec<EventSpec>,
 
-    /// The counter that runs on; in the order of the events
+    /// The free-running counters, in the order of the events
     #[arg(long, value_name = "CH", value_delimiter = ',')]
     running: Vec<String>,
 
-    /// The same counter, latched at the event; in the order of the events
+    /// The same counters latched at the event, in the order of the events
     #[arg(long, value_name = "CH", value_delimiter = ',')]
     latched: Vec<String>,
 
-    /// The board's own count of the event; in the order of the events
+    /// The board's own counts of the events, in the order of the events
     #[arg(long, value_name = "CH", value_delimiter = ',')]
     index: Vec<String>,
 
@@ -66,7 +65,7 @@ pub struct Args {
     #[arg(long = "for", value_name = "TIME", default_value = FOR, value_parser = duration_ns)]
     duration: u64,
 
-    /// Rows each ring holds at least; rounded up to a power of two
+    /// Smallest number of rows that each ring holds; rounded up to a power of two
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     ring: Option<u64>,
 
@@ -74,7 +73,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 
-    /// Exit with 0 also if something was missed, lost or failed
+    /// Exit with 0 even if something was missed, lost or failed
     #[arg(long)]
     allow_loss: bool,
 }
@@ -161,7 +160,8 @@ fn text(outcome: &Outcome) -> String {
     let table: Vec<[String; 9]> = std::iter::once(head).chain(lines).collect();
     let board = delays.board.map_or(String::new(), |account| {
         format!(
-            "from the first row to the last the board counted {} events, strobe {} triggers: {} merged\n",
+            "from the first row to the last, the board counted {} events and strobe {} triggers: {} interrupts \
+             merged\n",
             account.events,
             account.triggers,
             account.merged()
@@ -170,7 +170,7 @@ fn text(outcome: &Outcome) -> String {
     let overtaken = match delays.overtaken {
         0 => String::new(),
         rows => format!(
-            "in {rows} rows the counter was latched by the next event before it was read: no latency\n"
+            "{rows} rows have no latency: the next event latched the counter again before it was read\n"
         ),
     };
     report::account(summary) + &board + &overtaken + &term::table("", &table)

@@ -11,10 +11,10 @@ use super::{common, words};
 
 /// From an event to its row, and to the program that reads it
 ///
-/// The instants of each row: raised (when a timer was due; of a board's event,
-/// by a counter of the board that runs on and is latched at the event),
-/// interrupt (the row's stamp, in hard interrupt context), stored (all its
-/// channels are read), visible (a program that waits for rows has it).
+/// The instants of each row: raised (when a timer was due; for a board's event, by
+/// a free-running counter of the board that the event latches), interrupt (the
+/// row's stamp, in hard interrupt context), stored (all its channels are read),
+/// visible (a program that waits for rows has it).
 #[derive(clap::Args)]
 pub struct Args {
     /// What triggers a row, such as timer:1kHz or counter.eoc
@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, value_name = "CH", value_delimiter = ',')]
     read: Vec<String>,
 
-    /// The board's counter that runs on
+    /// The board's free-running counter
     #[arg(long, value_name = "CH", requires = "latched")]
     running: Option<String>,
 
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "CH", requires = "running")]
     latched: Option<String>,
 
-    /// The thread that reads never sleeps
+    /// The reading thread never sleeps
     #[arg(long)]
     spin: bool,
 

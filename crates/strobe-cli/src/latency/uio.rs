@@ -10,18 +10,18 @@ use strobe_measure::latency::uio::{Asked, Error, Outcome, Side, measure};
 
 use super::{common, words};
 
-/// From the interrupt of a UIO device to the row of it, traced and untraced
+/// From the interrupt of a UIO device to its row, traced and untraced
 ///
-/// A run of the user engine on uio:NAME, twice: as it is, and with the kernel's
-/// own events around it, in a tracing instance that goes with this program
-/// however that ends. Then cyclictest, if it is installed.
+/// This makes two runs of the user engine on uio:NAME: one without and one with the
+/// kernel's trace events, in a tracing instance that is removed however this
+/// program ends. Then it runs cyclictest, if that is installed.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The device: as its driver calls it, or uioN
+    /// The device: the name that its driver gives it, or uioN
     #[arg(value_name = "NAME")]
     device: String,
 
-    /// A board file for the device, with the event that it has there, such as edu.irq
+    /// A board file for the device; --event then names an event of it, such as edu.irq
     #[arg(long, value_name = "FILE", requires = "event")]
     board: Option<PathBuf>,
 
@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "EV")]
     event: Option<EventSpec>,
 
-    /// A channel with the time at which the device raised its interrupt, CLOCK_MONOTONIC in ns
+    /// A channel that holds the time of the interrupt by the device: CLOCK_MONOTONIC in ns
     #[arg(long, value_name = "CH")]
     raised: Option<String>,
 
@@ -87,7 +87,7 @@ fn side(side: &Side, what: &str) -> String {
     let overtaken = match side.overtaken {
         0 => String::new(),
         rows => format!(
-            "{rows} rows were overtaken by another interrupt: when theirs was raised is not known\n"
+            "{rows} rows have no interrupt time: another interrupt came before it was read\n"
         ),
     };
     words::account(&side.account, what) + &overtaken + &words::steps(&side.own, "")
@@ -100,7 +100,8 @@ fn text(outcome: &Outcome) -> String {
         text += &format!("\n{}", side(it, "traced"));
         if let Some(traced) = &it.traced {
             text += &format!(
-                "\nby the kernel's events, in whole microseconds: {} of {} rows, {} do not agree with the row's stamp\n",
+                "\nby the kernel's trace events, in whole microseconds: {} of {} rows; {} disagree with the row's \
+                 stamp\n",
                 traced.rows, it.account.rows, traced.disagree
             );
             if !traced.missing.is_empty() {

@@ -15,18 +15,18 @@ use super::common;
 use crate::report;
 use crate::term::{self, say};
 
-/// How long it takes to wake a thread: what it sleeps in, on which CPU, with which policy
+/// How long it takes to wake a thread, by the call it sleeps in, the CPU and the policy
 ///
-/// One thread stamps and signals, the other stamps when it is back. All that is
-/// to be compared is measured in turn, once a round, in another order each time:
+/// One thread takes the time and signals; the other takes the time when it is
+/// awake. All cases are measured in turn, once a round, in another order each time:
 /// compare the ranges over the rounds, not the greatest values.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to sleep in: spin, futex, eventfd, poll, epoll, pipe, socket, uring (default: all)
+    /// Calls to sleep in: spin, futex, eventfd, poll, epoll, pipe, socket, uring (default: all)
     #[arg(value_name = "WAY")]
     ways: Vec<Way>,
 
-    /// Whether who wakes it runs on the same CPU (default: both, if there are two CPUs)
+    /// Whether the waking thread runs on the same CPU (default: both, if there are two CPUs)
     #[arg(long, value_name = "PLACE,...", value_delimiter = ',')]
     place: Vec<PlaceChoice>,
 

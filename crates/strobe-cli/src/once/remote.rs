@@ -42,9 +42,11 @@ pub(super) fn done(server: &Server, settings: &[Step]) -> Result<Written, Error>
     if let Some((output, _)) = values.iter().find(|(output, _)| !seen.insert(output)) {
         let words = Words::new(
             format!("output {output}"),
-            "it is there twice, and a server writes each once",
+            "it is given twice, and a server writes each output once",
         );
-        return Err(Error::Server(words.mend("write one value after the other")));
+        return Err(Error::Server(
+            words.mend("write the values with one command after the other"),
+        ));
     }
     let wanted: Map<String, Value> = values.iter().cloned().map(|(o, v)| (o, v.into())).collect();
     let once = server.set(&wanted)?;

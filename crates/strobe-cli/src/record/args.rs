@@ -59,7 +59,7 @@ pub(super) enum ClockChoice {
 /// Without --json the account is text on standard error.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A recipe, as --save writes it; what is given beside it comes before what it says
+    /// A recipe, as --save writes it; options given as well override it
     #[arg(value_name = "RECIPE")]
     pub(super) recipe: Option<PathBuf>,
 
@@ -79,8 +79,8 @@ pub struct Args {
     )]
     pub(super) read: Vec<String>,
 
-    /// Record a run of somebody else, or a replay: its number as `strobe status`
-    /// shows it. It is not ended
+    /// Record a run that another program made, or a replay: its number as `strobe
+    /// status` shows it. The run goes on afterwards
     #[arg(long, value_name = "RUN", conflicts_with_all = OF_OWN_RUNS)]
     pub(super) run: Option<RunName>,
 
@@ -97,12 +97,11 @@ pub struct Args {
     #[command(flatten)]
     pub(super) at: at::Args,
 
-    /// CPU on which the rows are made: of the thread of the user engine, or of the
-    /// kernel's timer
+    /// CPU that makes the rows: the user engine's thread or the kernel's timer runs there
     #[arg(long, value_name = "N")]
     pub(super) cpu: Option<usize>,
 
-    /// Policy of the thread that makes the rows, where one does: fifo:60, or other
+    /// Policy of the thread that makes the rows, if a thread does: fifo:60, or other
     #[arg(long, value_name = "POLICY")]
     pub(super) policy: Option<Policy>,
 
@@ -119,7 +118,7 @@ pub struct Args {
     #[arg(long, value_name = "CLOCK")]
     pub(super) clock: Option<ClockChoice>,
 
-    /// Let anybody who may read runs read the ring of this one
+    /// Allow everybody who may read runs to read this one
     #[arg(long)]
     pub(super) shared: bool,
 
@@ -136,7 +135,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) last: Option<u64>,
 
-    /// Rows the ring holds at least; rounded up to a power of two
+    /// Smallest number of rows that the ring holds; rounded up to a power of two
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) ring: Option<u64>,
 
@@ -146,20 +145,19 @@ pub struct Args {
     #[arg(short = 'o', long = "sink", value_name = "SINK")]
     pub(super) sinks: Vec<String>,
 
-    /// Make .arrows files safe against a power cut: rows are on the disk a second
-    /// after they were made
+    /// Make .arrows files safe against a power cut: rows reach the disk within a second
     #[arg(long)]
     pub(super) sync: bool,
 
-    /// Write all of this into a recipe: strobe record RECIPE does the same again
+    /// Write these options into a recipe; strobe record RECIPE then does the same again
     #[arg(long, value_name = "RECIPE")]
     pub(super) save: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) existing: existing::Args,
 
-    /// Find out why rows are later than this: 200us. The kernel's events around
-    /// each are kept, and it goes on
+    /// Find out why rows are later than this, such as 200us. The kernel's trace
+    /// around each is kept; the recording goes on
     #[arg(long, value_name = "TIME", value_parser = duration_ns, conflicts_with = "dry_run")]
     pub(super) trace_late: Option<u64>,
 
@@ -170,7 +168,7 @@ pub struct Args {
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Say what would be recorded, and measure what it takes; record nothing
+    /// Show what would be recorded and measure what it takes; record nothing
     ///
     /// Some thousand rows of the channels are read for it. Outputs are left alone.
     #[arg(long)]
@@ -180,15 +178,15 @@ pub struct Args {
     #[arg(long, requires = "dry_run")]
     pub(super) with_outputs: bool,
 
-    /// Try it also if rows take longer than the event leaves them
+    /// Record even if a row takes longer than the event's period
     #[arg(long)]
     pub(super) force: bool,
 
-    /// If a device, channel or event is not there yet, wait for it
+    /// Wait for devices, channels and events that do not exist yet
     #[arg(long, conflicts_with = "dry_run")]
     pub(super) wait_for_device: bool,
 
-    /// Exit with 0 also if something was missed, lost or failed
+    /// Exit with 0 even if something was missed, lost or failed
     #[arg(long)]
     pub(super) allow_loss: bool,
 }

@@ -103,7 +103,7 @@ fn text(plan: &Plan, dry: &DryRun, measured: &Preflight) -> String {
     for channel in dry.channels.iter().filter(|c| c.class == Class::Async) {
         let _ = writeln!(
             text,
-            "channel {}: its value arrives after that; only the rate has it",
+            "channel {}: its value arrives later; that time counts in the rate only",
             channel.name
         );
     }

@@ -13,9 +13,9 @@ use crate::term::{self, fail};
 
 /// Measure what it takes to make and end an endpoint: as a file, and as a node
 ///
-/// As a file: one call to the control node of strobe_rpmsg. As a node, where
-/// the stock driver is: a call to its control node, and the node that appears
-/// is opened. Both take turns, in another order each round.
+/// As a file: one call to the control node of strobe_rpmsg. As a node, if the stock
+/// driver is loaded: a call to its control node, then opening the node that
+/// appears. Both take turns, in another order each round.
 #[derive(clap::Args)]
 pub struct Args {
     /// The control node, such as strobe_rpmsg0 (default: the only one)
@@ -36,12 +36,12 @@ pub struct Args {
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 
-    /// Make the endpoints of a round by so many threads at once; files only
+    /// Make the endpoints of a round with so many threads at once; files only
     #[arg(long, value_name = "N", default_value = "1",
           value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
 
-    /// So many other endpoints are there meanwhile; what one takes of memory is measured
+    /// Keep so many other endpoints open meanwhile, and measure the memory that each takes
     #[arg(long, value_name = "N", default_value = "0",
           value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     live: u32,
@@ -88,7 +88,7 @@ fn text(outcome: &Outcome) -> String {
     }
     let mut text = format!("{}\n{}", outcome.machine, term::table("", &rows));
     text += &format!(
-        "each step is less {}, which reading the clock takes\n",
+        "from each step, the {} that reading the clock takes are subtracted\n",
         show_ns(outcome.clock_ns.0 as f64)
     );
     for it in &outcome.ways {

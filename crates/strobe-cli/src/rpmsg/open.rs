@@ -18,20 +18,20 @@ use crate::term::{self, fail, say};
 /// How often it is looked whether it shall end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Send each line of standard input as a message, and print a line for each that comes
+/// Send each line of standard input as a message, and print a line for each message received
 ///
-/// Bytes that are no printable text are shown, and may be written, as in
-/// \x1b; a backslash is \\.
+/// Bytes that are not printable text are shown and written as in \x1b; a backslash is \\.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     place: Where,
 
-    /// End after so many messages have come; otherwise with standard input, with Ctrl-C, or when the remote goes
+    /// End after receiving so many messages; otherwise at the end of standard
+    /// input, with Ctrl-C, or when the remote goes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
-    /// After the end of standard input, wait so long for each message that may still come
+    /// After the end of standard input, wait so long for each further message
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration_ns, conflicts_with = "count")]
     linger: u64,
 }
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> ExitCode {
         .filter(|it| *it > 0)
     {
         say(format_args!(
-            "strobe: {dropped} messages came faster than they were printed, and are lost"
+            "strobe: {dropped} messages are lost: they came faster than they could be printed"
         ));
         is_whole = false;
     }

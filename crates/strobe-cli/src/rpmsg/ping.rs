@@ -12,7 +12,7 @@ use crate::record::handle_signals;
 use crate::report;
 use crate::term::{self, fail};
 
-/// Send messages that the remote sends back, one at a time, and see how long each takes
+/// Send messages that the remote sends back, one at a time, and measure the round trip
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -13,7 +13,8 @@ use crate::term::{answer, fail};
 pub struct Read {
     /// Name of the device, or uioN
     name: String,
-    /// The register: map0+0x10, or port0+3 of I/O ports; with :8, :16, :32 or :64 its bits (32 in a map, 8 of ports)
+    /// The register: map0+0x10, or port0+3 for I/O ports; :8, :16, :32 or :64 gives
+    /// its bits (default: 32 in a map, 8 for ports)
     #[arg(value_name = "PLACE")]
     place: Place,
 }
@@ -106,7 +107,7 @@ impl Read {
         } = self.place;
         if let Some(value) = to_write.filter(|value| bits < 64 && value >> bits != 0) {
             return Err(format!(
-                "{}: {value:#x} does not fit into {bits} bits; write less",
+                "{}: {value:#x} does not fit into {bits} bits; write a smaller number",
                 self.place
             ));
         }
@@ -114,7 +115,8 @@ impl Read {
         let uio = Uio::find(&self.name).map_err(words)?;
         let none = |size: u64| {
             format!(
-                "UIO device {}: no register {}; there are {size:#x} bytes, and a register begins at a multiple of its own",
+                "UIO device {}: no register {}; there are {size:#x} bytes, and a register begins at a multiple of its \
+                 size",
                 self.name, self.place
             )
         };

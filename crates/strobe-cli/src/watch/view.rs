@@ -102,7 +102,7 @@ fn counts(figures: &Figures, now: &Snapshot) -> Vec<Line<'static>> {
         ),
         warn(
             format!(
-                "lost      {} (rows this view was too slow for)",
+                "lost      {} (this view was too slow for them)",
                 figures.lost
             ),
             figures.lost > 0,

@@ -40,7 +40,7 @@ fn the_figures_are_on_the_screen() {
         lines[2],
         "missed    0 (overrun 0, busy 0, throttled 0, source 0, suspended 0)"
     );
-    assert_eq!(lines[3], "lost      0 (rows this view was too slow for)");
+    assert_eq!(lines[3], "lost      0 (this view was too slow for them)");
     assert_eq!(lines[4], "errors    0");
     assert!(lines[5].contains("5 of 64 rows to read"), "{lines:#?}");
     assert!(lines[6].starts_with("row 9─"), "{lines:#?}");

@@ -32,7 +32,7 @@ class HowTo(Case):
                 self.assertEqual(program, "strobe")
                 # What a loaded machine misses is not what the page is about.
                 said.append(self.strobe(*words, status=(0, 3) if words[0] == "record" else 0).stdout)
-        self.assertIn("ok: 1 channel, 0 outputs, 0 events; for the user engine only", said[0])
+        self.assertIn("ok: 1 channel, 0 outputs, 0 events; only the user engine can use it", said[0])
         self.assertRegex(said[1], r"psu\.voltage +0\.5 +V")
         self.assertRegex(said[-1], r"psu\.set +1\.5 +V\npsu\.voltage +1\.5 +V\npsu\.current +2\.5 +A")
         for file in ("psu.csv", "fast.csv"):

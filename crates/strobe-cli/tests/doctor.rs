@@ -116,7 +116,7 @@ fn what_cannot_be_is_named() {
             "humours: no such check; there are fifo, memory-lock,",
         ),
         ("spinning", "add --wait spin"),
-        ("--cpu 4095", "--cpu: CPU 4095: there is none"),
+        ("--cpu 4095", "--cpu: CPU 4095: no such CPU"),
         ("--priority 100", "1..=99"),
         ("--rounds 5", "--prove"),
     ] {

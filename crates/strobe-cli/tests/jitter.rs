@@ -140,7 +140,7 @@ fn an_event_without_a_period_needs_one() {
     assert_eq!(done.expect("the program runs").status.code(), Some(0));
     let said = refused(dir.path(), &[file]);
     assert!(
-        said.contains("--rate: ") && said.contains("has no period; say which one is meant"),
+        said.contains("--rate: ") && said.contains("has no period; name the period to judge by"),
         "{said}"
     );
     assert_eq!(
@@ -170,9 +170,12 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
         ("--band 0us", "more than 0"),
         (
             "--band 1ms --rate 1kHz",
-            "--band: a band of 1 ms is not less than the period",
+            "--band: a band of 1 ms is as long as the period",
         ),
-        ("--band +3%-1ms --rate 1kHz", "not less than the period"),
+        (
+            "--band +3%-1ms --rate 1kHz",
+            "as long as the period or longer",
+        ),
         ("--band +3%", "write both sides, as in +3%-100us"),
         ("--read no.such", "channel no.such: no such channel"),
         ("--set sim.latch", "write OUTPUT=VALUE"),
@@ -200,14 +203,14 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
         ("--wait kernel:timer/other", "the policy of kernel:timer"),
         (
             "--wait kernel:timer --policy other",
-            "--policy: none of these ways has",
+            "--policy: none of these ways uses",
         ),
         ("--load disk", "[possible values: cpu, vm, io, switch]"),
         (
             "--policy fifo:0",
             "fifo:1 to fifo:99, or other; or deadline",
         ),
-        ("--cpu 4095", "--cpu: CPU 4095: there is none"),
+        ("--cpu 4095", "--cpu: CPU 4095: no such CPU"),
         ("--rounds 0", "1..=1000"),
         ("nothing.arrows", "nothing.arrows"),
         ("x.arrows --load cpu", "cannot be used with"),

@@ -203,7 +203,7 @@ fn what_is_never_due_and_who_is_not_known_is_refused() {
         assert_eq!(output.status.code(), Some(1), "{words}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            said.contains("cannot be told") && said.contains("use a timer"),
+            said.contains("cannot be found out") && said.contains("use a timer"),
             "{said}"
         );
     }

@@ -68,7 +68,7 @@ fn what_cannot_be_measured_is_refused_with_the_remedy() {
         ),
         (
             vec!["timer:1kHz", "--running", "sim.counter"],
-            "channel sim.counter: its unit is \"\", not one of time",
+            "channel sim.counter: its unit is \"\", which is no unit of time",
         ),
         (
             vec!["timer:1kHz", "--latched", "clock.time,clock.elapsed"],
@@ -152,15 +152,15 @@ fn what_cannot_be_is_refused_by_name_with_the_remedy() {
         ("wake sleep", "there are spin, futex, eventfd,"),
         (
             "wake spin --place same",
-            "--place: spin: on the CPU of who wakes it",
+            "--place: spin: a thread that never sleeps",
         ),
         ("wake futex futex --place same", "given twice"),
-        ("wake --cpu 99999", "--cpu: CPU 99999: there is none"),
+        ("wake --cpu 99999", "--cpu: CPU 99999: no such CPU"),
         (
             "wake --policy fifo:100",
             "write fifo:1 to fifo:99, or other",
         ),
-        ("kernel soft", "soft: nobody raises it"),
+        ("kernel soft", "soft: no device raises it"),
         ("kernel timer:1kHz --running a.b", "--latched"),
         ("kernel timer", "say how often"),
         (

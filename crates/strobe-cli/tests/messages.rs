@@ -108,7 +108,7 @@ fn what_the_kernel_engine_cannot_do_is_refused_with_the_remedy() {
         let file = format!("{}/../../boards/{board}.toml", env!("CARGO_MANIFEST_DIR"));
         let message = kernel(&["--board", &file]);
         assert!(
-            message.contains("for the user engine only") && !message.contains("install"),
+            message.contains("only the user engine") && !message.contains("install"),
             "{message}"
         );
     }

@@ -131,7 +131,7 @@ fn the_thread_runs_on_the_cpu_and_by_the_policy_that_were_asked_for() {
     );
     let step = format!("{{\"what\":\"cpu\",\"ok\":true,\"got\":\"{cpu}\"}}");
     assert!(account.contains(&step), "{step}: {account}");
-    assert!(refusal(dir.path(), "--cpu 60000").contains("--cpu: CPU 60000: there is none"));
+    assert!(refusal(dir.path(), "--cpu 60000").contains("--cpu: CPU 60000: no such CPU"));
     assert!(refusal(dir.path(), "--policy rr:5").contains("write fifo:1 to fifo:99, or other"));
     assert!(refusal(dir.path(), "--policy fifo:5 --priority 5").contains("cannot be used with"));
 }

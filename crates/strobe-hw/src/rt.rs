@@ -200,7 +200,7 @@ fn affinity(cpu: Option<usize>) -> Step {
                 "cpu",
                 false,
                 format!(
-                    "{got}; CPU {cpu} was refused ({errno}): there is none, or this group of processes may not use it"
+                    "{got}; CPU {cpu} was refused ({errno}): no such CPU, or not in this process's cpuset"
                 ),
             )
         }

@@ -81,7 +81,7 @@ impl OwnedRun for StartedOn {
 
 /// A CPU that was asked for, and that cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[error("CPU {0}: there is none, or this group of processes may not use it; name another, or none")]
+#[error("CPU {0}: no such CPU, or not in this process's cpuset; name another, or none")]
 pub struct NoCpu(pub usize);
 
 /// Whether this process may run there.

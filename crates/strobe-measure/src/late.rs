@@ -52,7 +52,8 @@ pub enum Which {
 pub enum Error {
     /// Neither engine is at it in a way that is known here.
     #[error(
-        "why rows of {0} are late cannot be told: its events have no time at which they are due, or a thread makes its rows that is not known; use a timer"
+        "{0}: why its rows are late cannot be found out: its events have no due time, or the thread that makes its \
+         rows is not known; use a timer"
     )]
     Maker(String),
     /// Tracing is not to be had.

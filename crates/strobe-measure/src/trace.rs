@@ -75,7 +75,7 @@ pub enum Error {
     )]
     NotMounted(io::Error),
     /// This kernel has none.
-    #[error("this kernel has no tracefs: it needs one that is built with CONFIG_TRACING")]
+    #[error("this kernel has no tracefs; use one that is built with CONFIG_TRACING")]
     None,
     /// It is there, but not for this user.
     #[error("{}: {why}: only root may trace, unless the tracefs was mounted with gid= and mode= for others", path.display())]

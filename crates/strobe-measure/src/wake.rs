@@ -167,7 +167,7 @@ pub fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<Measured> {
         });
         let sleeper = sleeper.inspect_err(|_| shared.begun.store(END, Ordering::Release));
         let sleeper = sleeper.map_err(locked)?;
-        let dead = |_| io::Error::other("a thread has died");
+        let dead = |_| io::Error::other("a thread did not finish");
         let (got, took) = sleeper.join().map_err(dead)?;
         set_up.extend(got);
         set_up.extend(signaller.join().map_err(dead)?);

@@ -44,7 +44,7 @@ fn a_guest_is_found_to_be_what_it_is() {
     let lines = lines(&said);
     for (check, state, words) in [
         ("fifo", "ok", "fifo:60: tried, and read back"),
-        ("memory-lock", "ok", "can be locked: tried"),
+        ("memory-lock", "ok", "can be locked (tried)"),
         ("module", "ok", "strobe is loaded"),
         ("device", "ok", "/dev/strobe was opened"),
         ("group", "ok", "root needs no group"),

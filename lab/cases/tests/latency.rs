@@ -274,7 +274,7 @@ fn what_cannot_be_traced_is_refused_with_the_remedy() {
     };
     refused("uio no_such", "no such device; there is uio_dummy (uio");
     refused("uio uio_dummy --rows 0", "'0'");
-    refused("uio uio_dummy --cpu 999", "--cpu: CPU 999: there is none");
+    refused("uio uio_dummy --cpu 999", "--cpu: CPU 999: no such CPU");
     refused("kernel timer:1kHz --read no.such", "no such channel");
     refused("gpio lab/weave", "no line weave");
     refused("gpio lab/wave --rows 5 --for 100ms", "no edge came");

@@ -271,7 +271,7 @@ fn ping_waits_no_longer_for_room_than_it_was_told_and_ctrl_c_ends_it() {
         processor.set("stalled", 1);
         refused(
             "ping --timeout 100ms",
-            "has had no room for a message in 100 ms: is the remote taking any?",
+            "had no room for a message for 100 ms; does the remote take messages?",
         );
         let ping = rpmsg("ping --timeout 1h --json")
             .spawn()

@@ -303,7 +303,7 @@ fn the_program_lists_checks_and_records_the_board_and_installs_nothing() {
     let checked = strobe(&["board", "check", FILE]);
     let said = text(&checked.stdout);
     assert!(checked.status.success(), "{checked:?}");
-    assert!(said.contains("ok: 3 channels, 0 outputs, 1 event; for the user engine only"));
+    assert!(said.contains("ok: 3 channels, 0 outputs, 1 event; only the user engine can use it"));
     let installed = strobe(&["board", "install", FILE]);
     assert_eq!(installed.status.code(), Some(1));
     let said = text(&installed.stderr);

@@ -18,7 +18,7 @@ pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
     if let Some(cpu) = recipe.cpu.filter(|cpu| !rt::cpus().contains(cpu)) {
         places.fault(
             &places.cpu,
-            format!("there is no CPU {cpu}, or this program may not use it; name another"),
+            format!("CPU {cpu}: no such CPU, or not in this process's cpuset; name another"),
         );
     }
     let options = Options {

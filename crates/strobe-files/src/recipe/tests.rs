@@ -134,7 +134,7 @@ sync = true
         "r.toml:5: channel sim.countre: no such channel",
         "r.toml:6: channel no.such: no such channel",
         "r.toml:8: output sim.nothing: no such output",
-        "r.toml:9: there is no CPU 60000",
+        "r.toml:9: CPU 60000: no such CPU",
         "r.toml:10: the sinks: none is a journal",
     ] {
         assert!(said.contains(part), "{part}: {said}");

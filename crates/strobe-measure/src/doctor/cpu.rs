@@ -34,14 +34,14 @@ pub fn isolation(system: &System, intent: &Intent) -> Verdict {
     let online = system.cpus(ONLINE)?;
     if !cpus.are_within(&online) {
         return Err(Unknown(format!(
-            "CPU {cpus} is not among those of {ONLINE} ({online})"
+            "CPU {cpus} is not online: {ONLINE} has {online}"
         )));
     }
     let cpu = advised(&cpus);
     let others = online.without(&Cpus::one(cpu));
     if others.is_empty() {
         return Ok(Finding::advice(
-            "there is one CPU only, and it does everything",
+            "this machine has one CPU, which does everything",
             "use a machine with two CPUs or more",
         ));
     }
@@ -85,7 +85,7 @@ pub fn isolation(system: &System, intent: &Intent) -> Verdict {
         )),
         false => Finding::advice(
             format!(
-                "CPU {cpus} is shared with all else: without {}{without}",
+                "CPU {cpus} is shared with other work; missing: {}{without}",
                 missing.join(", ")
             ),
             isolating(cpu, &others, nohz.is_some()),
@@ -113,19 +113,19 @@ pub fn rt_tasks(system: &System, intent: &Intent) -> Verdict {
         .collect();
     if priority > PRIORITY_MAX {
         return Ok(Finding::advice(
-            format!("priority {priority} is among those of what watches over the machine"),
+            format!("priority {priority} is in the range of the kernel's watchdog threads"),
             "priority 60 (51 to 89)",
         ));
     }
     let Some(first) = above.iter().max_by_key(|task| task.priority) else {
         return Ok(Finding::ok(format!(
-            "none of {} real-time threads of CPU {cpus} has {priority} or more",
+            "none of the {} real-time threads on CPU {cpus} has priority {priority} or more",
             there.len()
         )));
     };
     let words: Vec<String> = above.iter().map(|task| task.words()).collect();
     let seen = format!(
-        "before {priority} or beside it on CPU {cpus}: {}",
+        "at priority {priority} or above on CPU {cpus}: {}",
         some_of(&words)
     );
     Ok(Finding::advice(
@@ -153,15 +153,15 @@ pub fn spinning(system: &System, intent: &Intent) -> Verdict {
     let isolated = system.cpus(ISOLATED)?;
     if cpus.are_within(&isolated) {
         return Ok(Finding::ok(format!(
-            "CPU {cpus} is isolated: little else needs it"
+            "CPU {cpus} is isolated, so little else needs it"
         )));
     }
     let cpu = advised(&cpus);
     let (online, has_nohz) = (system.cpus(ONLINE)?, system.is_there(NOHZ)?);
     Ok(Finding::advice(
         format!(
-            "CPU {cpus} is not isolated ({ISOLATED}: {isolated}): at fifo:{} the thread starves the interrupt threads, the \
-             soft interrupts and RCU of the CPU it is on, also those of its own device",
+            "CPU {cpus} is not isolated ({ISOLATED}: {isolated}): at fifo:{} the thread starves the interrupt threads, \
+             the soft interrupts and RCU of its CPU, even those of its own device",
             intent.priority
         ),
         format!(

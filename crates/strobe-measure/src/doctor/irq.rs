@@ -20,9 +20,7 @@ pub fn threads(system: &System, intent: &Intent) -> Verdict {
         |task: &&Task| task.name.starts_with("irq/") && task.priority > 0 && task.cpus.meet(&cpus);
     let threads: Vec<&Task> = tasks.iter().filter(is_one).collect();
     let Some(highest) = threads.iter().max_by_key(|task| task.priority) else {
-        return Ok(Finding::ok(format!(
-            "no interrupt of CPU {cpus} has a thread"
-        )));
+        return Ok(Finding::ok(format!("CPU {cpus} has no interrupt threads")));
     };
     let words = |of: fn(u32, u32) -> bool| -> Vec<String> {
         let some = threads.iter().filter(|task| of(task.priority, priority));
@@ -32,13 +30,13 @@ pub fn threads(system: &System, intent: &Intent) -> Verdict {
     if intent.wait == WaitMode::Spin && !below.is_empty() {
         return Ok(Finding::advice(
             format!(
-                "a thread that spins at {priority} never lets these have CPU {cpus}: {}; if the run's event is one of \
-                 them, it never comes",
+                "a thread that spins at {priority} keeps CPU {cpus} from these: {}; if the run's event is one of them, \
+                 it never comes",
                 some_of(&below)
             ),
             match priority < 98 {
                 true => format!(
-                    "wait hybrid; or, for the one of the run's own event: chrt -f -p {} NUMBER (as root)",
+                    "wait hybrid; or raise the thread of the run's own event: chrt -f -p {} NUMBER (as root)",
                     priority + 1
                 ),
                 false => "wait hybrid, with priority 60".to_owned(),
@@ -55,7 +53,7 @@ pub fn threads(system: &System, intent: &Intent) -> Verdict {
         true => Finding::ok(format!("{seen}; the run's has {priority}")),
         false => Finding::advice(
             format!(
-                "{seen}; before {priority} or beside it: {}",
+                "{seen}; at priority {priority} or above: {}",
                 some_of(&above)
             ),
             match highest.priority {
@@ -90,7 +88,7 @@ pub fn interrupts(system: &System, intent: &Intent) -> Verdict {
     if came.is_empty() {
         let devices = after.len();
         return Ok(Finding::ok(format!(
-            "none of {devices} devices has interrupted CPU {cpus} within {seconds:.1} s"
+            "none of {devices} devices interrupted CPU {cpus} within {seconds:.1} s"
         )));
     }
     came.sort_by(|one, other| other.0.total_cmp(&one.0));

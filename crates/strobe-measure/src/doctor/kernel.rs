@@ -42,7 +42,7 @@ pub fn preemption(system: &System, _: &Intent) -> Verdict {
     let mode = match (mode, asked) {
         (Some((mode, _)), _) => format!("preempt={mode}"),
         (None, Some(word)) => word.clone(),
-        (None, None) => "how far it is preempted is not to be seen".to_owned(),
+        (None, None) => "its preemption mode cannot be read".to_owned(),
     };
     Ok(Finding::advice(
         format!("{PATH} does not say PREEMPT_RT; {mode}"),
@@ -68,7 +68,7 @@ pub fn throttling(system: &System, intent: &Intent) -> Verdict {
     }
     if runtime != -1 {
         return Ok(Finding::advice(
-            format!("{seen}: who spins is stopped for the rest"),
+            format!("{seen}: a thread that spins is stopped for the rest"),
             "sysctl -w kernel.sched_rt_runtime_us=-1 (only if the CPU is isolated); or wait hybrid",
         ));
     }
@@ -84,7 +84,7 @@ pub fn throttling(system: &System, intent: &Intent) -> Verdict {
         if ns != 0 {
             return Ok(Finding::advice(
                 format!(
-                    "{seen}; {file} is {ns} ns: who spins is stopped for so long, if others wait"
+                    "{seen}; {file} is {ns} ns: a thread that spins is stopped for so long if others wait"
                 ),
                 format!("echo 0 > {file} (as root; only if the CPU is isolated); or wait hybrid"),
             ));
@@ -117,12 +117,12 @@ pub fn clock(system: &System, _: &Intent) -> Verdict {
     let others = system.text(&format!("{PLACE}/available_clocksource"))?;
     if SLOW.contains(&clock.as_str()) {
         let seen = format!(
-            "clocksource {clock}: each time is a call of the kernel, or an access to a device"
+            "clocksource {clock}: reading the time takes a system call or an access to a device"
         );
         let remedy = match others.split_whitespace().any(|other| other == "tsc") {
             true => format!("echo tsc > {file} (as root)"),
             false => format!(
-                "{}; where dmesg says that the TSC is good",
+                "{}; only if dmesg says that the TSC is stable",
                 boot_with("tsc=reliable")
             ),
         };
@@ -148,17 +148,17 @@ pub fn clock(system: &System, _: &Intent) -> Verdict {
                 missing.join(" and ")
             ),
         },
-        "compare with a clock outside of the machine (chronyc tracking); in a virtual machine give it the host's CPU model",
+        "compare with a clock outside of this machine (chronyc tracking); give a virtual machine the host's CPU model",
     ))
 }
 
 pub fn timers(system: &System, _: &Intent) -> Verdict {
     let tried = system.trial().resolution_ns();
-    let ns = tried
-        .map_err(|error| Unknown(format!("the clock does not say its resolution: {error}")))?;
+    let ns =
+        tried.map_err(|error| Unknown(format!("cannot read the clock's resolution: {error}")))?;
     Ok(Finding::ok_if(
         ns == 1,
         format!("timers have a resolution of {ns} ns"),
-        "take highres=off and nohz=off from the kernel's command line: a kernel with CONFIG_HIGH_RES_TIMERS has 1 ns",
+        "remove highres=off and nohz=off from the kernel's command line: a kernel with CONFIG_HIGH_RES_TIMERS has 1 ns",
     ))
 }

@@ -26,7 +26,7 @@ pub fn virtual_machine(system: &System, _: &Intent) -> Verdict {
         ));
     }
     if !is_virtual {
-        return Ok(Finding::ok("the CPU knows of no hypervisor"));
+        return Ok(Finding::ok("the CPU reports no hypervisor"));
     }
     let stolen = system.stat().ok().and_then(|(before, after, seconds)| {
         let (before, after) = (Ticks::of(before)?, Ticks::of(after)?);
@@ -36,8 +36,10 @@ pub fn virtual_machine(system: &System, _: &Intent) -> Verdict {
         format!("; {percent:.1} % of a CPU was stolen just now")
     });
     Ok(Finding::advice(
-        format!("there is a hypervisor, and greatest latenesses are its own{stolen}"),
-        "measure on the machine itself; or on the host: a CPU for each virtual one (virsh vcpupin), none of them shared",
+        format!(
+            "this is a virtual machine, and the hypervisor causes the greatest lateness{stolen}"
+        ),
+        "measure on a physical machine; or give each virtual CPU a host CPU of its own (virsh vcpupin)",
     ))
 }
 
@@ -48,13 +50,13 @@ pub fn load(system: &System, _: &Intent) -> Verdict {
     let (first, last) = (parsed(before)?, parsed(after)?);
     let busy = last.busy.saturating_sub(first.busy) as f64 / TICKS / seconds;
     let seen = format!(
-        "{busy:.2} of {} CPUs were busy within {seconds:.1} s, while this waited",
+        "{busy:.2} of {} CPUs were busy during {seconds:.1} s in which this program slept",
         last.cpus
     );
     Ok(Finding::ok_if(
         busy < BUSY_MAX,
         seen,
-        "top -b -n 1 | head -20 shows who: let them end, or put them elsewhere (taskset)",
+        "top -b -n 1 | head -20 shows the programs: let them end, or move them to other CPUs (taskset)",
     ))
 }
 
@@ -119,7 +121,7 @@ pub fn tracing(system: &System, _: &Intent) -> Verdict {
             Err(not_understood("available_events", &events))
         }
         false => Ok(Finding::advice(
-            format!("{PLACE} is without {}", missing.join(", ")),
+            format!("{PLACE} lacks {}", missing.join(", ")),
             "use a kernel with CONFIG_FTRACE, such as Debian's",
         )),
     }

@@ -60,7 +60,7 @@ pub fn swap(system: &System, _: &Intent) -> Verdict {
         match kib {
             0 => "there is no swap".to_owned(),
             kib => format!(
-                "{kib} KiB of swap: a run locks its own memory, but all others may wait for a disk"
+                "{kib} KiB of swap: a run locks its own memory, but other programs may wait for the disk"
             ),
         },
         "swapoff -a (as root)",

@@ -56,11 +56,11 @@ pub fn module(system: &System, _: &Intent) -> Verdict {
     let release = system.release()?;
     Ok(match installed(system) {
         Ok(Some(path)) => Finding::advice(
-            format!("{path} is there for {release}, and not loaded"),
+            format!("{path} is installed for {release} but not loaded"),
             "modprobe strobe (as root)",
         ),
         Ok(None) | Err(_) => Finding::advice(
-            format!("there is no strobe.ko for {release}; the user engine needs none"),
+            format!("no strobe.ko is installed for {release}; the user engine needs none"),
             "sudo make install, in strobe's source; then: modprobe strobe (as root)",
         ),
     })
@@ -134,12 +134,12 @@ pub fn headers(system: &System, _: &Intent) -> Verdict {
     let install = format!("apt install linux-headers-{release}");
     if !system.is_there(&place)? {
         return Err(Unknown(format!(
-            "{place} is not there: nothing of this kernel is, as in a container"
+            "{place} does not exist, as in a container"
         )));
     }
     if !system.is_there(&format!("{place}/build"))? {
         return Ok(Finding::advice(
-            format!("{place}/build is not there"),
+            format!("{place}/build does not exist"),
             install,
         ));
     }
@@ -147,7 +147,7 @@ pub fn headers(system: &System, _: &Intent) -> Verdict {
     Ok(match found {
         Ok(found) => Finding::ok_if(
             found == release,
-            format!("{place}/build is of {found}"),
+            format!("{place}/build belongs to {found}"),
             install,
         ),
         Err(Unknown(why)) => Finding::advice(why, install),
@@ -161,19 +161,23 @@ pub fn dkms(system: &System, _: &Intent) -> Verdict {
         .as_ref()
         .filter(|path| path.starts_with("updates/dkms/"))
     {
-        return Ok(Finding::ok(format!("{path} is there for {release}")));
+        return Ok(Finding::ok(format!("{path} is installed for {release}")));
     }
     let is_known = system.is_there("/var/lib/dkms")? && system.is_there("/var/lib/dkms/strobe")?;
     if is_known {
         return Ok(Finding::advice(
-            format!("DKMS knows strobe, and has not built it for {release}"),
+            format!("DKMS knows strobe but has not built it for {release}"),
             format!("dkms autoinstall -k {release} (as root)"),
         ));
     }
     Ok(Finding::advice(
         match path {
-            Some(path) => format!("{path} is there for {release} only: DKMS does not know strobe"),
-            None => format!("there is no strobe.ko for {release}, and DKMS does not know strobe"),
+            Some(path) => {
+                format!("{path} is installed for {release} only: DKMS does not know strobe")
+            }
+            None => {
+                format!("no strobe.ko is installed for {release}, and DKMS does not know strobe")
+            }
         },
         "sudo make install, in strobe's source, for each new kernel",
     ))
@@ -191,9 +195,16 @@ pub fn device(system: &System, _: &Intent) -> Verdict {
     let remedy = match &error {
         engine::Error::NoModule { .. } => "modprobe strobe (as root)".to_owned(),
         engine::Error::NoPermission { .. } => {
-            format!("usermod -aG strobe {} (as root), and log in again", user(system))
+            format!(
+                "usermod -aG strobe {} (as root), and log in again",
+                user(system)
+            )
         }
-        engine::Error::Version { .. } => "make install, in one source for program and module; then: modprobe -r strobe && modprobe strobe (as root)".to_owned(),
+        engine::Error::Version { .. } => {
+            "make install, so that program and module come from one source; then: \
+                                             modprobe -r strobe && modprobe strobe (as root)"
+                .to_owned()
+        }
         _ => return Err(Unknown(error.to_string())),
     };
     let seen = format!("{}: {}", error.object(), error.reason());
@@ -322,15 +333,15 @@ pub fn boards(system: &System, _: &Intent) -> Verdict {
                     .unwrap_or_default()
                     .to_owned();
                 return Ok(Finding::advice(
-                    format!("an installed board is not understood: {first}"),
-                    format!("strobe board check {text}; then install one that is right"),
+                    format!("an installed board has a fault: {first}"),
+                    format!("strobe board check {text} shows every fault; then install it again"),
                 ));
             }
         };
         let blob = format!("{BOARDS}/{file}.board");
         if system.bytes(&blob).ok() != Some(board.compile()) {
             return Ok(Finding::advice(
-                format!("{blob} is not what {text} says"),
+                format!("{blob} does not match {text}"),
                 format!("strobe board install {text} (as root)"),
             ));
         }
@@ -405,7 +416,7 @@ pub fn ptp(system: &System, _: &Intent) -> Verdict {
     Ok(match clocks.is_empty() {
         false => Finding::ok(some_of(&clocks)),
         true => Finding::advice(
-            "there is no clock in hardware: the time is as good as NTP, some milliseconds",
+            "this machine has no hardware clock for PTP: its time is as accurate as NTP, some milliseconds",
             "ethtool -T INTERFACE shows whether a network card has one; in a guest of KVM: modprobe ptp_kvm (as root)",
         ),
     })

@@ -8,14 +8,16 @@ use super::{Finding, Intent, Verdict};
 
 /// For who is in the group strobe; at the next login.
 const RAISE: &str = "printf '@strobe - rtprio 95\\n@strobe - memlock unlimited\\n' > \
-                     /etc/security/limits.d/60-strobe.conf (as root; the group strobe has it at its next login)";
+                     /etc/security/limits.d/60-strobe.conf (as root; it takes effect when members of the group strobe \
+                     log in again)";
 /// Memory that a run takes beside what the program has, roughly.
 const ROOM_KIB: u64 = 16 << 10;
 
 /// It is tried: a limit, a capability, a namespace and a group all have a word in it.
 pub fn fifo(system: &System, intent: &Intent) -> Verdict {
     let tried = system.trial().fifo(intent.priority);
-    let step = tried.map_err(|error| Unknown(format!("no thread to try it with: {error}")))?;
+    let step =
+        tried.map_err(|error| Unknown(format!("no thread could be started to try it: {error}")))?;
     if step.ok {
         return Ok(Finding::ok(format!("{}: tried, and read back", step.got)));
     }
@@ -23,7 +25,7 @@ pub fn fifo(system: &System, intent: &Intent) -> Verdict {
     let refused = step.got.split(": raise it").next().unwrap_or_default();
     Ok(match group_without_time(system) {
         Some(file) => Finding::advice(
-            format!("{refused}; {file} is 0: this group of processes has no real-time time"),
+            format!("{refused}; {file} is 0: this cgroup may not run real-time threads"),
             format!("echo 100000 > {file} (as root)"),
         ),
         None => Finding::advice(refused, RAISE),
@@ -49,7 +51,11 @@ pub fn memory_lock(system: &System, _: &Intent) -> Verdict {
     let (all, locked) = (system.kib(STATUS, "VmSize")?, system.kib(STATUS, "VmLck")?);
     let need = all.saturating_sub(locked).saturating_add(ROOM_KIB);
     let error = match system.trial().lock(need.saturating_mul(1024)) {
-        Ok(()) => return Ok(Finding::ok(format!("{need} KiB more can be locked: tried"))),
+        Ok(()) => {
+            return Ok(Finding::ok(format!(
+                "{need} KiB more can be locked (tried)"
+            )));
+        }
         Err(error) => error,
     };
     let limit = system.text("/proc/self/limits").ok().and_then(|limits| {

@@ -21,7 +21,7 @@ pub fn idle_states(system: &System, intent: &Intent) -> Verdict {
         {
             true => Ok(Finding::ok("idle=poll: a CPU never sleeps")),
             false => Err(Unknown(format!(
-                "{driver_file} is none: how long a CPU takes to wake is not said"
+                "{driver_file} is none: the kernel does not say how long a CPU takes to wake"
             ))),
         };
     }
@@ -30,7 +30,7 @@ pub fn idle_states(system: &System, intent: &Intent) -> Verdict {
         let ns: u64 = system.number(file)?;
         return Ok(Finding::ok_if(
             ns > 0,
-            format!("haltpoll: a CPU that is idle polls for {ns} ns before the hypervisor has it"),
+            format!("haltpoll: an idle CPU polls for {ns} ns before the hypervisor takes it"),
             format!("echo 200000 > {file} (as root)"),
         ));
     }
@@ -59,7 +59,7 @@ pub fn idle_states(system: &System, intent: &Intent) -> Verdict {
         format!("; /dev/cpu_dma_latency is {us} us")
     });
     let evidence =
-        format!("{driver}: a CPU that is idle may be in {name}, and wakes within {us} us{held}");
+        format!("{driver}: an idle CPU may be in {name}, and wakes within {us} us{held}");
     if us <= WAKE_US {
         return Ok(Finding::ok(evidence));
     }
@@ -68,11 +68,11 @@ pub fn idle_states(system: &System, intent: &Intent) -> Verdict {
     Ok(Finding::ok_if(
         awake.ok,
         match awake.ok {
-            true => format!("{evidence}; while there is a run: {}", awake.got),
+            true => format!("{evidence}; during a run: {}", awake.got),
             false => format!("{evidence}; {}", awake.got),
         },
         "chgrp strobe /dev/cpu_dma_latency && chmod 660 /dev/cpu_dma_latency (as root; the udev rule of dist/install does \
-         it at each boot): a run holds it, and no CPU sleeps deeply",
+         it at each boot): a run then keeps all CPUs from sleeping deeply",
     ))
 }
 
@@ -111,7 +111,7 @@ pub fn smt(system: &System, intent: &Intent) -> Verdict {
     match active {
         0 => {
             return Ok(Finding::ok(
-                "smt/active is 0: as far as this machine knows, each core is one CPU",
+                "smt/active is 0: each core is one CPU, as far as this machine can tell",
             ));
         }
         1 => {}
@@ -137,7 +137,7 @@ pub fn smt(system: &System, intent: &Intent) -> Verdict {
         );
     }
     Ok(match siblings.first() {
-        None => Finding::ok("its core has no other CPU that is online"),
+        None => Finding::ok("no other CPU of its core is online"),
         Some((cpu, other)) => Finding::advice(
             format!("CPU {cpu} shares its core with CPU {other}"),
             match intent.cpu {

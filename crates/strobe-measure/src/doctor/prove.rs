@@ -279,7 +279,7 @@ fn why_not(without: &Side, with: &Side) -> Option<String> {
     let fewest = without.rounds.len().min(with.rounds.len());
     if fewest < ROUNDS_MIN {
         return Some(format!(
-            "{fewest} rounds are too few; {ROUNDS_MIN} are needed"
+            "{fewest} rounds are too few: a verdict needs {ROUNDS_MIN}"
         ));
     }
     // CPUs that sleep on both sides make no difference between them.
@@ -293,11 +293,11 @@ fn why_not(without: &Side, with: &Side) -> Option<String> {
             .find(|step| !step.ok && needed.contains(&step.what.as_ref()))
         {
             let why = step.got.split(": ").next().unwrap_or_default();
-            return Some(format!("{} was not got: {why}", step.what));
+            return Some(format!("{} was not granted: {why}", step.what));
         }
         let foreign = mean(side.rounds.iter().map(foreign));
         if foreign > FOREIGN_MAX {
-            return Some(format!("{foreign:.1} CPUs were busy with something else"));
+            return Some(format!("other programs kept {foreign:.1} CPUs busy"));
         }
         let stolen = mean(
             side.rounds
@@ -305,9 +305,7 @@ fn why_not(without: &Side, with: &Side) -> Option<String> {
                 .map(|round| round.stolen_percent.unwrap_or(0.0)),
         );
         if stolen > STOLEN_MAX_PERCENT {
-            return Some(format!(
-                "{stolen:.1} % of the time was stolen by a hypervisor"
-            ));
+            return Some(format!("a hypervisor took {stolen:.1} % of the time"));
         }
     }
     None

@@ -179,7 +179,8 @@ impl System {
 
     fn between(&self, of: fn(&Moment) -> &Result<String, Unknown>) -> Result<Between<'_>, Unknown> {
         let watched = self.watched.as_ref();
-        let watched = watched.ok_or_else(|| Unknown::new("the machine was not watched"))?;
+        let watched =
+            watched.ok_or_else(|| Unknown::new("the machine was not watched for a while"))?;
         let text = |moment| of(moment).as_deref().map_err(Unknown::clone);
         Ok((text(&watched.first)?, text(&watched.last)?, watched.seconds))
     }
@@ -302,7 +303,7 @@ impl System {
 fn cannot_read(path: &str, error: &io::Error) -> Unknown {
     let why = match error.kind() {
         io::ErrorKind::NotFound => "is not there".to_owned(),
-        io::ErrorKind::PermissionDenied => "may not be read by this user".to_owned(),
+        io::ErrorKind::PermissionDenied => "cannot be read by this user".to_owned(),
         _ => format!("cannot be read: {error}"),
     };
     Unknown(format!("{path} {why}"))

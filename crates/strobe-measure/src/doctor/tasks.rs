@@ -21,7 +21,7 @@ fn all(system: &System) -> Result<Vec<Task>, Unknown> {
     let second = system.text("/proc/2/comm");
     if second.as_deref() != Ok("kthreadd") {
         return Err(Unknown::new(
-            "the machine's tasks are not to be seen: process 2 is not kthreadd, as in a container",
+            "the machine's tasks cannot be listed: process 2 is not kthreadd, as in a container",
         ));
     }
     let own = system.field("/proc/self/status", "Tgid")?;

@@ -49,19 +49,19 @@ pub struct Comparison {
 pub enum Error {
     /// The band is as wide as the period, or wider.
     #[error(
-        "a band of {0} is not less than the period, so nothing could be under it; name a smaller one"
+        "a band of {0} is as long as the period or longer, so no period could be below it; name a smaller one"
     )]
     Band(String),
     /// A recording whose event has no period.
-    #[error("{0}: its event has no period; say which one is meant")]
+    #[error("{0}: its event has no period; name the period to judge by")]
     NoPeriod(String),
     /// A policy, and nobody who has one.
     #[error(
-        "none of these ways has a thread of the user engine, which could have a policy; leave the policy out"
+        "none of these ways uses a thread of the user engine, and only that has a policy; leave the policy out"
     )]
     Policy,
     /// A way is there twice.
-    #[error("{0}: given twice; each way is measured once a round")]
+    #[error("{0}: given twice; name each way once")]
     Twice(String),
     /// The CPU cannot be had.
     #[error(transparent)]

@@ -57,10 +57,10 @@ impl FromStr for Contender {
         match contender.has_thread() || way.is_kernel_thread() && is_fifo {
             true => Ok(contender),
             false if way.is_kernel_thread() => Err(format!(
-                "a thread of the kernel's has a priority, and no other policy; write {way}/fifo:50"
+                "a kernel thread has a priority, but no other policy; write {way}/fifo:50"
             )),
             false => Err(format!(
-                "the policy of {way} is the kernel's; write {way}, without /{policy}"
+                "the kernel chooses the policy of {way}; write {way}, without /{policy}"
             )),
         }
     }

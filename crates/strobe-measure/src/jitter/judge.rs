@@ -46,7 +46,7 @@ pub struct Judged {
 pub enum Error {
     /// It judges by one distance.
     #[error(
-        "a counter in hardware has one tolerance for both sides; ask for a band that is as wide above as below"
+        "a hardware counter has one tolerance for both sides; give a band that is as wide above as below"
     )]
     Band,
     /// There is no engine that has it.

@@ -32,7 +32,7 @@ pub enum Error {
     #[error("stress-ng cannot be started: {0}")]
     Start(io::Error),
     /// It has ended too early.
-    #[error("stress-ng has ended before the measurement, with {0}; what it said is above")]
+    #[error("stress-ng ended before the measurement, with {0}; its messages are above")]
     Ended(ExitStatus),
 }
 

@@ -50,7 +50,7 @@ const WAYS: [(&str, Way); 8] = [
 pub enum Error {
     /// The module with the loops is not there.
     #[error(
-        "{0}; the loops to compare with are in the module strobe_loop: run, as root, modprobe strobe_loop"
+        "{0}; the kernel's loops to compare with are in a module: load it as root: modprobe strobe_loop"
     )]
     NoLoop(engine::Error),
     /// They do not go at this rate.

@@ -31,17 +31,19 @@ pub struct Places {
 pub enum Error {
     /// It counts no time.
     #[error(
-        "channel {0}: its unit is \"{1}\", not one of time (ns, us, ms or s); name another counter, running and latched"
+        "channel {0}: its unit is \"{1}\", which is no unit of time (ns, us, ms, s); name other counters, running and \
+         latched"
     )]
     NoTime(String, String),
     /// It is no counter.
     #[error(
-        "channel {0}: a counter is needed, and this is a number with a fraction; name another one"
+        "channel {0}: it is a number with a fraction, and a counter is needed; name another channel"
     )]
     NoCounter(String),
     /// They are not of one counter.
     #[error(
-        "channels {0} and {1}: a difference of the two means nothing, because they count in different steps or are of different widths; name two views of one counter"
+        "channels {0} and {1}: they cannot be subtracted, because their steps or widths differ; name two views of one \
+         counter"
     )]
     Unlike(String, String),
 }

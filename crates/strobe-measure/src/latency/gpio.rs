@@ -61,7 +61,9 @@ pub enum Error {
     #[error(transparent)]
     Cpu(#[from] NoCpu),
     /// One line for both ends.
-    #[error("{0}: given twice; an edge comes in by one line and goes out by another")]
+    #[error(
+        "{0}: given twice; name one line for edges that come in and another for those that go out"
+    )]
     Same(Line),
     /// A line cannot be used.
     #[error("line {0}: {1}")]
@@ -70,7 +72,7 @@ pub enum Error {
     #[error("line {0}: no edge came; is its source running{1}?")]
     Silent(Line, &'static str),
     /// A thread cannot be had, or has died.
-    #[error("the thread that drives a line cannot be had: {0}")]
+    #[error("the thread that drives a line failed: {0}")]
     Thread(std::io::Error),
     /// The engine's reason.
     #[error(transparent)]

@@ -59,7 +59,7 @@ pub enum Error {
     #[error("{0}: {1} names for {2} events; name one for each event, in their order, or none")]
     Names(&'static str, usize, usize),
     /// What was to be written cannot be.
-    #[error("what is to be written before the runs: {0}")]
+    #[error("writing outputs before the runs: {0}")]
     Set(String),
     /// There is no engine for it.
     #[error(transparent)]
@@ -74,7 +74,7 @@ pub enum Error {
     #[error(transparent)]
     Record(#[from] recording::Error),
     /// A thread cannot be had, or has died.
-    #[error("the thread of a run came to no end")]
+    #[error("the thread of a run did not finish")]
     Thread,
 }
 
@@ -167,7 +167,7 @@ fn set_once(asked: &Asked, choose: &Choose<'_>) -> Result<(), Error> {
     match (end.head, end.errors) {
         (1, 0) => Ok(()),
         _ => Err(Error::Set(
-            "an output could not be written; the kernel's log may say why".to_owned(),
+            "an output could not be written; see the kernel's log (dmesg)".to_owned(),
         )),
     }
 }

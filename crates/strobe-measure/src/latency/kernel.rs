@@ -45,11 +45,12 @@ pub enum Error {
     Cpu(#[from] NoCpu),
     /// An event that nobody raises.
     #[error(
-        "soft: nobody raises it; name a timer, such as timer:1kHz, or an event of a device (`strobe list` shows them)"
+        "soft: no device raises it; name a timer, such as timer:1kHz, or an event of a device (`strobe list` shows \
+         them)"
     )]
     Soft,
     /// Nothing has happened.
-    #[error("{0}: it has not happened; is its source running?")]
+    #[error("{0}: no event came; is its source running?")]
     Silent(String),
     /// The engine's reason.
     #[error(transparent)]

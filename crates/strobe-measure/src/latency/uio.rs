@@ -64,7 +64,8 @@ pub enum Error {
     Cpu(#[from] NoCpu),
     /// Nothing has happened.
     #[error(
-        "{0}: no interrupt of it came; is it running, and its interrupt enabled? `strobe uio wait {0}` shows them"
+        "{0}: no interrupt came; is the device running and its interrupt enabled? `strobe uio wait {0}` shows its \
+         interrupts"
     )]
     Silent(String),
     /// Tracing is not possible.

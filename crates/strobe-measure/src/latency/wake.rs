@@ -54,23 +54,26 @@ pub enum Error {
     Cpu(#[from] NoCpu),
     /// There is only one.
     #[error(
-        "this process may use one CPU only, so both threads have the same; start the program without taskset, or measure them on one CPU"
+        "this process may use one CPU only, so both threads share it; start the program without taskset, or measure on \
+         one CPU only"
     )]
     OneCpu,
     /// There is none.
-    #[error("which CPUs there are cannot be known: sched_getaffinity fails")]
+    #[error("the CPUs of this process are not known: sched_getaffinity fails")]
     NoCpu,
     /// Who never sleeps would wait for itself.
     #[error(
-        "spin: on the CPU of who wakes it, a thread that never sleeps keeps that from running; choose another CPU for it, or another way"
+        "spin: a thread that never sleeps would keep the waking thread from running on the same CPU; choose another \
+         CPU for it, or another way"
     )]
     Spin,
     /// A case is there twice.
-    #[error("{0}: given twice; each is measured once a round")]
+    #[error("{0}: given twice; name each once")]
     Twice(String),
     /// A way cannot be used.
     #[error(
-        "{0}: this process may not use it: {1}; name other ways, or lift it (io_uring: sysctl kernel.io_uring_disabled=0, and the filter of a container)"
+        "{0}: this process may not use it: {1}; name other ways, or allow it (io_uring: sysctl \
+         kernel.io_uring_disabled=0, and the container's seccomp filter)"
     )]
     Way(&'static str, io::Error),
     /// The system's reason.

@@ -120,7 +120,7 @@ pub enum Failure {
         source: io::Error,
     },
     /// A thread cannot be had, or has died.
-    #[error("a thread has died")]
+    #[error("a thread did not finish")]
     Thread,
 }
 

@@ -82,7 +82,7 @@ pub enum Failure {
     #[error(transparent)]
     Rpmsg(#[from] Error),
     /// The transport takes no message.
-    #[error("the transport has had no room for a message in {}: is the remote taking any?", show_ns(*.0 as f64))]
+    #[error("the transport had no room for a message for {}; does the remote take messages?", show_ns(*.0 as f64))]
     NoRoom(u64),
 }
 

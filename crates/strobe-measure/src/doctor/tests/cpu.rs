@@ -42,18 +42,18 @@ fn with_irq(check: &'static str, state: State, sentence: &'static str) -> Case {
 
 pub fn cases() -> Vec<Case> {
     vec![
-        isolated(Ok, "a CPU of its own"),
+        isolated(Ok, "a CPU with no other work"),
         isolated(Ok, "a kernel without nohz_full").without(&format!("{CPU}/nohz_full")).says("has no nohz_full"),
         isolated(Advice, "isolated, but interrupts come")
             .file("/proc/irq/default_smp_affinity", "3\n")
             .says("without irqaffinity add to GRUB_CMDLINE_LINUX in /etc/default/grub: isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0;"),
         isolated(Advice, "isolated, but it ticks").file(&format!("{CPU}/nohz_full"), "(null)\n").says("without nohz_full, rcu_nocbs"),
         isolated(Advice, "the other one").on_cpu(0).says("irqaffinity=1;"),
-        isolated(Advice, "one CPU only").on_cpu(0).file(&format!("{CPU}/online"), "0\n").says("one CPU only"),
+        isolated(Advice, "one CPU only").on_cpu(0).file(&format!("{CPU}/online"), "0\n").says("this machine has one CPU"),
         isolated(Unknown, "a CPU that is not there").on_cpu(7),
         isolated(Unknown, "an affinity that is none").file("/proc/irq/default_smp_affinity", "all\n"),
         case("isolation", Unknown, "/sys is not to be seen").with_status().on_cpu(1),
-        with_irq("rt-tasks", Ok, "nobody goes before").says("none of 0 real-time threads of CPU 0-1"),
+        with_irq("rt-tasks", Ok, "nobody goes before").says("none of the 0 real-time threads on CPU 0-1"),
         with_irq("rt-tasks", Advice, "a sound server goes before")
             .task(90, "sound", 70, 2)
             .says("sound (90, 70) priority 71"),
@@ -71,7 +71,7 @@ pub fn cases() -> Vec<Case> {
         with_irq("irq-threads", Advice, "interrupt threads below who spins: an event that never comes")
             .spinning()
             .on_cpu(1)
-            .says("it never comes wait hybrid; or, for the one of the run's own event: chrt -f -p 61"),
+            .says("it never comes wait hybrid; or raise the thread of the run's own event: chrt -f -p 61"),
         case("irq-threads", Unknown, "a container").with_status().file("/proc/1/comm", "init\n"),
         case("spinning", Ok, "an isolated CPU").spinning().on_cpu(1).file(&format!("{CPU}/isolated"), "1\n"),
         case("spinning", Advice, "a CPU that others need")

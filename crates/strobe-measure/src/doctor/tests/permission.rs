@@ -44,7 +44,7 @@ pub fn cases() -> Vec<Case> {
             )
             .file("/sys/fs/cgroup/cpu/box/cpu.rt_runtime_us", "0\n")
             .says("echo 100000 > /sys/fs/cgroup/cpu/box/cpu.rt_runtime_us"),
-        case("fifo", Unknown, "no thread can be started").says("no thread to try it with"),
+        case("fifo", Unknown, "no thread can be started").says("no thread could be started"),
         case("memory-lock", Ok, "it is allowed")
             .answering(ALLOWED)
             .with_status()

@@ -105,7 +105,7 @@ pub fn cases() -> Vec<Case> {
             },
             ..sleeping(Ok, "890\n", "a deep state that a run keeps CPUs from")
         }
-        .says("while there is a run: wake within 10 us"),
+        .says("during a run: wake within 10 us"),
         sleeping(Unknown, "long\n", "a latency that is none"),
         haltpoll(Ok, "200000\n", "a guest that polls"),
         haltpoll(Advice, "0\n", "a guest that does not").says("echo 200000 >"),

@@ -119,7 +119,7 @@ pub fn invert(
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        let dead = |_| Error::Thread(io::Error::other("it has died"));
+        let dead = |_| Error::Thread(io::Error::other("it did not finish"));
         thread.join().map_err(dead)
     })?;
     let (answers, failed) = answered;

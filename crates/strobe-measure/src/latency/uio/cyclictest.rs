@@ -32,7 +32,7 @@ pub enum Error {
     #[error("cyclictest could not be run: {0}")]
     Run(#[from] io::Error),
     /// What it has said.
-    #[error("cyclictest has failed: {0}")]
+    #[error("cyclictest failed: {0}")]
     Failed(String),
     /// A signal came.
     #[error("cyclictest was interrupted")]

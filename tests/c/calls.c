@@ -316,7 +316,7 @@ static void polled(void)
 		if (answer == STROBE_NOTHING)
 			poll(&ready, 1, 100);
 	}
-	check("who polls is told that the owner was killed", answer == STROBE_ERROR && says("went away"));
+	check("who polls is told that the owner was killed", answer == STROBE_ERROR && says("ended or closed it"));
 	strobe_rows_free(rows);
 	strobe_run_free(seen);
 	close(to[0]), close(to[1]);

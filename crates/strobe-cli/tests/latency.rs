@@ -87,7 +87,7 @@ fn what_cannot_be_measured_is_refused_with_the_remedy() {
         (vec!["timer:1kHz", "--read", "no.such"], "no such channel"),
         (vec!["timer:1kHz", "--set", "no.such=1"], "no such output"),
         (vec!["timer:1kHz", "--rows", "0"], "'0'"),
-        (vec!["timer"], "say how often"),
+        (vec!["timer"], "add the rate or period"),
         (vec![], "<EV>"),
     ] {
         let output = hook(&arguments);
@@ -162,7 +162,7 @@ fn what_cannot_be_is_refused_by_name_with_the_remedy() {
         ),
         ("kernel soft", "soft: no device raises it"),
         ("kernel timer:1kHz --running a.b", "--latched"),
-        ("kernel timer", "say how often"),
+        ("kernel timer", "add the rate or period"),
         (
             "uio no-such-device",
             "UIO device no-such-device: no such device",

@@ -68,7 +68,7 @@ fn usage_errors_exit_with_1() {
         (vec!["record", "--event", "soft"], "--read"),
         (
             vec!["record", "--event", "timer", "--read", "a.b"],
-            "say how often, as in timer:1kHz",
+            "add the rate or period, as in timer:1kHz",
         ),
         (
             vec!["record", "--event", "timer:fast", "--read", "a.b"],
@@ -76,7 +76,7 @@ fn usage_errors_exit_with_1() {
         ),
         (
             vec!["record", "--event", "timer:1s2", "--read", "a.b"],
-            "is no unit",
+            "is not a unit",
         ),
     ] {
         let message = refusal(&arguments);
@@ -87,7 +87,7 @@ fn usage_errors_exit_with_1() {
         (vec!["--rows", "5", "--for", "10s"], "cannot be used with"),
         (
             vec!["--for", "10"],
-            "is no unit; use ns, us, ms, s, min or h",
+            "is not a unit; use ns, us, ms, s, min or h",
         ),
         (vec!["--engine", "quantum"], "auto, kernel, user"),
         (vec!["--set", "sim.latch"], "write OUTPUT=VALUE"),

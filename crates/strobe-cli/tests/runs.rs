@@ -94,7 +94,7 @@ fn a_killed_recorder_leaves_no_ghost_and_its_reader_sees_the_end() {
         rows += reader.read(&mut buffer).len() as u64;
         ended
     });
-    assert_eq!(error.to_string(), "the owner of the run went away");
+    assert_eq!(error.to_string(), "the run's program ended or closed it");
     let last = reader.snapshot();
     assert_eq!(
         last.state,
@@ -161,7 +161,7 @@ fn a_stopped_owner_does_not_hold_up_status() {
         begun.elapsed()
     );
     let expected = format!(
-        "user:1 does not answer: its owner is stopped or very busy (process {})\n",
+        "user:1 does not answer: its program is stopped or very busy (process {})\n",
         run.0.id()
     );
     assert_eq!(text(&output), expected);
@@ -189,10 +189,7 @@ fn a_run_that_cannot_be_shown_goes_on() {
         (Some(0), "no runs\n".into())
     );
     let why = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        why.contains("runs of the user engine are not to be seen"),
-        "{why}"
-    );
+    assert!(why.contains("cannot list the user engine's runs"), "{why}");
     assert!(why.contains("STROBE_RUNTIME_DIR"), "{why}");
 }
 
@@ -216,7 +213,7 @@ fn both_engines_are_listed_and_a_missing_one_says_why() {
         return;
     }
     let text = text(&strobe(dir.path(), &["list"]));
-    let why = "/dev/strobe: not there, for the kernel engine is not loaded; load it as root: modprobe strobe";
+    let why = "/dev/strobe: not available: the kernel engine is not loaded; load it as root: modprobe strobe";
     assert!(
         text.contains(&format!("  kernel  {why}\n  user    available\n")),
         "{text}"

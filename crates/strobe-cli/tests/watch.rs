@@ -146,7 +146,7 @@ fn a_killed_owner_is_said() {
     let mut terminal = Terminal::new(dir.path(), &["watch"]);
     terminal.sees("late: min");
     run.kill();
-    terminal.sees("failed: the owner of the run went away");
+    terminal.sees("failed: the run's program ended or closed it");
     terminal.sees("the run has ended");
     terminal.press("q");
     assert_eq!(terminal.ends(), Some(0));
@@ -183,7 +183,7 @@ fn what_cannot_be_watched_is_refused_with_the_remedy() {
     );
     for (arguments, why) in [
         (vec!["watch"], "strobe: there are no runs; start one"),
-        (vec!["watch", "3"], "strobe: run 3: there is no run at all"),
+        (vec!["watch", "3"], "strobe: run 3: there are no runs"),
         (vec!["watch", "x"], "write its number"),
     ] {
         let mut terminal = Terminal::new(dir.path(), &arguments);

@@ -120,7 +120,7 @@ impl Catalogue {
     pub fn instead_of_event(&self) -> String {
         let names: Vec<&str> = self.events.iter().map(|e| e.name.as_str()).collect();
         match names.as_slice() {
-            [] => "there is no event at all".to_owned(),
+            [] => "there are no events".to_owned(),
             names => format!("there are {}", names.join(", ")),
         }
     }
@@ -144,13 +144,13 @@ impl Catalogue {
             return format!("{wanted} has {}", parts.join(", "));
         }
         if self.devices.iter().any(|d| d.name == wanted) {
-            return format!("{wanted} has no {what} at all");
+            return format!("{wanted} has no {what}");
         }
         let mut devices: Vec<&str> = split.iter().map(|(device, _)| *device).collect();
         devices.dedup();
         match devices.as_slice() {
             [] => format!("no device has an {what}").replace("an channel", "a channel"),
-            devices => format!("there is no {wanted}, but {}", devices.join(", ")),
+            devices => format!("there is no device {wanted}, only {}", devices.join(", ")),
         }
     }
 }
@@ -186,6 +186,6 @@ mod tests {
         );
         assert_eq!(c.instead_of_channel("bare.x"), "bare has no channel at all");
         assert_eq!(c.instead_of_output("adc.x"), "no device has an output");
-        assert_eq!(c.instead_of_event(), "there is no event at all");
+        assert_eq!(c.instead_of_event(), "there are no events");
     }
 }

@@ -218,11 +218,9 @@ impl Error {
     ) -> Option<Error> {
         let remedy = match errno {
             Errno::MFILE => "close files of this process, or raise its limit (ulimit -n)",
-            Errno::NFILE => {
-                "end programs that have many files open, or raise the sysctl fs.file-max"
-            }
+            Errno::NFILE => "end programs that hold many files, or raise the sysctl fs.file-max",
             Errno::NOMEM => "end other programs or runs, or use a shorter ring",
-            Errno::USERS => "this user has as many readers of the run as one may have; end one",
+            Errno::USERS => "this user has reached the limit of readers of the run; end one",
             _ => return None,
         };
         Some(Error::Exhausted {
@@ -263,7 +261,7 @@ impl Error {
         let ring_of = |bytes: &u64| format!("a ring of {}", show_bytes(*bytes));
         let failed = |doing: &str, source: &io::Error| format!("{doing} failed: {source}");
         match self {
-            Error::NoModule { path } => Words::new(path, "not there, for the kernel engine is not loaded")
+            Error::NoModule { path } => Words::new(path, "not available: the kernel engine is not loaded")
                 .mend("load it as root: modprobe strobe"),
             Error::NoPermission { path } => Words::new(path, "no permission").mend(
                 "become a member of the group strobe (usermod -aG strobe USER, then log in again), or be root",
@@ -276,8 +274,8 @@ impl Error {
             } => Words::new(
                 path,
                 format!(
-                    "{call} was refused ({source}), for the loaded module and this program are of different versions \
-                     (its contract is {module}, ours {RING_MAJOR}.{RING_MINOR})"
+                    "{call} was refused ({source}): the loaded module and this program have different versions (its \
+                     contract is {module}, ours {RING_MAJOR}.{RING_MINOR})"
                 ),
             )
             .mend("install both from one release, then modprobe -r strobe"),
@@ -288,8 +286,8 @@ impl Error {
             } => Words::new(format!("{what} {name}"), format!("no such {what}")).mend(instead),
             Error::Program(fault) => Words::new(fault.object(), &fault.reason).mend(&fault.remedy),
             Error::ProgramOfKernel(why) => {
-                Words::new("the program", format!("the kernel engine does not run it: {why}"))
-                    .mend("use the user engine, or leave derive, keep and every out")
+                Words::new("the program", format!("the kernel engine cannot run it: {why}"))
+                    .mend("use the user engine, or leave out derive, keep and every")
             }
             Error::NotOfKernel(event) => Words::new(
                 format!("event {event}"),
@@ -316,7 +314,7 @@ impl Error {
             )
             .mend("split them into several runs"),
             Error::Busy { object } => {
-                Words::new(object, "used by another run, which excludes this one")
+                Words::new(object, "another run uses it, and only one run can")
                     .mend("`strobe status` shows the runs")
             }
             Error::Value {
@@ -332,9 +330,9 @@ impl Error {
             }
             Error::Due { channel, event } => Words::new(
                 format!("channel {channel}"),
-                format!("event {event} is never due, so no row of it can be late"),
+                format!("event {event} has no due time, so its rows have no lateness"),
             )
-            .mend("leave the channel out, or use a timer"),
+            .mend("leave out the channel, or use a timer"),
             Error::Capacity(rows) => Words::new(
                 format!("a ring of {rows} rows"),
                 format!("it can have from 2 to {} rows", uapi::CAPACITY_MAX),
@@ -354,7 +352,7 @@ impl Error {
             Error::Priority(priority) => Words::new(
                 format!("priority {priority}"),
                 format!(
-                    "a run's thread may have 1 to {}, and more than {} needs RLIMIT_RTPRIO (ulimit -r) or CAP_SYS_NICE",
+                    "a run's thread may have 1 to {}; more than {} needs RLIMIT_RTPRIO (ulimit -r) or CAP_SYS_NICE",
                     uapi::PRIORITY_MAX,
                     uapi::PRIORITY_DEFAULT
                 ),
@@ -363,21 +361,21 @@ impl Error {
             Error::Cost { event, cost_ns } => Words::new(
                 run_on(event),
                 format!(
-                    "its steps take about {} in an interrupt, and may take {}",
+                    "its steps take about {} in an interrupt, where {} are allowed",
                     show_ns(*cost_ns as f64),
                     show_ns(uapi::COST_MAX as f64)
                 ),
             )
-            .mend("leave channels or outputs out, or be root"),
+            .mend("leave out channels or outputs, or be root"),
             Error::Runs(event) => {
-                Words::new(run_on(event), "this user has as many runs as one may have")
-                    .mend("`strobe status` shows them; end one")
+                Words::new(run_on(event), "this user has reached the limit of runs")
+                    .mend("`strobe status` shows the runs; end one")
             }
             Error::Async(event) => Words::new(
                 run_on(event),
                 "all runs together would have more than 1024 async channels",
             )
-            .mend("leave async channels out, or end another run"),
+            .mend("leave out async channels, or end another run"),
             Error::Exhausted {
                 object,
                 doing,
@@ -388,9 +386,9 @@ impl Error {
                 .mend("`strobe status` shows the runs"),
             Error::NotShared(run) => Words::new(
                 kernel_run(run),
-                "belongs to another user, who has not shared it",
+                "it belongs to another user, who has not shared it",
             )
-            .mend("ask for that, or be root"),
+            .mend("ask that user to share it, or be root"),
             Error::Run {
                 event,
                 doing,
@@ -417,8 +415,8 @@ impl Error {
 fn refused(doing: &str, source: &io::Error) -> Option<(&'static str, &'static str)> {
     match (doing, Errno::from_io_error(source)?) {
         ("the trigger", Errno::OPNOTSUPP) => Some((
-            "only the event soft is triggered by a call",
-            "make the run with the event soft, or let its own event trigger it",
+            "only runs on the event soft are triggered by a call",
+            "make the run on the event soft, or let its own event trigger it",
         )),
         ("the trigger", Errno::BUSY) => Some(("it is not running", "start it, or resume it")),
         ("the pause", Errno::BUSY) => Some(("it is not running", "start it first")),

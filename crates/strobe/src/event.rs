@@ -97,11 +97,11 @@ pub enum Error {
         source: quantity::Error,
     },
     /// A timer or an HPET without its period.
-    #[error("event `{0}`: say how often, as in {0}:1kHz or {0}:250us")]
+    #[error("event `{0}`: add the rate or period, as in {0}:1kHz or {0}:250us")]
     NoPeriod(String),
     /// Nothing that looks like an event.
     #[error(
-        "event `{0}`: not an event; write timer:1kHz, device.event, gpio:CHIP/LINE:rising, \
+        "event `{0}`: unknown event; write timer:1kHz, device.event, gpio:CHIP/LINE:rising, \
          uio:NAME, iio:NAME, counter:NAME/CHANNEL:EVENT, hpet:64Hz, run:ID.row, eventfd:N or soft"
     )]
     Form(String),

@@ -268,7 +268,7 @@ mod tests {
         figures.update(&mut reader);
         let state = figures.state();
         assert!(
-            state.starts_with("failed: the owner of the run went away"),
+            state.starts_with("failed: the run's program ended or closed it"),
             "{state}"
         );
         assert_eq!(figures.value(0), Some(0.0), "the last figures stay");

@@ -61,7 +61,7 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] engine::Error),
     /// The system's reason.
-    #[error("the thread that reads its rows cannot be had: {0}")]
+    #[error("the thread that reads its rows failed: {0}")]
     Thread(io::Error),
 }
 
@@ -99,7 +99,7 @@ pub fn follow(
         });
         let locked = |error| Error::Thread(rt::lock_limit(error, STACK as u64));
         let reader = reader.map_err(locked)?;
-        let dead = || Error::Thread(io::Error::other("it has died"));
+        let dead = || Error::Thread(io::Error::other("it did not finish"));
         reader.join().map_err(|_| dead())?
     })
 }

@@ -188,8 +188,8 @@ pub fn failure(last: &Snapshot) -> String {
     let after = last.end_time.saturating_sub(last.start.time);
     let after = show_ns(after as f64);
     match Errno::from_raw_os_error(last.error.saturating_neg()) {
-        Errno::NODEV => format!("a device of the run went away after {after}"),
-        Errno::PIPE => format!("the owner of the run went away after {after}"),
+        Errno::NODEV => format!("a device of the run was removed after {after}"),
+        Errno::PIPE => format!("the run's program ended or closed it after {after}"),
         errno => format!("after {after}: {}", io::Error::from(errno)),
     }
 }

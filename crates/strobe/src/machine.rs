@@ -77,9 +77,9 @@ impl Machine for ThisMachine {
         };
         match Registry::of_this_user().runs() {
             Ok(found) => catalogues.user.runs = found.runs,
-            Err(error) => catalogues.notes.push(format!(
-                "runs of the user engine are not to be seen: {error}"
-            )),
+            Err(error) => catalogues
+                .notes
+                .push(format!("cannot list the user engine's runs: {error}")),
         }
         Ok(catalogues)
     }

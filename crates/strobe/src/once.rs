@@ -49,7 +49,7 @@ impl From<&Error> for Words {
     fn from(error: &Error) -> Words {
         match error {
             Error::Engine(error) => error.words(),
-            Error::Wait(error) => Words::new(OBJECT, format!("it cannot be waited for: {error}")),
+            Error::Wait(error) => Words::new(OBJECT, format!("waiting for it failed: {error}")),
             Error::NoRow(words) => words.clone(),
         }
     }
@@ -110,12 +110,13 @@ pub fn once(run: &dyn OwnedRun) -> Result<Once, Error> {
         }
         if now.missed() > 0 {
             return Err(Error::NoRow(
-                Words::new(OBJECT, "not made: the machine was too busy").mend("try it again"),
+                Words::new(OBJECT, "it was not made: the machine was too busy")
+                    .mend("try it again"),
             ));
         }
         if left.is_zero() {
             return Err(no_row(format!(
-                "a value has not arrived after {} s",
+                "a value did not arrive within {} s",
                 AT_MOST.as_secs()
             )));
         }
@@ -123,7 +124,7 @@ pub fn once(run: &dyn OwnedRun) -> Result<Once, Error> {
 }
 
 fn no_row(why: String) -> Error {
-    Error::NoRow(Words::new(OBJECT, format!("not made: {why}")))
+    Error::NoRow(Words::new(OBJECT, format!("it was not made: {why}")))
 }
 
 #[cfg(test)]

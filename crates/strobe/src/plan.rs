@@ -67,8 +67,9 @@ impl FromStr for WakeWithin {
                 .and_then(|ns| i32::try_from(ns / 1000).ok())
                 .and_then(|us| u32::try_from(us).ok()),
         };
-        us.map(|us| WakeWithin(Some(us)))
-            .ok_or_else(|| "write 10us, another time in whole microseconds, 0, or any".to_owned())
+        us.map(|us| WakeWithin(Some(us))).ok_or_else(|| {
+            "write a time in whole microseconds such as 10us, or 0, or any".to_owned()
+        })
     }
 }
 

@@ -5,10 +5,10 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// It does not start with a number.
-    #[error("`{0}`: no number; write for example 250us, 10s or 1kHz")]
+    #[error("`{0}`: not a number; write for example 250us, 10s or 1kHz")]
     Number(String),
-    /// What follows the number is no unit known here.
-    #[error("`{text}`: `{unit}` is no unit; use {known}")]
+    /// What follows the number is not a unit known here.
+    #[error("`{text}`: `{unit}` is not a unit; use {known}")]
     Unit {
         /// The whole text.
         text: String,
@@ -18,7 +18,7 @@ pub enum Error {
         known: &'static str,
     },
     /// Zero, negative, or beyond what fits.
-    #[error("`{0}`: must be more than 0 and less than 100 years")]
+    #[error("`{0}`: the value must be more than 0 and less than 100 years")]
     Range(String),
 }
 
@@ -161,10 +161,10 @@ mod tests {
         let error = duration_ns("1kHz").map_err(|e| e.to_string());
         assert_eq!(
             error,
-            Err("`1kHz`: `kHz` is no unit; use ns, us, ms, s, min or h".into())
+            Err("`1kHz`: `kHz` is not a unit; use ns, us, ms, s, min or h".into())
         );
         let error = period_ns("10").map_err(|e| e.to_string());
-        assert!(error.is_err_and(|e| e.contains("is no unit; use ns, us, ms, s, min, h, mHz")));
+        assert!(error.is_err_and(|e| e.contains("is not a unit; use ns, us, ms, s, min, h, mHz")));
     }
 
     #[test]

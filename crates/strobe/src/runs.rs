@@ -33,9 +33,7 @@ impl Runs {
             Ok(catalogue) => catalogue.runs,
             Err(Error::NoModule { .. }) => Vec::new(),
             Err(error) => {
-                notes.push(format!(
-                    "runs of the kernel engine are not to be seen: {error}"
-                ));
+                notes.push(format!("cannot list the kernel engine's runs: {error}"));
                 Vec::new()
             }
         };
@@ -46,9 +44,7 @@ impl Runs {
                 silent = found.silent;
             }
             Err(error) => {
-                notes.push(format!(
-                    "runs of the user engine are not to be seen: {error}"
-                ));
+                notes.push(format!("cannot list the user engine's runs: {error}"));
             }
         }
         Runs {

@@ -70,12 +70,12 @@ impl From<&Error> for Words {
         let board = |path: &Path, reason| Words::new(path.display().to_string(), reason);
         let kernel = "the kernel engine";
         match error {
-            Error::Wait => Words::new(kernel, "it has no choice of waiting")
-                .mend("ask for no way to wait, or for the user engine"),
-            Error::Board(path) => board(path, "board files are for the user engine")
+            Error::Wait => Words::new(kernel, "it cannot choose how it waits")
+                .mend("leave out the way to wait, or use the user engine"),
+            Error::Board(path) => board(path, "only the user engine reads board files")
                 .mend("install the board for the kernel engine, or use the user engine"),
             Error::UserBoard(path) => {
-                board(path, "this board is for the user engine only").mend("use the user engine")
+                board(path, "only the user engine can use this board").mend("use the user engine")
             }
             Error::Policy(policy) => Words::new(
                 format!("policy {policy}"),
@@ -84,7 +84,7 @@ impl From<&Error> for Words {
             .mend("use the user engine"),
             Error::Cpu(event) => Words::new(
                 format!("event {event}"),
-                "the kernel engine makes its rows where its interrupt is, which is chosen with \
+                "the kernel engine makes its rows on the CPU that serves its interrupt; choose that with \
                  /proc/irq/N/smp_affinity_list",
             )
             .mend("use a timer, or the user engine"),

@@ -194,5 +194,5 @@ fn a_run_or_a_channel_that_is_not_there_is_refused_with_the_remedy() {
     let told = refused("soft", &of(&run, "sim.speed"));
     assert!(told.contains("row, time, sim.counter"), "{told}");
     let told = refused("soft", "run:x.row");
-    assert!(told.contains("`x` is no run"), "{told}");
+    assert!(told.contains("`x` is not the name of a run"), "{told}");
 }

@@ -215,14 +215,17 @@ fn what_a_card_cannot_do_is_said_with_the_remedy() {
     let path = &cards()[0];
     // Nobody has it: it is off.
     let message = refused(&plan("soft", &["edu.id"]));
-    assert!(message.contains("is off; as root: echo 1"), "{message}");
+    assert!(
+        message.contains("is not enabled; as root: echo 1"),
+        "{message}"
+    );
     fs::write(path.join("enable"), "1").expect("to switch it on");
     for (plan, part) in [
-        (plan("edu.irq", &[]), "no UIO driver has card"),
+        (plan("edu.irq", &[]), "has no UIO driver"),
         (plan("edu.irq", &[]), "'1234 11e8'"),
         (plan("edu.nothing", &[]), "there are"),
         (plan("soft", &["edu.nothing"]), "edu has "),
-        (plan("soft", &["edu3.id"]), "there is no edu3, but"),
+        (plan("soft", &["edu3.id"]), "there is no device edu3, only"),
         (
             Plan {
                 steps: vec![set("edu.liveness", 1 << 32)],

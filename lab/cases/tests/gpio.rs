@@ -295,7 +295,8 @@ fn a_line_of_another_program_is_refused_with_who_has_it() {
     let said = refused("gpio:gpiochip0/0:rising", &[]);
     assert_eq!(
         said,
-        "event gpio:gpiochip0/0:rising: line 0 of gpiochip0 (lab) is used by strobe; end that, or take another line"
+        "event gpio:gpiochip0/0:rising: line 0 of gpiochip0 (lab) is used by strobe; end that program, or use another \
+         line"
     );
     assert!(refused("soft", &["gpio:lab/0"]).contains("is used by strobe"));
     drop(run);

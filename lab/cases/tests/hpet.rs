@@ -130,7 +130,7 @@ fn what_cannot_be_is_refused_with_the_remedy() {
         matches!(late, Err(Error::Due { .. })),
         "an HPET is never due"
     );
-    assert!(refused("hpet:400ms").contains("take hpet:3Hz"));
+    assert!(refused("hpet:400ms").contains("use hpet:3Hz"));
     assert!(refused("hpet:20kHz").contains("at most 10000"));
     fs::set_permissions("/dev/hpet", fs::Permissions::from_mode(0o600)).expect("root");
     let as_user = |period_ns| {
@@ -165,7 +165,7 @@ fn timers_run_out_and_come_back() {
     };
     println!("{} timers for programs", taken.len());
     assert!(
-        !taken.is_empty() && said.contains("all its timers are used"),
+        !taken.is_empty() && said.contains("use all its timers"),
         "{said}"
     );
     drop(taken);

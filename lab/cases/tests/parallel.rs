@@ -281,7 +281,7 @@ fn a_channel_that_only_one_run_may_have_is_refused_to_the_second_by_name() {
         let second = Kernel::open().0.create(&plan("sample.tick", &both));
         second.err().expect("a refusal").to_string()
     };
-    let message = "channel sample.since: used by another run, which excludes this one; \
+    let message = "channel sample.since: another run uses it, and only one run can; \
                    `strobe status` shows the runs";
     assert_eq!(refused(), message);
     // Of what may be shared there can be any number beside it.

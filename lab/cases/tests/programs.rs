@@ -364,7 +364,7 @@ fn programs_of_runs_with_channels_that_are_not_ready_at_once_are_refused() {
         assert!(
             refused
                 .to_string()
-                .contains(&format!("channel {channel} is not ready at once")),
+                .contains(&format!("channel {channel} arrives later")),
             "{refused}"
         );
     }
@@ -377,7 +377,10 @@ fn what_the_administrator_forbids_is_said() {
     let plan = with("soft", program(&[], &["sim.counter & 1"], None));
     let refused = Kernel::open().create(&plan).err().expect("to be refused");
     let said = refused.to_string();
-    assert!(said.contains("parameter programs forbids that"), "{said}");
+    assert!(
+        said.contains("parameter programs forbids programs"),
+        "{said}"
+    );
 }
 
 #[test]

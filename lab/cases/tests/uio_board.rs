@@ -269,7 +269,10 @@ fn what_the_maps_have_not_is_said_with_the_line_of_the_board_file() {
             plan("soft", &["scratch.nowhere"]),
             "scratch.toml:12: uio_dummy (uio0) has no map config; it has 0 (state)",
         ),
-        (plan("soft", &["scratch2.on"]), "there is no scratch2, but"),
+        (
+            plan("soft", &["scratch2.on"]),
+            "there is no device scratch2, only",
+        ),
         (plan("scratch.nothing", &[]), "scratch.bit"),
     ] {
         let message = refused(&plan);

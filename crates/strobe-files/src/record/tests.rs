@@ -395,7 +395,7 @@ fn a_run_that_fails_says_why() {
         ],
     )
     .account();
-    let why = "a device of the run went away after 2.5 us".to_owned();
+    let why = "a device of the run was removed after 2.5 us".to_owned();
     assert_eq!((summary.end, summary.rows), (End::Failed(why), 10));
 }
 

@@ -38,7 +38,7 @@ pub use run::{AttachedRun, KernelRun};
 
 /// Minor version of the contract that knows programs.
 const PROGRAMS_SINCE: u16 = 3;
-const FORBIDDEN: &str = "its module's parameter programs forbids that";
+const FORBIDDEN: &str = "the module's parameter programs forbids programs";
 
 /// Whether this engine has events like the one of this plan; a device's own events are only known to the module.
 ///
@@ -251,7 +251,7 @@ impl Control {
         let features = uapi::features(self.fd.as_fd()).unwrap_or_default();
         if features.features & FEATURE_PROGRAMS == 0 {
             let why = match features.minor < PROGRAMS_SINCE {
-                true => "its module is of an older version",
+                true => "the module is too old for programs",
                 false => FORBIDDEN,
             };
             return Err(Error::ProgramOfKernel(why.to_owned()));
@@ -354,10 +354,10 @@ impl Control {
             why::RUNS => Error::Runs(event),
             why::ASYNC => Error::Async(event),
             why::PROGRAM | why::DERIVED => Error::ProgramOfKernel(match (errno, step) {
-                (Errno::OPNOTSUPP, Some(_)) => format!("{object} is not ready at once"),
-                (Errno::OPNOTSUPP, None) => "this kernel does not compile it".to_owned(),
+                (Errno::OPNOTSUPP, Some(_)) => format!("the value of {object} arrives later"),
+                (Errno::OPNOTSUPP, None) => "this kernel cannot compile it".to_owned(),
                 (Errno::PERM, _) => FORBIDDEN.to_owned(),
-                _ => format!("its module does not know part {} of it", answer.fault_step),
+                _ => format!("the module does not know part {} of it", answer.fault_step),
             }),
             why::STEP | why::CLOCK => self.other_version("STROBE_CREATE", errno),
             _ => match errno {

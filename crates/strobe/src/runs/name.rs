@@ -77,13 +77,13 @@ impl Runs {
             .as_slice()
         {
             [place] => Ok(**place),
-            [] if places.is_empty() => Err(format!("run {name}: there is no run at all")),
+            [] if places.is_empty() => Err(format!("run {name}: there are no runs")),
             [] => Err(format!(
-                "run {name}: no such run; there are {}",
+                "run {name}: no such run; the runs are {}",
                 list(places.iter().collect())
             )),
             several => Err(format!(
-                "run {name}: there are {}; say which",
+                "run {name}: two runs have this number; write {}",
                 list(several.to_vec())
             )),
         }
@@ -147,7 +147,7 @@ mod tests {
         );
         assert_eq!(
             found("user:2"),
-            Err("run user:2: no such run; there are kernel:1, kernel:2, user:1, user:7".into())
+            Err("run user:2: no such run; the runs are kernel:1, kernel:2, user:1, user:7".into())
         );
         for wrong in ["", "x", "1:user", "user:", "kernel:-1", "lab:1"] {
             assert!(

@@ -25,7 +25,7 @@ fn derived(column: &Column) -> Result<Derived, Error> {
     let too_long = |what: &str| {
         let name = &column.name;
         Error::ProgramOfKernel(format!(
-            "the {what} of its column {name} is too long for it"
+            "the {what} of column {name} is too long for the module"
         ))
     };
     Ok(Derived {

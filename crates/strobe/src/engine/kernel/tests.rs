@@ -45,7 +45,7 @@ fn without_a_module_the_remedy_is_to_load_it() {
     assert_eq!(
         error.as_deref(),
         Some(
-            "/dev/nonexistent: not there, for the kernel engine is not loaded; load it as root: modprobe strobe"
+            "/dev/nonexistent: not available: the kernel engine is not loaded; load it as root: modprobe strobe"
         )
     );
 }
@@ -55,8 +55,8 @@ fn a_device_that_is_not_strobe_is_named_with_the_remedy() {
     let error = deaf().catalogue().map_err(|e| e.to_string());
     assert_eq!(
         error,
-        Err("/dev/null: STROBE_LIST was refused (Inappropriate ioctl for device (os error 25)), for the loaded \
-             module and this program are of different versions (its contract is unknown, ours 1.3); install both \
+        Err("/dev/null: STROBE_LIST was refused (Inappropriate ioctl for device (os error 25)): the loaded \
+             module and this program have different versions (its contract is unknown, ours 1.3); install both \
              from one release, then modprobe -r strobe"
             .to_owned())
     );
@@ -89,13 +89,13 @@ fn every_refusal_names_the_object() {
             why::BUSY,
             1,
             Errno::BUSY,
-            "channel sim.foo: used by another run",
+            "channel sim.foo: another run uses it",
         ),
         (
             why::BUSY,
             none,
             Errno::BUSY,
-            "event sim.bar: used by another run",
+            "event sim.bar: another run uses it",
         ),
         (
             why::VALUE,
@@ -127,13 +127,13 @@ fn every_refusal_names_the_object() {
             why::COST,
             none,
             Errno::PERM,
-            "run on event sim.bar: its steps take about 2.5 ms in an interrupt, and may take 1 ms",
+            "run on event sim.bar: its steps take about 2.5 ms in an interrupt, where 1 ms are allowed",
         ),
         (
             why::RUNS,
             none,
             Errno::USERS,
-            "run on event sim.bar: this user has as many runs as one may have",
+            "run on event sim.bar: this user has reached the limit of runs",
         ),
         (
             why::ASYNC,
@@ -219,8 +219,8 @@ fn a_run_that_refuses_says_why_and_what_to_do() {
         |doing, errno| failure("sim.bar", doing, &uapi::Control::default(), errno).to_string();
     assert_eq!(
         said("the trigger", Errno::OPNOTSUPP),
-        "run on event sim.bar: the trigger failed: only the event soft is triggered by a call; \
-         make the run with the event soft, or let its own event trigger it"
+        "run on event sim.bar: the trigger failed: only runs on the event soft are triggered by a call; \
+         make the run on the event soft, or let its own event trigger it"
     );
     assert!(said("the pause", Errno::SHUTDOWN).ends_with("it has ended; make a new run"));
     // A driver may be busy, too.
@@ -271,7 +271,7 @@ fn a_run_that_has_ended_or_is_anothers_is_named_by_its_number() {
     assert_eq!(said(Errno::NOENT), ended);
     assert_eq!(
         said(Errno::ACCESS),
-        "run kernel:3: belongs to another user, who has not shared it; ask for that, or be root"
+        "run kernel:3: it belongs to another user, who has not shared it; ask that user to share it, or be root"
     );
     assert!(said(Errno::IO).starts_with("run kernel:3: making a reader failed: "));
 }

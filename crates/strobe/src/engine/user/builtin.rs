@@ -34,7 +34,7 @@ const CHANNELS: [(&str, &str, u32, &str); 8] = [
         "clock.waited",
         "ns",
         1,
-        "from the stamp of the row to its first step; 0, for one thread does both",
+        "from the stamp of the row to its first step; 0, because one thread does both",
     ),
     ("cpu.id", "", 10, "the processor that made the row"),
     ("cpu.cycles", "", 10, "cycle counter of that processor"),
@@ -42,7 +42,7 @@ const CHANNELS: [(&str, &str, u32, &str); 8] = [
         "event.time",
         "ns",
         1,
-        "when the trigger happened, as its source says; 0 if it does not",
+        "when the trigger happened, as its source reports; 0 if it does not",
     ),
     (
         "event.count",
@@ -61,7 +61,7 @@ impl Provider for Builtin {
         let devices = [
             ("clock", "clocks of the run"),
             ("cpu", "the processor"),
-            ("event", "what the source says of a trigger"),
+            ("event", "what the event's source reports about a trigger"),
         ];
         catalogue
             .devices
@@ -107,7 +107,8 @@ impl Provider for Builtin {
                     return Some(Err(Error::Unusable {
                         what: "channel",
                         name: name.to_owned(),
-                        why: "this processor's cycle counter is not for programs; use clock.time, or the kernel engine".to_owned(),
+                        why: "programs cannot read this processor's cycle counter; use clock.time, or the kernel \
+                        engine".to_owned(),
                     }))
                 }
             },

@@ -71,8 +71,8 @@ impl Connection {
 
     fn receive(&self) -> io::Result<OwnedFd> {
         let silent = || {
-            let why = "the owner of the run does not wake this reader at each row; it belongs to another user, or its \
-                       program is of an older version";
+            let why = "the owner of the run does not wake this reader for each row: it belongs to another user, or its \
+            program is older";
             io::Error::new(io::ErrorKind::TimedOut, why)
         };
         if !self.poll(PollFlags::IN, PATIENCE)? {

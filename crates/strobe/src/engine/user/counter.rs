@@ -82,15 +82,15 @@ impl Default for Counters {
 impl Counters {
     fn open(&self, channel: u8, event: u8, wait: WaitMode) -> Result<Source, String> {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let watched = watched.as_ref().ok_or("it is not there any more")?;
+        let watched = watched.as_ref().ok_or("it has gone")?;
         let node = watched.device.file_name();
         let node = node.map(|name| self.dev.join(name)).unwrap_or_default();
         let flags = OFlags::NONBLOCK.bits() as i32;
         let file = File::options().read(true).custom_flags(flags).open(&node);
         let file = file.map_err(|error| {
             let remedy = match Errno::from_io_error(&error) {
-                Some(Errno::BUSY) => "another program has it open; end that",
-                _ => "be root, or have a udev rule give the device to you",
+                Some(Errno::BUSY) => "another program has it open; end that program",
+                _ => "be root, or add a udev rule that gives you access",
             };
             format!("{}: {error}; {remedy}", node.display())
         })?;
@@ -112,7 +112,7 @@ impl Counters {
         // Whether the counter has such an event is known when it is asked for.
         source.watch().map_err(|error| {
             format!(
-                "its driver refuses that event ({error}); see what it has in {}",
+                "its driver refuses that event ({error}); see its events in {}",
                 watched.device.display()
             )
         })?;
@@ -316,7 +316,7 @@ impl Provider for Counters {
             .position(|known| *known == component);
         let slot = known.unwrap_or(watched.components.len());
         if slot >= SLOTS {
-            let why = format!("an event tells at most {SLOTS} counts");
+            let why = format!("an event gives at most {SLOTS} counts");
             return Some(Err(unusable("channel", name, why)));
         }
         if known.is_none() {

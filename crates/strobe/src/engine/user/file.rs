@@ -35,7 +35,7 @@ impl Provider for Files {
                 _ => {
                     return Some(Err(unusable(
                         name,
-                        "what follows # is the number of a word, from 1".to_owned(),
+                        "after #, write the number of a word, from 1".to_owned(),
                     )));
                 }
             },
@@ -125,7 +125,7 @@ pub(super) fn open(
     let refused = |error: io::Error| {
         let remedy = match error.kind() {
             io::ErrorKind::PermissionDenied => "; become a member of its group, or be root",
-            io::ErrorKind::NotFound => "; is it spelled right, and the device there?",
+            io::ErrorKind::NotFound => "; check the spelling, and that the device is there",
             _ => "",
         };
         unusable(&about.name, format!("{path}: {error}{remedy}"))
@@ -263,7 +263,7 @@ mod tests {
             (format!("file:{path}"), "is `eth0:`, not a number"),
             (format!("file:{path}#9"), "is not there, not a number"),
             (format!("file:{path}#0"), "from 1"),
-            ("file:/nonexistent".to_owned(), "is it spelled right"),
+            ("file:/nonexistent".to_owned(), "check the spelling"),
             ("file:/proc".to_owned(), "Is a directory"),
         ] {
             let error = channel(&name).err().expect(&name);

@@ -109,7 +109,7 @@ impl Frames {
 
     fn source(&self, wait: WaitMode) -> Result<Source, String> {
         let claim = Claim::of(&self.last).ok_or(
-            "another run of this process has it, and a co-processor has one stream; end that run",
+            "another run of this process uses it, and a co-processor has one stream only; end that run",
         )?;
         let queue_kib = remote::queue_kib(&self.sysfs).unwrap_or(QUEUE_KIB);
         Source::new(claim, self.endpoint()?, queue_kib, wait)

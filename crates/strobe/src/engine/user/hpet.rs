@@ -47,7 +47,7 @@ fn hertz(period_ns: u64) -> Result<usize, String> {
     let hertz = SECOND.saturating_add(period_ns / 2) / period_ns.max(1);
     if hertz > HERTZ_MAX {
         return Err(format!(
-            "an HPET has at most {HERTZ_MAX} interrupts a second here; take a timer"
+            "an HPET can make at most {HERTZ_MAX} interrupts a second here; use a timer"
         ));
     }
     match SECOND.checked_div(hertz) {
@@ -55,9 +55,9 @@ fn hertz(period_ns: u64) -> Result<usize, String> {
             usize::try_from(hertz).map_err(|_| "it cannot be that fast".to_owned())
         }
         Some(_) => Err(format!(
-            "an HPET has a whole number of interrupts a second; take hpet:{hertz}Hz, or a timer"
+            "an HPET makes a whole number of interrupts a second; use hpet:{hertz}Hz, or a timer"
         )),
-        None => Err("an HPET has at least one interrupt a second; take a timer".to_owned()),
+        None => Err("an HPET makes at least one interrupt a second; use a timer".to_owned()),
     }
 }
 
@@ -71,12 +71,13 @@ impl Hpet {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = open(DEVICE, flags, Mode::empty()).map_err(|errno| match errno {
             Errno::NOENT | Errno::NXIO | Errno::NODEV => {
-                format!("there is no {DEVICE}: this machine has no HPET, or its kernel no driver for it; take a timer")
+                format!("there is no {DEVICE}: this machine has no HPET, or its kernel has no driver for it; use a \
+                timer")
             }
             Errno::ACCESS | Errno::PERM => {
-                format!("{DEVICE}: no permission; make a udev rule that gives it to a group of yours, or be root")
+                format!("{DEVICE}: no permission; add a udev rule that gives it to one of your groups, or be root")
             }
-            Errno::BUSY => format!("{DEVICE}: all its timers are used, by other programs or the kernel"),
+            Errno::BUSY => format!("{DEVICE}: other programs or the kernel use all its timers"),
             _ => format!("{DEVICE}: {errno}"),
         })?;
         let file = File::from(file);
@@ -99,7 +100,7 @@ impl Hpet {
         };
         let periodic = hpet::set_periodic(&hpet.file);
         periodic.map_err(|error| {
-            format!("{DEVICE}: its timer is not periodic ({error}); take a timer")
+            format!("{DEVICE}: its timer is not periodic ({error}); use a timer")
         })?;
         Ok(hpet)
     }
@@ -239,7 +240,7 @@ mod tests {
             assert_eq!(hertz(period_ns), Ok(expected), "{period_ns}");
         }
         let said = hertz(400_000_000).expect_err("2.5 Hz");
-        assert!(said.contains("take hpet:3Hz"), "{said}");
+        assert!(said.contains("use hpet:3Hz"), "{said}");
         let said = hertz(3_600_000_000_000).expect_err("one an hour");
         assert!(said.contains("at least one"), "{said}");
         let said = hertz(99_000).expect_err("too fast");

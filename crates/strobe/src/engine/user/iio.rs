@@ -179,7 +179,7 @@ fn no_part(device: &Path, part: Option<&str>, direction: &str) -> String {
     let there = parts(device, direction).join(", ");
     match part {
         Some(part) => format!("it has no {part}; it has {there}"),
-        None => format!("say which channel of it; it has {there}"),
+        None => format!("name the channel; it has {there}"),
     }
 }
 
@@ -275,7 +275,7 @@ impl Provider for Iio {
         let found = DEVICES.find(&self.root, device).and_then(|device| {
             let buffer = Buffer::of(&device);
             let why = || {
-                "it has no buffer; read its channels on another event, such as a timer".to_owned()
+                "it has no buffer, so it cannot trigger; read its channels on another event, such as a timer".to_owned()
             };
             buffer.ok_or_else(why).map(|buffer| (device, buffer))
         });

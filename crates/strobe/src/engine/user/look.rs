@@ -164,7 +164,10 @@ fn watch(ready: &OwnedFd, fd: &OwnedFd) -> Result<(), Errno> {
 }
 
 fn gone() -> io::Error {
-    io::Error::new(io::ErrorKind::BrokenPipe, "the owner of the run went away")
+    io::Error::new(
+        io::ErrorKind::BrokenPipe,
+        "the run's program ended or closed it",
+    )
 }
 
 impl Wake for Look {

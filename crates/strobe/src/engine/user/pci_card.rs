@@ -81,10 +81,10 @@ impl PciCard {
             }
             io::ErrorKind::InvalidInput => match self.driver() {
                 Some(driver) if !driver.starts_with("uio") => format!(
-                    "the driver {driver} has card {address}, and shares it with nobody; use the kernel engine, or as \
-                     root bind it to uio_pci_generic"
+                    "the driver {driver} has exclusive use of card {address}; use the kernel engine, or bind the card \
+                     to uio_pci_generic as root"
                 ),
-                _ => format!("{} cannot be mapped: too small a BAR", path.display()),
+                _ => format!("{} cannot be mapped: its BAR is too small", path.display()),
             },
             _ => format!("{}: {error}", path.display()),
         }
@@ -120,7 +120,7 @@ impl Place for PciCard {
         let enabled = fs::read_to_string(self.0.join("enable"));
         if enabled.is_ok_and(|text| text.trim() == "0") {
             return Err(format!(
-                "card {address} is off; as root: echo 1 >/sys/bus/pci/devices/{address}/enable, or bind it to \
+                "card {address} is not enabled; as root: echo 1 >/sys/bus/pci/devices/{address}/enable, or bind it to \
                  uio_pci_generic"
             ));
         }
@@ -156,8 +156,8 @@ impl Place for PciCard {
         let Some(entry) = entry else {
             let ids = ["vendor", "device"].map(|file| number(&self.0.join(file)).unwrap_or(0));
             return Err(format!(
-                "no UIO driver has card {}, and interrupts come through one; as root: modprobe uio_pci_generic, then \
-                 echo '{:04x} {:04x}' >/sys/bus/pci/drivers/uio_pci_generic/new_id",
+                "card {} has no UIO driver, which its interrupts need; as root: modprobe uio_pci_generic, then echo \
+                 '{:04x} {:04x}' >/sys/bus/pci/drivers/uio_pci_generic/new_id",
                 self.address(),
                 ids[0],
                 ids[1]

@@ -20,14 +20,14 @@ const COUNTERS: [(&str, u32, u64, &str, &str); 8] = [
         HARDWARE,
         3,
         "",
-        "misses of the last cache",
+        "misses of the last-level cache",
     ),
     (
         "perf.branch_misses",
         HARDWARE,
         5,
         "",
-        "branches that were guessed wrong",
+        "mispredicted branches",
     ),
     ("perf.task_clock", SOFTWARE, 1, "ns", "time on a processor"),
     ("perf.page_faults", SOFTWARE, 2, "", "page faults"),
@@ -89,9 +89,9 @@ impl Provider for Perf {
                     io::ErrorKind::PermissionDenied => format!(
                         "{error}; as root: sysctl kernel.perf_event_paranoid=2, or give the program CAP_PERFMON"
                     ),
-                    io::ErrorKind::NotFound => "this machine does not count that; \
-                         `strobe list` shows what it does"
-                        .to_owned(),
+                    io::ErrorKind::NotFound => {
+                        "this machine cannot count that; `strobe list` shows what it can".to_owned()
+                    }
                     _ => error.to_string(),
                 },
             }),

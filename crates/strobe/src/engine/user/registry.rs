@@ -106,14 +106,15 @@ impl From<&Error> for Words {
                 words(path, format!("belongs to user {uid}, not to user {me}"))
                     .mend(format!("remove it, or {elsewhere}"))
             }
-            Error::Mode { path, mode } => {
-                words(path, format!("others may write there (mode {mode:03o})"))
-                    .mend("chmod 700 it")
-            }
+            Error::Mode { path, mode } => words(
+                path,
+                format!("other users may write there (mode {mode:03o})"),
+            )
+            .mend("chmod 700 it"),
             Error::Directory { path, source } => words(path, source.to_string()).mend(elsewhere),
             Error::Locked(path) => {
                 words(path, "locked by another process for a long time".to_owned())
-                    .mend(format!("see who: fuser {}", path.display()))
+                    .mend(format!("see which: fuser {}", path.display()))
             }
             Error::NoRun(run) => Words::new(format!("user:{run}"), "no such run")
                 .mend("`strobe status` shows the runs"),

@@ -111,7 +111,7 @@ impl UserRun {
                 self.post = Some(post);
                 (true, got)
             }
-            Err(why) => (false, format!("not to be seen by other programs: {why}")),
+            Err(why) => (false, format!("not visible to other programs: {why}")),
         };
         let what = "visible".into();
         self.info.set_up.push(Step { what, ok, got });

@@ -323,8 +323,9 @@ impl RunRows {
 
 /// A run, by `3`, `user:3` or `kernel:3`.
 fn attach(run: &str) -> Result<Box<dyn Run>, String> {
-    let remedy = "`strobe status` shows the runs there are";
-    let (engine, number) = run_number(run).ok_or_else(|| format!("`{run}` is no run; {remedy}"))?;
+    let remedy = "`strobe status` shows the runs";
+    let (engine, number) =
+        run_number(run).ok_or_else(|| format!("`{run}` is not the name of a run; {remedy}"))?;
     let kernel = || Control::look().and_then(|control| control.attach(number));
     let user = || Registry::of_this_user().attach(number);
     match engine {
@@ -339,7 +340,7 @@ fn attach(run: &str) -> Result<Box<dyn Run>, String> {
             (Err(kernel), Err(user)) if is_absent(&kernel) => Err(user.to_string()),
             (Err(kernel), Err(_)) => Err(kernel.to_string()),
             _ => Err(format!(
-                "there may be kernel:{number} and user:{number}; say which"
+                "both engines may have a run of this number; write kernel:{number} or user:{number}"
             )),
         },
     }

@@ -135,12 +135,7 @@ fn place(class: &str, path: &Path, part: Option<&str>) -> Result<Place, String> 
         unit,
         bits: Some(bits),
     };
-    let no_part = || {
-        format!(
-            "say which part, as in {class}:NAME/PART; it has {}",
-            there()
-        )
-    };
+    let no_part = || format!("name the part, as in {class}:NAME/PART; it has {}", there());
     let wanted = match (class, part) {
         ("thermal", None) => return Ok(read(Unit::new("degC", 1e-3), path.join("temp"))),
         ("led", None) => {
@@ -181,7 +176,7 @@ fn place(class: &str, path: &Path, part: Option<&str>) -> Result<Place, String> 
             let exported = path.join(format!("pwm{number}"));
             if !exported.exists() {
                 return Err(format!(
-                    "its channel {number} is not there, or not exported; as root: echo {number} > {}",
+                    "its channel {number} does not exist or is not exported; as root: echo {number} > {}",
                     path.join("export").display()
                 ));
             }
@@ -254,7 +249,7 @@ impl Provider for Sysfs {
     fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
         let found = self.place(name)?.and_then(|place| match place.bits {
             Some(bits) => Ok((bits, place)),
-            None => Err("it is measured, and not set; read it instead".to_owned()),
+            None => Err("it is a measured value and cannot be set; read it instead".to_owned()),
         });
         Some(match found {
             Ok((bits, place)) => {
@@ -267,7 +262,9 @@ impl Provider for Sysfs {
                         unusable(
                             "output",
                             &name,
-                            format!("{path}: {error}; be root, or have a udev rule give it to you"),
+                            format!(
+                                "{path}: {error}; be root, or add a udev rule that gives you access"
+                            ),
                         )
                     };
                     opened

@@ -38,7 +38,7 @@ impl UioCard {
         };
         let maps: Vec<String> = self.0.maps.iter().map(one).collect();
         match maps.as_slice() {
-            [] => "it has none; a PCI card is matched by its ids".to_owned(),
+            [] => "it has no maps; a PCI card is matched by its ids".to_owned(),
             maps => format!("it has {}", maps.join(", ")),
         }
     }
@@ -55,7 +55,7 @@ impl Place for UioCard {
         let bytes = map.size.saturating_sub(map.offset);
         if offset + u64::from(register.width) > bytes {
             return wrong(format!(
-                "{block} of {} has 0x{bytes:x} bytes, {} lies outside; correct the offset or `map`",
+                "{block} of {} has 0x{bytes:x} bytes, and {} lies outside; correct the offset or `map`",
                 self.0,
                 outside(offset, bytes)
             ));

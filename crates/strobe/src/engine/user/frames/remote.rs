@@ -44,7 +44,7 @@ pub fn find(sysfs: &Path, service: &str, address: Option<u32>) -> Result<Remote,
             address,
         }),
         (controls, _) => Err(format!(
-            "no remote that {} leads to announces the service {service}; {}",
+            "no remote behind {} announces the service {service}; {}",
             names(controls),
             remedy(&announced, controls.len(), sysfs)
         )),
@@ -60,14 +60,15 @@ fn names(controls: &[PathBuf]) -> String {
 fn remedy(announced: &[Announced], controls: usize, sysfs: &Path) -> String {
     if let Some(service) = announced.first() {
         return format!(
-            "{} does, and has no control node: give one of its channels to strobe_rpmsg (docs/reference/rpmsg.md)",
+            "{} announces it but has no control node: give one of its channels to strobe_rpmsg \
+             (docs/reference/rpmsg.md)",
             service.processor.display()
         );
     }
     let bus = sysfs.join("bus/rpmsg");
     match controls {
         1 => format!(
-            "start the remote ({}), or say in the board file where it is: [match] address = 0x400",
+            "start the remote ({}), or give its address in the board file: [match] address = 0x400",
             bus.join("devices").display()
         ),
         _ => format!(

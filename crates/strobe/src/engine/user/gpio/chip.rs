@@ -61,7 +61,7 @@ impl Chip {
         match (found.pop(), found.is_empty()) {
             (Some(chip), true) => Ok(chip),
             (Some(_), false) => Err(format!(
-                "several chips are labelled {called}; say which: {}",
+                "several chips are labelled {called}; name one: {}",
                 what_there_is()
             )),
             (None, _) => Err(format!("there is no chip {called}; {}", what_there_is())),
@@ -118,16 +118,16 @@ impl Chip {
         match (found.as_slice(), names.is_empty()) {
             ([offset], _) => Ok(*offset),
             ([], true) => Err(format!(
-                "{} has no line {called}, and no line with a name; use 0 to {last}",
+                "{} has no line {called}, and its lines have no names; use 0 to {last}",
                 self.title()
             )),
             ([], false) => Err(format!(
-                "{} has no line {called}, but 0 to {last}, some called {}",
+                "{} has no line {called}; it has lines 0 to {last}, some named {}",
                 self.title(),
                 names.join(", ")
             )),
             (several, _) => Err(format!(
-                "{} has several lines called {called}; use one of {several:?}",
+                "{} has several lines named {called}; use one of {several:?}",
                 self.title()
             )),
         }
@@ -150,7 +150,7 @@ impl Chip {
         let user = user.ok().filter(|user| !user.is_empty());
         let user = user.unwrap_or_else(|| "another program".to_owned());
         let title = self.title();
-        format!("line {offset} of {title} is used by {user}; end that, or take another line")
+        format!("line {offset} of {title} is used by {user}; end that program, or use another line")
     }
 
     /// The line, for this process alone.
@@ -190,7 +190,7 @@ fn refusal(called: &str, path: &Path, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => {
             let owner = path.metadata().map(|about| about.gid());
             let group = owner.ok().filter(|gid| *gid != 0).map_or_else(
-                || "make a udev rule that gives it to a group of yours".to_owned(),
+                || "add a udev rule that gives it to one of your groups".to_owned(),
                 |gid| format!("become a member of its group, {gid} (usermod -aG)"),
             );
             format!("{}: no permission; {group}, or be root", path.display())

@@ -56,7 +56,7 @@ impl Buffer {
         fs::write(&path, text).map_err(|error| {
             let remedy = match error.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    "be root, or have a udev rule give the device to you"
+                    "be root, or add a udev rule that gives you access"
                 }
                 _ => "see the kernel's log (dmesg)",
             };
@@ -153,7 +153,7 @@ impl Source {
             ));
         }
         if buffer.text("buffer/enable").as_deref() == Some("1") {
-            return Err("another program uses its buffer; end that".to_owned());
+            return Err("another program uses its buffer; end that program".to_owned());
         }
         let node = buffer
             .device
@@ -164,8 +164,8 @@ impl Source {
         let file = File::options().read(true).custom_flags(flags).open(&node);
         let file = file.map_err(|error| {
             let remedy = match Errno::from_io_error(&error) {
-                Some(Errno::BUSY) => "another program has it open; end that",
-                _ => "be root, or have a udev rule give the device to you",
+                Some(Errno::BUSY) => "another program has it open; end that program",
+                _ => "be root, or add a udev rule that gives you access",
             };
             format!("{}: {error}; {remedy}", node.display())
         })?;
@@ -233,7 +233,8 @@ impl Source {
         self.bytes = end.next_multiple_of(widest);
         if self.elements.is_empty() {
             return Err(
-                "no channel of its scans is read, and they have no time stamp; read one".to_owned(),
+                "the run reads no channel of its scans, and they have no time stamp; read one"
+                    .to_owned(),
             );
         }
         if self.bytes > SCAN {

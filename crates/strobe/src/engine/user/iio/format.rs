@@ -41,7 +41,7 @@ impl Format {
             .and_then(|text| text.parse().ok())
             .ok_or_else(there)?;
         let format = parse(&text)
-            .ok_or_else(|| format!("its form {text} is not known here; read another channel"))?;
+            .ok_or_else(|| format!("its format {text} is not supported; read another channel"))?;
         Ok(Format { index, ..format })
     }
 

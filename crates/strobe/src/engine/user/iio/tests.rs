@@ -219,7 +219,7 @@ fn what_cannot_be_is_refused_with_the_remedy() {
             "iio:adc/in_voltage7",
             "it has no in_voltage7; it has in_voltage0, in_voltage1",
         ),
-        ("iio:adc", "say which channel of it; it has in_voltage0"),
+        ("iio:adc", "name the channel; it has in_voltage0"),
         ("iio:adc/../x", "it has no ../x"),
     ] {
         assert!(said(name).contains(part), "{}", said(name));
@@ -232,7 +232,9 @@ fn what_cannot_be_is_refused_with_the_remedy() {
             .expect_err("refused")
             .to_string()
     };
-    assert!(event("iio:thermo").contains("it has no buffer; read its channels"));
+    assert!(
+        event("iio:thermo").contains("it has no buffer, so it cannot trigger; read its channels")
+    );
     let set = |file: &str, text: &str| {
         fs::write(
             fake.root

@@ -50,10 +50,14 @@ impl Message {
         }
         match serde_json::from_slice(line) {
             Ok(Versioned { version: VERSION }) => {}
-            Ok(_) => return Err("its program is of another version: use one as new".to_owned()),
-            Err(_) => return Err("what it says is not understood".to_owned()),
+            Ok(_) => {
+                return Err(
+                    "its program has another version: use the same version of strobe".to_owned(),
+                );
+            }
+            Err(_) => return Err("its answer is not understood".to_owned()),
         }
-        serde_json::from_slice(line).map_err(|error| format!("what it says is damaged: {error}"))
+        serde_json::from_slice(line).map_err(|error| format!("its answer is damaged: {error}"))
     }
 }
 

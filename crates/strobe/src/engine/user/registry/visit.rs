@@ -39,7 +39,9 @@ impl Error {
     pub fn or_ended(self, directory: &Directory, run: u32) -> Self {
         match self {
             Error::HungUp(_) if !is_alive(directory, run) => Error::NoRun,
-            Error::HungUp(pid) => silent(pid, "does not answer you; it belongs to another user"),
+            Error::HungUp(pid) => {
+                silent(pid, "does not answer this user; it belongs to another one")
+            }
             error => error,
         }
     }
@@ -51,7 +53,7 @@ impl Line {
         let fd = call(directory, run).map_err(|errno| match errno {
             Errno::NOENT => Error::NoRun,
             Errno::CONNREFUSED => Error::Gone,
-            Errno::AGAIN => silent(0, "does not answer: its owner is stopped"),
+            Errno::AGAIN => silent(0, "does not answer: its program is stopped"),
             errno => silent(0, &format!("cannot be reached: {errno}")),
         })?;
         let peer = socket_peercred(&fd).map_err(|errno| silent(0, &errno.to_string()))?;
@@ -97,7 +99,7 @@ impl Line {
             }
             message.extend(part.iter().take(count));
             if message.len() > BYTES_MAX {
-                return Err(silent(pid, "says too much"));
+                return Err(silent(pid, "sent a longer answer than expected"));
             }
         }
         let ring = ring.ok_or_else(|| silent(pid, "does not hand out its ring"))?;
@@ -114,7 +116,7 @@ impl Line {
                 Ok(0) => {
                     return Err(silent(
                         pid,
-                        "does not answer: its owner is stopped or very busy",
+                        "does not answer: its program is stopped or very busy",
                     ));
                 }
                 Ok(_) => return Ok(()),

@@ -45,7 +45,7 @@ impl Group {
                 ),
                 there => {
                     let names: Vec<_> = there.iter().map(|(name, _)| name.as_str()).collect();
-                    format!("there is no {name}; there are {}", names.join(", "))
+                    format!("there is no {name}; this machine has {}", names.join(", "))
                 }
             }),
             (None, several) => {

@@ -113,7 +113,7 @@ fn what_can_be_set_is_an_output_and_what_is_measured_is_none() {
         .err()
         .expect("refused");
     assert!(
-        error.to_string().contains("measured, and not set"),
+        error.to_string().contains("it is a measured value"),
         "{error}"
     );
 }
@@ -132,8 +132,8 @@ fn what_is_not_there_is_answered_with_what_is() {
             "hwmon:nct6775/temp9",
             "it has no temp9; it has fan1, in0, pwm1",
         ),
-        ("hwmon:nct6775", "say which part"),
-        ("hwmon:lm75/../hwmon1/in0_input", "say which part"),
+        ("hwmon:nct6775", "name the part"),
+        ("hwmon:lm75/../hwmon1/in0_input", "name the part"),
         ("power:BAT0/status", "not a number"),
         ("power:BAT1/capacity", "there is no BAT1; there are BAT0"),
         (

@@ -40,7 +40,7 @@ static void errors(void)
 	check("a recipe that is not there is refused", !strobe_run_of_recipe("/nonexistent.toml") && says("/nonexistent.toml"));
 	check("a recipe's text that is none is refused", !strobe_run_of_text("event = 5") && says("recipe:1"));
 	check("a time that is no number of rows is refused, and nothing records for ever",
-	      !strobe_run_of_text("event = 'soft'\nread = ['sim.counter']\nfor = '1s'") && says("`for` is no number of rows") &&
+	      !strobe_run_of_text("event = 'soft'\nread = ['sim.counter']\nfor = '1s'") && says("`for` gives no number of rows") &&
 	      !strobe_run_of_text("event = 'timer:1kHz'\nread = ['sim.counter']\nkeep = ['sim.counter & 1']\nfor = '1s'") &&
 	      says("strobe_run_stop"));
 	check("a run that is not there is refused", !strobe_run_attach("user:4000000") && says("user:4000000"));

@@ -75,7 +75,7 @@ pub enum Refusal {
         wanted: u16,
     },
     /// All frames of the message are of a run before.
-    #[error("the message is of stream {found}, and {wanted} is the one that was started last")]
+    #[error("the message belongs to stream {found}, and stream {wanted} was started last")]
     OtherStream {
         /// The message's.
         found: u8,
@@ -83,7 +83,7 @@ pub enum Refusal {
         wanted: u8,
     },
     /// The frame has been here before, or comes too late.
-    #[error("the frame has sequence {sequence}, and {expected} comes next")]
+    #[error("the frame has sequence {sequence}, and {expected} was expected")]
     OutOfOrder {
         /// The frame's.
         sequence: u32,

@@ -112,7 +112,7 @@ pub enum InstallError {
         said: String,
     },
     /// No such board.
-    #[error("no board `{name}` is installed in {}; {}", directory.display(), known(installed))]
+    #[error("board `{name}` is not installed in {}; {}", directory.display(), known(installed))]
     Unknown {
         /// What was asked for.
         name: String,
@@ -122,7 +122,7 @@ pub enum InstallError {
         installed: Vec<String>,
     },
     /// Several boards have that name.
-    #[error("there are several boards `{name}`: {}; name one of these", files.join(", "))]
+    #[error("several boards are named `{name}`: {}; name one of these files", files.join(", "))]
     Ambiguous {
         /// What was asked for.
         name: String,
@@ -131,17 +131,20 @@ pub enum InstallError {
     },
     /// A board with channels that a driver cannot read.
     #[error(
-        "board {0}: it has channels that are files, which only the user engine reads: strobe record --board FILE; leave them out to install it"
+        "board {0}: only the user engine reads its channels that are files: strobe record --board FILE; leave them out \
+         to install the board"
     )]
     Files(String),
     /// A board of a device that another driver has, and that PCI does not know.
     #[error(
-        "board {0}: it is for a UIO device, which only the user engine reaches: strobe record --board FILE; there is nothing to install"
+        "board {0}: only the user engine reaches its UIO device: strobe record --board FILE; there is nothing to \
+         install"
     )]
     Uio(String),
     /// An instrument, which no driver speaks to.
     #[error(
-        "board {0}: it is for an instrument, which only the user engine speaks to: strobe record --board FILE; there is nothing to install"
+        "board {0}: only the user engine speaks to its instrument: strobe record --board FILE; there is nothing to \
+         install"
     )]
     Instrument(String),
     /// A board file is wrong.
@@ -159,7 +162,7 @@ fn remedy(error: &io::Error) -> &'static str {
 
 fn known(installed: &[String]) -> String {
     match installed {
-        [] => "none is installed, see `strobe board install`".into(),
+        [] => "no board is installed, see `strobe board install`".into(),
         list => format!("installed: {}", list.join(", ")),
     }
 }

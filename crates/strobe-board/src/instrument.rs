@@ -221,18 +221,15 @@ pub struct Output {
 /// What each instrument counts, and has as channels: name and description. Each question of a row is counted, and has one
 /// of the ends from `answers` to `absent`.
 pub const COUNTERS: [(&str, &str); 10] = [
-    ("questions", "questions, and commands of outputs"),
+    ("questions", "questions and commands for outputs"),
     ("answers", "answered as the board file says"),
     ("late", "no answer in time"),
-    (
-        "wrong",
-        "answers that are not of the form in the board file",
-    ),
-    ("cut", "answers that ended before their end"),
+    ("wrong", "answers that do not match the board file"),
+    ("cut", "answers that broke off"),
     ("long", "answers longer than the board file allows"),
-    ("extra", "answers that were there unasked, or came twice"),
-    ("refused", "the instrument said that it cannot"),
-    ("absent", "not asked, for there was no connection"),
+    ("extra", "answers that came unasked or twice"),
+    ("refused", "errors that the instrument reported"),
+    ("absent", "not asked, because there was no connection"),
     ("reconnects", "connections after the first one"),
 ];
 

@@ -88,7 +88,8 @@ fn card(mut table: Table<'_>) -> Option<Hardware> {
         for key in ["uio", "version"] {
             table.string(key);
         }
-        table.fault("`pci` and `uio` name two devices; keep `pci` for registers in BARs, `uio` for those in maps of a UIO driver");
+        table.fault("`pci` and `uio` name two devices; keep `pci` for registers in BARs, or `uio` for registers in \
+        maps of a UIO driver");
     }
     let ids = match table.string("pci") {
         Some((text, at)) => {

@@ -59,7 +59,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         Bus::Rpmsg => rpmsg::forbid(&mut root),
         _ => root.forbid(
             "frame",
-            "only a co-processor sends frames, [match] rpmsg = \"SERVICE\"; leave [frame] out",
+            "only a co-processor ([match] rpmsg = \"SERVICE\") sends frames; leave out [frame]",
         ),
     }
     let is_uio = bus == Bus::Uio;
@@ -67,7 +67,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         Bus::Rpmsg => Some(rpmsg::INTERRUPT),
         _ => root.table("interrupt").map(|table| {
             if is_uio {
-                table.fault("a UIO device has one interrupt, which its driver has set up; leave [interrupt] out");
+                table.fault("a UIO device has one interrupt, which its driver sets up; leave out [interrupt]");
             }
             interrupt(table, bus == Bus::Platform)
         }),
@@ -104,7 +104,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
     let setup = root.table("setup").filter(|_| has_setup);
     let setup = setup.map_or_else(Vec::new, |mut setup| {
         if is_uio {
-            setup.fault("a UIO device has been set up by its driver; leave [setup] out, or write it into `enable` of an event");
+            setup.fault("the driver sets up a UIO device; leave out [setup], or move it into `enable` of an event");
         }
         let writes = resolve::writes(&mut setup, "writes", &registers, None);
         setup.finish();
@@ -132,7 +132,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
             .iter()
             .any(|key| root.has(key));
         if !some {
-            root.fault("there is nothing to read, to write or to wait for; add a [channel.NAME]");
+            root.fault("the file has no channel, output or event; add a [channel.NAME]");
         }
     }
     for (kind, count, most) in [

@@ -167,7 +167,10 @@ fn channel(name: &str, table: &mut Table<'_>, registers: &Registers<'_>) -> Opti
     let (index, register) = register?;
     if !register.access.reads() {
         table.fault(format!(
-            "register {} is write-only, its value cannot be read; choose another, or give it access = \"rw\"", register.name));
+            "register {} is write-only, so it cannot be read; choose another, or give it access = \
+             \"rw\"",
+            register.name
+        ));
     }
     if float && register.width != 8 {
         table.fault(format!(
@@ -337,8 +340,8 @@ fn event(
         && !table.has("pending")
     {
         table.fault(
-            "an intx line may be shared, so it must be seen whether the board raised it; \
-             add pending = { register = \"NAME\", mask = 0x... }",
+            "an intx line may be shared, and only `pending` tells whether this board raised it; add pending = { \
+             register = \"NAME\", mask = 0x... }",
         );
     }
     let source = if table.has("pending") {
@@ -364,7 +367,8 @@ fn pending(mut table: Table<'_>, registers: &Registers<'_>) -> Option<Pending> {
     let found = register.and_then(|(index, register)| {
         if !register.access.reads() {
             table.fault(format!(
-                "register {} is write-only, it cannot show what is pending; choose another, or give it access = \"rw\"",
+                "register {} is write-only, so it cannot show what is pending; choose another, or give it access = \
+                 \"rw\"",
                 register.name));
         }
         if let Some((mask, at)) = &mask {

@@ -79,11 +79,11 @@ pub(super) fn forbid(root: &mut Table<'_>) {
     for (key, why) in [
         (
             "interrupt",
-            "the messages of a co-processor are its event; leave [interrupt] out",
+            "the messages of a co-processor are its event; leave out [interrupt]",
         ),
         (
             "bar",
-            "a co-processor has no BARs; leave [bar.N] out, and write [frame]",
+            "a co-processor has no BARs; leave out [bar.N], and write [frame]",
         ),
         ("output", "a frame can only be read; leave [output] out"),
         ("setup", "a frame can only be read; leave [setup] out"),
@@ -119,12 +119,12 @@ pub(super) fn events(root: &mut Table<'_>, object: impl Fn(&str) -> String) -> V
         for key in ["vector", "pending", "silence", "enable", "disable"] {
             table.forbid(
                 key,
-                &format!("`{key}` is for interrupts, and this event is a frame; leave it out"),
+                &format!("`{key}` is for interrupts, but this event is a frame; leave it out"),
             );
         }
         if let Some(first) = events.first() {
             table.fault(format!(
-                "event {} is each frame already, and there is no other; keep one of them",
+                "event {} is each frame already, and a co-processor has no other event; keep one of them",
                 first.name
             ));
         }
@@ -139,6 +139,9 @@ pub(super) fn events(root: &mut Table<'_>, object: impl Fn(&str) -> String) -> V
             disable: Vec::new(),
         });
     }
-    root.missing("event", "[event.NAME], which is each frame that arrives");
+    root.missing(
+        "event",
+        "[event.NAME], which stands for each frame that arrives",
+    );
     events
 }

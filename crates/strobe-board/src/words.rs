@@ -23,15 +23,21 @@ pub(super) fn name_at(
 ) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if !name.starts_with(|first: char| first.is_ascii_alphabetic()) || !name.bytes().all(plain) {
-        table.fault_at(at, format!(
-            "\"{}\" cannot be a name; use letters, digits, `_` and `-`, and begin with a letter", name.escape_debug()));
+        table.fault_at(
+            at,
+            format!(
+                "\"{}\" is not a valid name; use letters, digits, `_` and `-`, and begin with a \
+             letter",
+                name.escape_debug()
+            ),
+        );
         return None;
     }
     if name.len() > most {
         table.fault_at(
             at,
             format!(
-                "a name of {} characters; at most {most} are possible, choose a shorter one",
+                "the name has {} characters; at most {most} are possible, choose a shorter one",
                 name.len()
             ),
         );

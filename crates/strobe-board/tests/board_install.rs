@@ -272,7 +272,7 @@ fn a_board_of_a_uio_device_is_for_the_user_engine_and_is_not_installed() {
     for error in refused {
         let error = error.expect_err("no driver has it").to_string();
         assert!(
-            error.starts_with("board uio_dummy: it is for a UIO device")
+            error.starts_with("board uio_dummy: only the user engine reaches its UIO device")
                 && error.contains("--board FILE"),
             "{error}"
         );

@@ -63,7 +63,7 @@ pub fn call<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
         Err(panic) => Failure::new(
             "libstrobe",
             said(&*panic),
-            "this is a fault of it: report it",
+            "this is a fault of libstrobe: report it",
         ),
     };
     let Failure(words) = failure;
@@ -117,7 +117,7 @@ pub unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str> {
     }
     // SAFETY: not NULL, and as the caller promises.
     let text = unsafe { CStr::from_ptr(text) };
-    let wrong = |_| Failure::new(what, "it is no UTF-8", "give a text in UTF-8");
+    let wrong = |_| Failure::new(what, "it is not UTF-8", "give a text in UTF-8");
     text.to_str().map_err(wrong)
 }
 
@@ -175,7 +175,7 @@ pub unsafe fn free<T>(handle: *mut T) {
 }
 
 fn none(what: &str) -> Failure {
-    Failure::new(what, "it is NULL", "was the call before it looked at?")
+    Failure::new(what, "it is NULL", "check the result of the call before")
 }
 
 fn last(part: impl FnOnce(&Last) -> Option<&CString>) -> *const c_char {

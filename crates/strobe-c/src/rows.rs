@@ -50,7 +50,7 @@ impl strobe_rows {
             Source::Ring(reader) => Ok(reader),
             Source::File(_) => Err(Failure::new(
                 "rows",
-                "they are of a recording, which has no descriptor",
+                "they come from a recording, which has no descriptor",
                 "call strobe_rows_next, which does not wait",
             )),
         }
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn strobe_rows_account(
                 let unknown = || {
                     Failure::new(
                         "recording",
-                        "its account is not known",
+                        "the recording has no account",
                         "read it to its end, if it has one",
                     )
                 };

@@ -178,8 +178,8 @@ impl strobe_run {
             Kind::Own(run) => Ok(run.as_ref()),
             Kind::Others(_) => Err(Failure::new(
                 &format!("run {}", self.name.to_string_lossy()),
-                "it is of another program",
-                "read it; only who has made it can steer it",
+                "it belongs to another program",
+                "read it; only the program that made it can control it",
             )),
         }
     }
@@ -193,7 +193,7 @@ fn made(recipe: &Recipe) -> Result<*mut strobe_run> {
     if recipe.needs_a_clock() {
         return Err(Failure::new(
             "recipe",
-            "`for` is no number of rows here: the event has no period, or a program chooses rows",
+            "`for` gives no number of rows here: the event has no period, or a program chooses rows",
             "leave `for` out, and call strobe_run_stop when it is time",
         ));
     }

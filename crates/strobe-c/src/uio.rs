@@ -175,7 +175,10 @@ fn register(
     let width = u8::try_from(bytes).unwrap_or(0);
     memory.register(offset, width).ok_or_else(|| {
         let object = format!("register of {bytes} bytes at {offset:#x} of map {map}");
-        let why = format!("it is not one of its {:#x} bytes", memory.bytes());
+        let why = format!(
+            "it is not within the {:#x} bytes of the map",
+            memory.bytes()
+        );
         Failure::new(
             &object,
             why,

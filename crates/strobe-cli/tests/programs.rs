@@ -178,7 +178,7 @@ fn what_is_wrong_with_a_program_is_said_before_anything_is_recorded() {
     for (args, words) in [
         (
             &["--keep", "sim.foo > 3"][..],
-            "strobe: keep 'sim.foo > 3', column 1: a row has no column sim.foo; read it, or use another; there is sim.counter, sim.ramp",
+            "strobe: keep 'sim.foo > 3', column 1: a row has no column sim.foo; read it, or use another; there are sim.counter, sim.ramp",
         ),
         (
             &["--derive", "x = sim.counter + sim.counter"],

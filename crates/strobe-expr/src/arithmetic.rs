@@ -209,7 +209,7 @@ pub fn quotient(
             Some(word.ok_or_else(|| {
                 wrong(
                     at,
-                    "what stands behind `else` is no number that the quotient can be",
+                    "the number after `else` is not one that the quotient can have",
                     "write else 0",
                 )
             })?)

@@ -56,7 +56,7 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
         return Err(whole(
             text,
             format!(
-                "all of the program keeps {state} words from row to row, and may keep {STATE_MAX}"
+                "the whole program keeps {state} words from row to row, and {STATE_MAX} are possible"
             ),
             "take means of fewer rows, or since emit",
         ));
@@ -86,7 +86,7 @@ fn check(text: &ProgramText, inputs: usize) -> Result<(), Fault> {
     }
     let columns = inputs + text.derive.len();
     if columns > COLUMNS_MAX && !text.derive.is_empty() {
-        let reason = format!("a row would have {columns} columns, and may have {COLUMNS_MAX}");
+        let reason = format!("a row would have {columns} columns, and {COLUMNS_MAX} are possible");
         return Err(whole(text, reason, "leave some out"));
     }
     // Each condition has one at least.
@@ -108,7 +108,7 @@ fn whole(text: &ProgramText, reason: String, remedy: &str) -> Fault {
 }
 
 fn too_long(text: &ProgramText) -> Fault {
-    let reason = format!("all of the program has more than {INSNS_MAX} instructions");
+    let reason = format!("the whole program has more than {INSNS_MAX} instructions");
     whole(text, reason, "leave something out")
 }
 
@@ -216,9 +216,9 @@ impl Compiler<'_> {
                 format!(
                     "this is always {}",
                     if is {
-                        "so: each row would be kept"
+                        "true: every row would be kept"
                     } else {
-                        "otherwise: no row would be kept"
+                        "false: no row would be kept"
                     }
                 ),
                 "compare with a number that the channel can be above and below",
@@ -295,14 +295,14 @@ impl Compiler<'_> {
                 .chain(self.derived.iter().map(|(name, _)| name.as_str()))
                 .collect();
             let have = if names.is_empty() {
-                "no column at all".to_owned()
+                "no column".to_owned()
             } else {
                 names.join(", ")
             };
             return Err(wrong(
                 at,
                 format!("a row has no column {name}"),
-                format!("read it, or use another; there is {have}"),
+                format!("read it, or use another; there are {have}"),
             ));
         };
         let column = &self.inputs[place];
@@ -312,7 +312,9 @@ impl Compiler<'_> {
             Word::Real => {
                 return Err(wrong(
                     at,
-                    format!("{name} is a binary fraction, and programs have whole numbers only"),
+                    format!(
+                        "{name} is a floating-point number, and programs compute with whole numbers only"
+                    ),
                     "use a channel of type u64 or s64",
                 ));
             }
@@ -323,9 +325,9 @@ impl Compiler<'_> {
             return Err(wrong(
                 at,
                 format!(
-                    "the scale of {name} is {scale}, its offset {offset}: nothing exact comes of it"
+                    "the scale of {name} is {scale}, its offset {offset}: exact results are not possible"
                 ),
-                "give the channel other ones, in its board or driver",
+                "change them in its board or driver",
             ));
         };
         Ok(Number {
@@ -401,7 +403,7 @@ impl Compiler<'_> {
         let by = by.ok_or_else(|| {
             wrong(
                 &b.at,
-                "how far is not a number from 0 to 63",
+                "the number of bits to shift is not from 0 to 63",
                 "write one, as in << 4",
             )
         })?;
@@ -420,14 +422,14 @@ impl Compiler<'_> {
             return Err(wrong(
                 &b.at,
                 "the divisor may be 0, or negative",
-                "divide by what is always greater, as in max(X, 1)",
+                "divide by a value that is always greater, as in max(X, 1)",
             ));
         }
         if dividend.1.lo < 0 {
             return Err(wrong(
                 &a.at,
-                "a rest of what may be negative",
-                "use what never is, as in abs(X)",
+                "the remainder of a value that may be negative",
+                "use a value that never is, as in abs(X)",
             ));
         }
         let range = Range::new(0, dividend.1.hi.min(divisor.1.hi - 1));

@@ -70,7 +70,7 @@ pub fn tokens(text: &str) -> Result<Vec<At>, Wrong> {
                     let here = at..at + other.len_utf8();
                     wrong(
                         &here,
-                        format!("`{other}` means nothing here"),
+                        format!("`{other}` has no meaning here"),
                         "leave it out; a name with such letters stands in `backquotes`",
                     )
                 })?;

@@ -45,7 +45,7 @@ pub fn derive(text: &str) -> Result<Derive, Wrong> {
         other => {
             return Err(wrong(
                 &parser.place(other.as_ref()),
-                "the name of the column is not there",
+                "the name of the column is missing",
                 start,
             ));
         }
@@ -53,7 +53,7 @@ pub fn derive(text: &str) -> Result<Derive, Wrong> {
     if !parser.take("=") {
         return Err(wrong(
             &parser.here(),
-            "a derived column has no `=` behind its name",
+            "`=` is missing after the name of the derived column",
             start,
         ));
     }
@@ -167,7 +167,7 @@ impl Parser {
                     if level == COMPARISONS && count > 1 {
                         return Err(wrong(
                             &at,
-                            format!("`{sign}` compares what was compared already"),
+                            format!("`{sign}` compares the result of a comparison"),
                             "join two comparisons with &&",
                         ));
                     }
@@ -234,7 +234,7 @@ impl Parser {
             _ => {
                 return Err(wrong(
                     &at,
-                    "a channel, a number or a function is not there",
+                    "a channel, a number or a function is missing",
                     "write one, as in adc.a, 2.5 V or diff(enc.pos)",
                 ));
             }
@@ -319,7 +319,7 @@ impl Parser {
             false if self.peek().is_none() => Err(wrong(open, "`(` has no end", "write a `)`")),
             false => Err(wrong(
                 &self.here(),
-                "a `)` is not there",
+                "a `)` is missing",
                 "write it before this",
             )),
         }
@@ -329,7 +329,7 @@ impl Parser {
 fn too_deep(at: &Range<usize>) -> Wrong {
     wrong(
         at,
-        "too many parts within each other",
+        "the expression is nested too deeply",
         "give a part of it a name, as a derived column",
     )
 }

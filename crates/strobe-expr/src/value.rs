@@ -27,7 +27,7 @@ pub fn digits<T>(at: &Place<usize>, result: Option<T>) -> Result<T, Wrong> {
     result.ok_or_else(|| {
         wrong(
             at,
-            "scales and numbers of too many digits meet here",
+            "scales and numbers here have too many digits",
             "round them",
         )
     })
@@ -163,7 +163,7 @@ impl Number {
             Some((scale, offset)) => self.words(at, scale, offset),
             None => Err(wrong(
                 at,
-                "bits belong to whole numbers, and this is none",
+                "only whole numbers have bits, and this is not one",
                 "write raw(CHANNEL): its word, before scale and offset",
             )),
         }
@@ -188,7 +188,7 @@ impl Number {
             Some(factor) => self.scaled(at, factor, unit),
             None => Err(wrong(
                 at,
-                format!("it is in {}, and not in {text}", self.unit.text()),
+                format!("it is in {}, which cannot become {text}", self.unit.text()),
                 "write a unit of the same kind",
             )),
         }

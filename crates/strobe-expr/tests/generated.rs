@@ -422,9 +422,9 @@ fn one(seed: u64, count: &mut Count) {
                 "needs all 64 bits",
                 "too many digits",
                 "always",
-                "nobody knows",
+                "number of values in the sum is not known",
                 "more values at once",
-                "is whole only in the rows",
+                "is complete only in kept rows",
                 "may be negative",
             ];
             assert!(

@@ -308,7 +308,7 @@ fn what_is_wrong_is_said_with_its_place_and_a_remedy() {
         (
             "x = adc.c",
             5,
-            "a row has no column adc.c; read it, or use another; there is enc.pos, adc.a",
+            "a row has no column adc.c; read it, or use another; there are enc.pos, adc.a",
         ),
         (
             "x = cnt.n + cnt.n",
@@ -333,22 +333,22 @@ fn what_is_wrong_is_said_with_its_place_and_a_remedy() {
         (
             "x = adc.a & 1",
             5,
-            "bits belong to whole numbers, and this is none; write raw(CHANNEL)",
+            "only whole numbers have bits, and this is not one; write raw(CHANNEL)",
         ),
         (
             "x = io.in << io.in",
             14,
-            "how far is not a number from 0 to 63; write one",
+            "the number of bits to shift is not from 0 to 63; write one",
         ),
         (
             "x = mean(adc.a, 1)",
             17,
-            "how many rows is not a number from 2 to 1024; write one",
+            "the number of rows is not from 2 to 1024; write such a number",
         ),
         (
             "x = mean(adc.a)",
             5,
-            "mean is given something else than it takes; write mean(X, ROWS) or mean(X since emit)",
+            "mean has the wrong arguments; write mean(X, ROWS) or mean(X since emit)",
         ),
         (
             "x = avg(adc.a, 3)",
@@ -368,17 +368,17 @@ fn what_is_wrong_is_said_with_its_place_and_a_remedy() {
         (
             "x = adc.a in A",
             13,
-            "it is in V, and not in A; write a unit of the same kind",
+            "it is in V, which cannot become A; write a unit of the same kind",
         ),
         (
             "x = io.in % io.in",
             13,
-            "the divisor may be 0, or negative; divide by what is always greater",
+            "the divisor may be 0, or negative; divide by a value that is always greater",
         ),
         (
             "x = io.in < 3 < 4",
             15,
-            "`<` compares what was compared already; join two comparisons with &&",
+            "`<` compares the result of a comparison; join two comparisons with &&",
         ),
         ("x = io.in = 3", 11, "`=` compares nothing; write =="),
         ("x = (io.in", 5, "`(` has no end; write a `)`"),
@@ -390,12 +390,12 @@ fn what_is_wrong_is_said_with_its_place_and_a_remedy() {
         (
             "x = io.in &",
             12,
-            "a channel, a number or a function is not there; write one",
+            "a channel, a number or a function is missing; write one",
         ),
         (
             "x io.in",
             3,
-            "a derived column has no `=` behind its name; write NAME = EXPRESSION",
+            "`=` is missing after the name of the derived column; write NAME = EXPRESSION",
         ),
         (
             "time = io.in",
@@ -408,7 +408,7 @@ fn what_is_wrong_is_said_with_its_place_and_a_remedy() {
             "there is a column io.in already; give it another name",
         ),
         ("x = mean(cnt.n since emit)", 5, "it may overflow"),
-        ("x = 3 ? 4", 7, "`?` means nothing here; leave it out"),
+        ("x = 3 ? 4", 7, "`?` has no meaning here; leave it out"),
     ] {
         // Of many rows, so that means of words of 64 bits do not fit.
         let fault = compile(&text(&[source], &["io.in & 1"], None), &columns()).expect_err(source);
@@ -438,9 +438,7 @@ fn a_mean_of_a_group_is_not_taken_before_the_group_is_whole() {
     ] {
         let fault = compile(&text(derive, &[], Some(3)), &columns()).expect_err("a group");
         assert!(
-            fault
-                .reason
-                .contains("whole only in the rows that are kept"),
+            fault.reason.contains("complete only in kept rows"),
             "{fault}"
         );
         // Of groups of any size the mean is one at each moment.
@@ -451,9 +449,9 @@ fn a_mean_of_a_group_is_not_taken_before_the_group_is_whole() {
 #[test]
 fn a_condition_that_says_nothing_is_refused() {
     for (keep, words) in [
-        ("adc.a > 100 V", "always otherwise: no row"),
-        ("io.in >= 0", "always so: each row"),
-        ("io.in == 1.5", "always otherwise"),
+        ("adc.a > 100 V", "always false: no row"),
+        ("io.in >= 0", "always true: every row"),
+        ("io.in == 1.5", "always false"),
     ] {
         let fault = compile(&text(&[], &[keep], None), &columns()).expect_err(keep);
         assert!(fault.reason.contains(words), "{fault}");
@@ -538,7 +536,7 @@ fn a_row_of_more_columns_than_instructions_reach_is_refused() {
     assert_eq!(
         (fault.reason.as_str(), fault.remedy.as_str()),
         (
-            "a row would have 4097 columns, and may have 4096",
+            "a row would have 4097 columns, and 4096 are possible",
             "leave some out"
         )
     );

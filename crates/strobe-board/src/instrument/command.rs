@@ -94,7 +94,7 @@ impl Command {
         }
         if text.len() > LONGEST {
             return Err(format!(
-                "it has {} bytes, and {LONGEST} are possible; shorten it",
+                "it has {} bytes, and at most {LONGEST} are possible; shorten it",
                 text.len()
             ));
         }
@@ -108,14 +108,14 @@ impl Command {
     fn text(text: &str) -> Result<Command, String> {
         if text.chars().any(char::is_control) {
             return Err(
-                "it has a control character; leave the end out, which `end` of [transport] says"
+                "it has a control character; leave out the end, which `end` in [transport] adds"
                     .to_owned(),
             );
         }
         let mut parts = text.splitn(3, "{}").map(str::to_owned);
         let (before, after, more) = (parts.next(), parts.next(), parts.next());
         if more.is_some() {
-            return Err("it has two places for the value; keep one {}".to_owned());
+            return Err("it has {} twice; keep one of them".to_owned());
         }
         Ok(Command::Text {
             before: before.unwrap_or_default(),
@@ -128,7 +128,7 @@ impl Command {
         for word in text.split_ascii_whitespace() {
             if word == "{}" {
                 if value.is_some() {
-                    return Err("it has two places for the value; keep one {}".to_owned());
+                    return Err("it has {} twice; keep one of them".to_owned());
                 }
                 let binary = binary.ok_or("{} needs a form; add binary = \"u8\" or another")?;
                 value = Some(binary);
@@ -162,7 +162,8 @@ impl Command {
         };
         let wrong = || {
             format!(
-                "`{}` is no place of Modbus; write coil, discrete, holding or input, and a number from 0 to 65535, such \
+                "`{}` is not a place of Modbus; write coil, discrete, holding or input, and a number from 0 to 65535, \
+                 such \
                  as \"holding 100\"",
                 place.trim()
             )
@@ -349,15 +350,19 @@ mod tests {
         for (text, language, part) in [
             ("", Language::Text, "it is empty"),
             ("VOLT\n", Language::Text, "control character"),
-            ("{} {}", Language::Text, "two places"),
+            ("{} {}", Language::Text, "it has {} twice"),
             ("1", Language::Bytes, "`1` is not a byte"),
             ("+1", Language::Bytes, "`+1` is not a byte"),
             ("0xfff", Language::Bytes, "is not a byte"),
             ("{}", Language::Bytes, "needs a form"),
-            ("holding", Language::Modbus, "no place of Modbus"),
-            ("register 1", Language::Modbus, "no place of Modbus"),
-            ("holding 65536", Language::Modbus, "no place of Modbus"),
-            ("holding +1", Language::Modbus, "no place of Modbus"),
+            ("holding", Language::Modbus, "is not a place of Modbus"),
+            ("register 1", Language::Modbus, "is not a place of Modbus"),
+            (
+                "holding 65536",
+                Language::Modbus,
+                "is not a place of Modbus",
+            ),
+            ("holding +1", Language::Modbus, "is not a place of Modbus"),
             ("input 1 = {}", Language::Modbus, "read only"),
             ("coil 1 = 2", Language::Modbus, "`2` cannot be written"),
         ] {

@@ -76,7 +76,7 @@ impl Pattern {
                 push(&mut parts, &mut literal);
                 if matches!(parts.last(), Some(Part::Any)) {
                     return Err(format!(
-                        "`{{*}}` is followed by `{}`, and where one ends is not to be seen; write what is between them",
+                        "nothing separates `{{*}}` from the `{}` behind it; write the text between them",
                         &rest[..length]
                     ));
                 }
@@ -93,9 +93,7 @@ impl Pattern {
             .filter(|part| matches!(part, Part::Number | Part::Hex));
         let kind = match (numbers.next(), numbers.next()) {
             (_, Some(_)) => {
-                return Err(
-                    "it has two numbers; write {*} for the one that is not meant".to_owned(),
-                );
+                return Err("it has two numbers; write {*} for the one to skip".to_owned());
             }
             (Some(Part::Hex), None) => Kind::Unsigned,
             _ if whole => Kind::Signed,
@@ -168,7 +166,7 @@ fn place(text: &str) -> Result<Part, String> {
         "{x}" => Ok(Part::Hex),
         "{*}" => Ok(Part::Any),
         other => Err(format!(
-            "`{other}` is no place; write {{}} for the number, {{x}} for one in hexadecimal, {{*}} for anything"
+            "`{other}` is unknown; write {{}} for the number, {{x}} for one in hexadecimal, {{*}} for anything"
         )),
     }
 }
@@ -361,8 +359,8 @@ mod tests {
             ("  ", "it is empty"),
             ("{", "has no `}`"),
             ("V}", "write }} for a brace"),
-            ("{f}", "`{f}` is no place"),
-            ("{}{*}{}", "`{*}` is followed by `{}`"),
+            ("{f}", "`{f}` is unknown"),
+            ("{}{*}{}", "nothing separates `{*}`"),
             ("{},{}", "it has two numbers"),
         ] {
             let error = Pattern::new(text, false).expect_err(text);

@@ -26,25 +26,25 @@ pub fn instrument<F: Fn(&str) -> String>(
     for (key, why) in [
         (
             "match",
-            "an instrument is found by [transport]; leave [match] out",
+            "[transport] says where an instrument is; leave out [match]",
         ),
         (
             "interrupt",
-            "an instrument has no interrupt; leave [interrupt] out",
+            "an instrument has no interrupt; leave out [interrupt]",
         ),
-        ("bar", "an instrument has no memory; leave [bar.N] out"),
+        ("bar", "an instrument has no memory; leave out [bar.N]"),
         (
             "register",
-            "an instrument is asked by [channel.NAME] and told by [output.NAME]; leave [register] out",
+            "an instrument is read by [channel.NAME] and written by [output.NAME]; leave out [register]",
         ),
-        ("frame", "an instrument sends no frames; leave [frame] out"),
+        ("frame", "an instrument sends no frames; leave out [frame]"),
         (
             "event",
-            "an instrument triggers nothing; leave [event.NAME] out, and record with a timer or another event",
+            "an instrument triggers no rows; leave out [event.NAME], and record on a timer or another event",
         ),
         (
             "setup",
-            "an instrument is told how to begin by [open]; write it there",
+            "[open] has what an instrument is sent at the beginning; write it there",
         ),
     ] {
         root.forbid(key, why);
@@ -65,7 +65,9 @@ pub fn instrument<F: Fn(&str) -> String>(
     let (channels, questions) = channels(&mut root, object("channel"), &said);
     let outputs = outputs(&mut root, object("output"), &said);
     if !root.has("channel") && !root.has("output") {
-        root.fault("there is nothing to ask and nothing to tell; add a [channel.NAME] with query = \"...\"");
+        root.fault(
+            "the file has no channel and no output; add a [channel.NAME] with query = \"...\"",
+        );
     }
     for (kind, count) in [("channels", channels.len()), ("outputs", outputs.len())] {
         if count > VALUES_MAX {
@@ -110,7 +112,7 @@ pub fn instrument<F: Fn(&str) -> String>(
 fn of_texts(table: &Table<'_>, language: Option<Language>) -> bool {
     let fits = language.is_none_or(|language| language == Language::Text);
     if !fits {
-        table.fault("only instruments that are spoken to in texts have this; leave it out");
+        table.fault("only instruments with a text protocol have this; leave it out");
     }
     fits
 }
@@ -130,7 +132,10 @@ fn identity(mut table: Table<'_>, language: Option<Language>) -> Option<Identity
     let fits = of_texts(&table, language);
     let query = query(&mut table, "*IDN?");
     let expect = table.string("expect");
-    table.missing("expect", "expect = \"MAKER,MODEL{*}\", what it answers");
+    table.missing(
+        "expect",
+        "expect = \"MAKER,MODEL{*}\", the answer of the right instrument",
+    );
     let expect = expect.and_then(|(text, at)| match Pattern::new(text, false) {
         Ok(pattern) => Some(pattern),
         Err(error) => {
@@ -158,10 +163,7 @@ fn errors(mut table: Table<'_>, language: Option<Language>) -> Option<Command> {
 
 fn open(mut table: Table<'_>, language: Option<Language>) -> Vec<Command> {
     let texts = table.texts("send");
-    table.missing(
-        "send",
-        "send = [\"...\"], what it is told when it is reached",
-    );
+    table.missing("send", "send = [\"...\"], the commands after each connect");
     let mut commands = Vec::new();
     if texts.len() > OPEN_MAX {
         table.fault(format!(
@@ -176,9 +178,9 @@ fn open(mut table: Table<'_>, language: Option<Language>) -> Vec<Command> {
         };
         match &command {
             Command::Modbus { write: None, .. } => table.fault_at(&at, format!(
-                "`send` is \"{text}\", and writes nothing; add the value, such as \"{text} = 1\"")),
+                "`send` is \"{text}\", which writes no value; add one, such as \"{text} = 1\"")),
             command if command.has_place() => table.fault_at(&at, format!(
-                "`send` is \"{text}\", and nobody gives it a value; write one, or make it an [output.NAME]")),
+                "`send` is \"{text}\", whose value is missing; write one, or make it an [output.NAME]")),
             _ => commands.push(command),
         }
     }

@@ -59,14 +59,11 @@ fn write(item: &mut Table<'_>, registers: &Registers<'_>, source: Option<Source>
         (WriteValue::Fixed(number), _) => number,
         (WriteValue::Pending, Some(Source::Pending(mask))) => mask.unwrap_or(0),
         (WriteValue::Pending, Some(Source::Unknown)) => {
-            item.fault_at(&at, "the event has no `pending`; add pending = { register = \"NAME\" }, or write a number");
+            item.fault_at(&at, "its event has no `pending`; add pending = { register = \"NAME\" }, or write a number");
             return None;
         }
         (WriteValue::Pending, None) => {
-            item.fault_at(
-                &at,
-                "\"pending\" is known in `silence` only; write a number",
-            );
+            item.fault_at(&at, "only `silence` can write \"pending\"; write a number");
             return None;
         }
     };

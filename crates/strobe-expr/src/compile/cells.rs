@@ -117,8 +117,8 @@ impl Compiler<'_> {
         match self.is_of_groups(of) {
             true => Err(wrong(
                 &of.at,
-                "a mean or sum since emit is whole only in the rows that are kept, and this would take it from all",
-                "take it from what is averaged",
+                "a mean or sum since emit is complete only in kept rows, and this would use it in every row",
+                "use the value that is averaged",
             )),
             false => Ok(()),
         }
@@ -195,8 +195,8 @@ impl Compiler<'_> {
         let count = count.ok_or_else(|| {
             wrong(
                 &rows.at,
-                format!("how many rows is not a number from 2 to {WINDOW_MAX}"),
-                "write one; of more rows take it since emit, with every",
+                format!("the number of rows is not from 2 to {WINDOW_MAX}"),
+                "write such a number; for more rows use since emit, with every",
             )
         })?;
         let number = self.changing(of)?;
@@ -294,8 +294,8 @@ impl Compiler<'_> {
                 if number.offset != Rational::ZERO && !is_always {
                     return Err(wrong(
                         at,
-                        "a sum of values with an offset, of nobody knows how many",
-                        "take the mean",
+                        "these values have an offset, and the number of values in the sum is not known",
+                        "use the mean",
                     ));
                 }
                 let (sum, rows) = self.total(at, number)?;
@@ -348,7 +348,7 @@ impl Compiler<'_> {
                     .iter()
                     .find(|(known, usage)| *known == name && usage.contains("since"));
                 let reason = match known {
-                    Some(_) => format!("{name} is given something else than it takes"),
+                    Some(_) => format!("{name} has the wrong arguments"),
                     None => format!("there is no {name} since emit"),
                 };
                 let remedy = known.map_or(

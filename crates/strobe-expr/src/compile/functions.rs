@@ -66,7 +66,7 @@ impl Compiler<'_> {
             (name, _) => {
                 let known = FUNCTIONS.iter().find(|(known, _)| *known == name);
                 let reason = match known {
-                    Some(_) => format!("{name} is given something else than it takes"),
+                    Some(_) => format!("{name} has the wrong arguments"),
                     None => format!("there is no function {name}"),
                 };
                 let remedy = match known {

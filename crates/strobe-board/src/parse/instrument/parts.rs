@@ -26,7 +26,7 @@ pub(super) fn channels(
         let at = table.at.clone();
         name_at(&table, name, &at, NAME_MAX);
         if COUNTERS.iter().any(|(counter, _)| *counter == name) {
-            table.fault("each instrument has a channel of this name, which counts; choose another");
+            table.fault("each instrument has a counter of this name; choose another name");
         }
         if let Some((labels, question, cut)) = channel(&mut table, said) {
             let Labels {
@@ -94,7 +94,7 @@ fn channel(table: &mut Table<'_>, said: &Said) -> Option<(Labels, Question, Cut)
     let latest = latest.unwrap_or(false);
     let every = seconds(table, "every", 1.0);
     if table.has("every") && !latest && !mode_wrong {
-        table.fault("`every` is for a channel that is asked by itself; add mode = \"latest\", or leave it out");
+        table.fault("`every` is for channels that are asked periodically; add mode = \"latest\", or leave `every` out");
     }
     let language = said.kind.map(transport::Kind::language);
     let query = table.string("query");
@@ -157,7 +157,7 @@ pub(super) fn command(
         Ok(command) if key == "query" && !command.is_question() => {
             table.fault_at(
                 at,
-                "`query` asks, and writes no value; leave the value out, or make it an [output.NAME]",
+                "`query` reads and cannot write a value; leave out the value, or make it an [output.NAME]",
             );
             None
         }
@@ -179,7 +179,7 @@ fn text(table: &mut Table<'_>) -> Option<(Reply, Cut)> {
         for key in ["answer", "type"] {
             table.forbid(
                 key,
-                "a block has bytes, not a text; write its form with `binary`, or leave `block` out",
+                "a block has bytes, not text; give its form with `binary`, or leave out `block`",
             );
         }
         return Some((Reply::Block, Cut::Binary(bytes(table)?)));
@@ -187,7 +187,7 @@ fn text(table: &mut Table<'_>) -> Option<(Reply, Cut)> {
     for key in ["binary", "endian", "at", "bits"] {
         table.forbid(
             key,
-            "a text has no bytes to choose from; write `answer`, or add block = true",
+            "a text answer has no bytes to choose from; write `answer`, or add block = true",
         );
     }
     let whole = table
@@ -201,7 +201,7 @@ fn text(table: &mut Table<'_>) -> Option<(Reply, Cut)> {
     match Pattern::new(text, whole) {
         Ok(pattern) if pattern.has_number() => Some((Reply::Text, Cut::Text(pattern))),
         Ok(_) => {
-            table.fault_at(&at, "`answer` has no number; write {} where it is");
+            table.fault_at(&at, "`answer` has no place for the number; write {} there");
             None
         }
         Err(error) => {
@@ -262,7 +262,7 @@ fn bits(table: &mut Table<'_>, number: Option<Number>) -> Option<Option<(u8, u8)
     };
     let has = match number? {
         Number::Float(_) => {
-            table.fault_at(&at, "a float has no bits to choose from; leave `bits` out");
+            table.fault_at(&at, "`bits` cannot choose from a float; leave it out");
             return None;
         }
         number => 8 * number.size() as u64,
@@ -302,7 +302,10 @@ fn modbus(table: &mut Table<'_>, area: Area) -> Option<(Reply, Cut)> {
     let at = at.map_or(0, |(at, _)| at as usize);
     if area.is_of_bits() {
         for key in ["binary", "words", "bits"] {
-            table.forbid(key, "a coil or discrete input is one bit; leave this out");
+            table.forbid(
+                key,
+                "a coil or discrete input is one bit; leave out this key",
+            );
         }
         let bit = Binary {
             number: Number::Unsigned(1),
@@ -422,7 +425,8 @@ fn output(table: &mut Table<'_>, said: &Said) -> Option<Command> {
     let (text, at) = send?;
     let command = command(table, "send", text, &at, language?, value)?;
     if !command.has_place() {
-        table.fault_at(&at, "`send` has no place for the value; write {} there, or put what is always the same into [open]");
+        table.fault_at(&at, "`send` has no place for the value; write {} there, or move a command without a value to \
+        [open]");
         return None;
     }
     Some(command)

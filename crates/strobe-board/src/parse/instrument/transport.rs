@@ -102,7 +102,7 @@ pub(super) fn transport(mut table: Table<'_>) -> Said {
         }
         Some(Kind::ModbusRtu) => {
             let unit = unit(&mut table, 1);
-            table.missing("unit", "unit = 1, the number of the device at the line");
+            table.missing("unit", "unit = 1, the number of the device on the line");
             serial(&mut table).map(|serial| Transport::ModbusRtu(serial, unit))
         }
     };

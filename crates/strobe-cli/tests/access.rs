@@ -214,7 +214,7 @@ fn a_certificate_is_trusted_only_if_that_is_said() {
     );
     let why = refused(dir.path(), &["--at", &daemon.url, "--ca", &key]);
     assert!(
-        why.contains(&key) && why.contains("no certificate in it"),
+        why.contains(&key) && why.contains("it has no certificate"),
         "{why}"
     );
     let plain = daemon.url.replace("https", "http");

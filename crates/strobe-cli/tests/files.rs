@@ -227,7 +227,7 @@ fn a_recording_is_not_converted_into_itself() {
     for name in [&input, &link] {
         let answer = strobe(&["convert".as_ref(), &input, name]);
         assert_eq!(answer.status.code(), Some(1));
-        assert!(stderr(&answer).contains("is both input and output"));
+        assert!(stderr(&answer).contains("is both the input and the output"));
     }
     assert!(std::fs::read(&input).expect("bytes") == before);
 }

@@ -93,7 +93,7 @@ fn only_journals_can_be_made_safe_against_a_power_cut() {
     assert!(!dir.path().join("a.csv").exists());
     let said = refusal(dir.path(), "--sync --last 5 -o a.arrows");
     assert!(
-        said.contains("--sync: the last rows: only they are to be kept"),
+        said.contains("--sync: the last rows: they are known only when the run ends"),
         "{said}"
     );
     let output = record(dir.path(), "--sync --rows 5 -o a.csv -o a.arrows");

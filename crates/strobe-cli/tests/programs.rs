@@ -208,7 +208,8 @@ fn a_recording_is_not_replaced_by_what_is_made_of_it() {
         let words = ["try", "a.arrows", "--every", "2", "--overwrite", "-o", sink];
         let output = strobe(dir, &words);
         assert_eq!(output.status.code(), Some(1), "{}", said(&output));
-        let why = format!("{sink}: is both input and output; give the output another name");
+        let why =
+            format!("{sink}: it is both the input and the output; give the output another name");
         assert!(said(&output).contains(&why), "{}", said(&output));
         let after = std::fs::read(dir.join("a.arrows")).expect("a recording");
         assert!(before == after, "it is as it was");

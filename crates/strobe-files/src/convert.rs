@@ -42,9 +42,8 @@ impl Error {
     /// The object, the reason and the remedy.
     pub fn words(&self) -> Words {
         match self {
-            Error::Same(name) => {
-                Words::new(name, "is both input and output").mend("give the output another name")
-            }
+            Error::Same(name) => Words::new(name, "it is both the input and the output")
+                .mend("give the output another name"),
             Error::Input(error) => error.words(),
             Error::Rows(error) => error.words(),
             Error::Sink(error) => error.words(),

@@ -84,7 +84,7 @@ impl Error {
             } => Words::new(
                 path,
                 format!(
-                    "a recording of another format ({format}; this strobe reads format {FORMAT}), made by strobe {version}"
+                    "a recording in format {format}, made by strobe {version}; this strobe reads format {FORMAT}"
                 ),
             )
             .mend(format!(
@@ -105,7 +105,7 @@ impl fmt::Display for Error {
 fn remark(format: &str) -> &'static str {
     match format {
         FIRST_FORMAT => {
-            "; in it a channel that failed is 0, and only the first one of a row is named"
+            "; in that format a channel that failed is 0, and a row names only the first one that failed"
         }
         _ => "",
     }
@@ -241,7 +241,7 @@ impl Journal {
         if interleave(&batch, shape, &mut self.words).is_none() {
             return Err(Error::Foreign {
                 path: self.path.clone(),
-                why: "a column is not of its type, or has nulls where nothing can fail".to_owned(),
+                why: "a column has the wrong type, or has nulls where nothing can fail".to_owned(),
             });
         }
         Ok(Some(Rows::new(&self.words, shape)))

@@ -134,9 +134,9 @@ impl Error {
             .mend("add FILE.arrows"),
             Error::SyncAndLast => Words::new(
                 "the last rows",
-                "only they are to be kept, which are known at the end: until then none can be safe against a power cut",
+                "they are known only when the run ends, so they cannot be made safe against a power cut before",
             )
-            .mend("ask for one of the two"),
+            .mend("use one of the two"),
             Error::Last { rows, bytes } => Words::new(
                 format!("the last {rows} rows"),
                 format!("they take {bytes} bytes of memory, more than half of what is available"),

@@ -55,7 +55,7 @@ fn ask(us: u32) -> io::Result<(File, i32)> {
 fn refused(error: &io::Error) -> String {
     let remedy = match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "; become a member of group strobe, which strobe's udev rule gives it to, or be root"
+            "; become a member of the group strobe, which has access by strobe's udev rule, or be root"
         }
         _ => "",
     };

@@ -250,7 +250,8 @@ fn other() -> Step {
                 "policy",
                 false,
                 format!(
-                    "that of who has started this program; other was refused{why}: start it without chrt, or be root"
+                    "that of the program that started this one; other was refused{why}: start this program without \
+                     chrt, or be root"
                 ),
             )
         }
@@ -260,7 +261,7 @@ fn other() -> Step {
 fn fifo(priority: u8) -> Step {
     let error = match schedule(libc::SCHED_FIFO, priority) {
         Ok(true) => return step("policy", true, Policy::Fifo(priority).to_string()),
-        Ok(false) => io::Error::other("it has no effect"),
+        Ok(false) => io::Error::other("the call had no effect"),
         Err(error) => error,
     };
     let limit = getrlimit(Resource::Rtprio).current.unwrap_or(99);

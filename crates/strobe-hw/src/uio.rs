@@ -352,7 +352,7 @@ mod tests {
         );
         assert_eq!(
             message("edu"),
-            "UIO device edu: several devices are called so; choose one: uio1, uio2"
+            "UIO device edu: several devices have this name; choose one: uio1, uio2"
         );
     }
 
@@ -368,7 +368,7 @@ mod tests {
             .expect_err("no device")
             .to_string();
         assert!(
-            message.ends_with("there is none at all: load the driver of the device"),
+            message.ends_with("there are no UIO devices: load the driver of the device"),
             "{message}"
         );
     }

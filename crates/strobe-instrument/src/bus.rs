@@ -51,7 +51,8 @@ impl I2c {
             let error = io::Error::from(error);
             match error.kind() {
                 io::ErrorKind::ResourceBusy => format!(
-                    "{bus}: a driver of the kernel has the chip at 0x{address:02x}; read what it shows in /sys, or unbind it"
+                    "{bus}: a kernel driver uses the chip at 0x{address:02x}; read the driver's files in /sys, or \
+                     unbind it"
                 ),
                 _ => format!("{bus}: {error}{}", remedy(&error)),
             }

@@ -143,7 +143,7 @@ fn greet(line: &mut dyn Line, instrument: &Instrument) -> Result<(), String> {
     match identity.expect.read(&answer) {
         Some(_) => Ok(()),
         None => Err(format!(
-            "{place}: {} answers \"{:.80}\", not what `expect` of [identity] says; is it the right instrument?",
+            "{place}: {} answers \"{:.80}\", which does not match `expect` in [identity]; is it the right instrument?",
             identity.query,
             String::from_utf8_lossy(&answer).escape_debug().to_string()
         )),
@@ -201,7 +201,7 @@ fn error(line: &mut dyn Line, errors: &Command, until: Instant) -> Result<Option
         None => Err(Trouble::new(
             Fault::Wrong,
             Left::All,
-            "its list of errors has no number",
+            "its error list has no number",
         )),
     }
 }
@@ -217,7 +217,7 @@ fn clear(line: &mut dyn Line, errors: &Command, timeout: Duration) -> Result<(),
     Err(Trouble::new(
         Fault::Refused,
         Left::All,
-        "its list of errors has no end",
+        "its error list has no end",
     ))
 }
 

@@ -80,6 +80,6 @@ impl Trouble {
 
     /// The other side has hung up.
     pub(crate) fn hung_up() -> Trouble {
-        Trouble::new(Fault::Cut, Left::Nothing, "it has hung up")
+        Trouble::new(Fault::Cut, Left::Nothing, "it closed the connection")
     }
 }

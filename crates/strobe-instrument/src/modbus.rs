@@ -129,7 +129,7 @@ fn trouble(error: &ErrorKind) -> Trouble {
         false => Trouble::new(
             Fault::Wrong,
             Left::Line,
-            format!("its answer is no frame of Modbus: {error}"),
+            format!("its answer is not a Modbus frame: {error}"),
         ),
     }
 }

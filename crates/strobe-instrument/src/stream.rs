@@ -125,11 +125,7 @@ impl dyn Stream {
 pub(crate) const CHUNK: usize = 4096;
 
 pub(crate) fn extra() -> Trouble {
-    Trouble::new(
-        Fault::Extra,
-        Left::Line,
-        "it sends what nobody has asked for",
-    )
+    Trouble::new(Fault::Extra, Left::Line, "it sends data unasked")
 }
 
 /// What a signal has interrupted is done again.
@@ -167,7 +163,7 @@ pub(crate) fn tcp(address: &str, within: Duration) -> Result<Box<dyn Stream>, St
             Err(error) => last = Some(failed(error)),
         }
     }
-    Err(last.unwrap_or_else(|| format!("{address}: no such host; is it spelled right?")))
+    Err(last.unwrap_or_else(|| format!("{address}: no such host; check the spelling")))
 }
 
 impl Tcp {

@@ -77,7 +77,7 @@ impl Text {
                     wrong = Some(Trouble::new(
                         Fault::Wrong,
                         Left::All,
-                        "its answer is no block",
+                        "its answer is not a block",
                     ));
                     (reply, looked) = (Reply::Text, 0);
                     continue;

@@ -52,20 +52,20 @@ impl Link {
             let words = Words::new(url, why);
             Error::Server(words.mend("write http://HOST:PORT or https://HOST:PORT"))
         };
-        let uri: Uri = url.parse().map_err(|_| wrong("not a URL"))?;
+        let uri: Uri = url.parse().map_err(|_| wrong("it is not a URL"))?;
         let host = uri.host().ok_or_else(|| wrong("it names no host"))?;
         let is_secret = match uri.scheme_str() {
             Some("https") => true,
             Some("http") => false,
-            _ => return Err(wrong("not the URL of a server")),
+            _ => return Err(wrong("it is not the URL of a server")),
         };
         if uri.query().is_some() {
-            return Err(wrong("a query is no part of it"));
+            return Err(wrong("it must not have a query"));
         }
         if access.token.is_some() && !is_secret && !is_loopback(host) {
             let words = Words::new(url, "anybody on the network could read the token");
             return Err(Error::Server(
-                words.mend("use https, or leave the token out (also STROBE_TOKEN)"),
+                words.mend("use https, or leave out the token (also STROBE_TOKEN)"),
             ));
         }
         let mut config = Agent::config_builder()
@@ -162,7 +162,7 @@ impl Link {
     pub(crate) fn foreign(&self, why: &str) -> Error {
         let words = Words::new(&self.url, format!("its answer is not understood: {why}"));
         Error::Server(words.mend(
-            "if strobe serve listens there, and not another program, install both of one release",
+            "check that strobe serve listens there and no other program; then install both from one release",
         ))
     }
 
@@ -176,7 +176,7 @@ impl Link {
         let body = body.read_to_vec().unwrap_or_default();
         let Ok(refusal) = serde_json::from_slice::<Refusal>(&body) else {
             return Err(match status.as_u16() {
-                401 => self.no_token("it wants a token"),
+                401 => self.no_token("it asks for a token"),
                 _ => self.foreign(&format!("HTTP status {status}")),
             });
         };
@@ -191,7 +191,9 @@ impl Link {
 
     fn no_token(&self, why: &str) -> Error {
         let words = Words::new(&self.url, why);
-        Error::Server(words.mend("give one that it knows (strobe: --token FILE, or STROBE_TOKEN)"))
+        Error::Server(
+            words.mend("give a token that it knows (strobe: --token FILE, or STROBE_TOKEN)"),
+        )
     }
 
     fn json<T: DeserializeOwned>(&self, answer: Response<Body>) -> Result<T, Error> {
@@ -216,8 +218,8 @@ fn why(error: &ureq::Error) -> (String, Option<&'static str>) {
     let (reason, remedy) = match error {
         HostNotFound => no_host(),
         Timeout(_) => (
-            format!("not reachable, or it is silent ({error})"),
-            "look whether it runs, and whether a firewall is in between",
+            format!("not reachable, or it does not answer ({error})"),
+            "check that it runs, and that no firewall is in between",
         ),
         Io(error) => return why_io(error),
         Protocol(error) => (
@@ -238,20 +240,20 @@ fn why_io(error: &io::Error) -> (String, Option<&'static str>) {
         ),
         io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => (
             format!("not reachable ({text})"),
-            "look whether it runs, and at the network",
+            "check that it runs, and check the network",
         ),
         io::ErrorKind::UnexpectedEof
         | io::ErrorKind::ConnectionReset
         | io::ErrorKind::ConnectionAborted
         | io::ErrorKind::BrokenPipe => (
-            "it has closed the connection".to_owned(),
-            "look whether it runs; if it speaks TLS, write https://",
+            "it closed the connection".to_owned(),
+            "check that it runs; if it speaks TLS, write https://",
         ),
         // The library of the system has no kind for it.
         _ if text.contains("lookup") => no_host(),
         _ if text.contains("certificate") => (
             format!("its certificate is not trusted ({text})"),
-            "give the certificate of its authority, or its own (strobe: --ca FILE)",
+            "give the certificate of its authority, or its own certificate (strobe: --ca FILE)",
         ),
         io::ErrorKind::InvalidData => (
             format!("it does not speak TLS ({text})"),
@@ -263,7 +265,7 @@ fn why_io(error: &io::Error) -> (String, Option<&'static str>) {
 }
 
 fn no_host() -> (String, &'static str) {
-    let reason = "there is no host of this name, as far as can be found out";
+    let reason = "no host of this name was found";
     (reason.to_owned(), "correct the name, or write its address")
 }
 
@@ -271,7 +273,7 @@ fn no_host() -> (String, &'static str) {
 pub(crate) fn cut(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
-        Some(ureq::Error::Timeout(_)) => "the server is silent".to_owned(),
+        Some(ureq::Error::Timeout(_)) => "the server does not answer".to_owned(),
         Some(error) => why(error).0,
         None => why_io(error).0,
     }
@@ -294,12 +296,12 @@ fn roots(ca: Option<&Path>) -> Result<RootCerts, Error> {
     };
     let failed = |why: String| {
         let words = Words::new(path.display().to_string(), why);
-        Error::Server(words.mend("give a file with certificates as PEM"))
+        Error::Server(words.mend("give a file with PEM certificates"))
     };
     let pem = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
     let certificates = certificates(&pem);
     match certificates.is_empty() {
-        true => Err(failed("there is no certificate in it".to_owned())),
+        true => Err(failed("it has no certificate".to_owned())),
         false => Ok(RootCerts::new_with_certs(&certificates)),
     }
 }

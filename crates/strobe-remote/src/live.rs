@@ -57,9 +57,9 @@ impl RemoteLive {
         RemoteLive {
             rows,
             seen,
-            failed: spawned
-                .err()
-                .map(|error| format!("no thread to ask for its counters: {error}")),
+            failed: spawned.err().map(|error| {
+                format!("the thread that asks for its counters cannot be started: {error}")
+            }),
         }
     }
 }

@@ -129,7 +129,10 @@ impl RemoteRows {
             is_dropped,
         };
         if let Err(error) = name.spawn(move || reader.run()) {
-            let words = Words::new(object, format!("no thread to read its rows: {error}"));
+            let words = Words::new(
+                object,
+                format!("the thread that reads its rows cannot be started: {error}"),
+            );
             // There is room for one.
             let _ = refused.send(Message::Failed(Error::Server(words)));
             announce(rows.ready.as_ref());
@@ -190,7 +193,7 @@ impl RowSource for RemoteRows {
             Err(RecvTimeoutError::Timeout) => Ok(Some(self.nothing())),
             Err(RecvTimeoutError::Disconnected) => {
                 (self.is_over, self.is_torn) = (true, true);
-                let words = Words::new(&self.name, "the thread that reads its rows has died");
+                let words = Words::new(&self.name, "the thread that reads its rows did not finish");
                 Err(Error::Server(words))
             }
         }
@@ -251,7 +254,9 @@ impl Reader {
                     given += block.len() as u64;
                     self.say(Message::Rows(block));
                 }
-                Ok(None) if journal.is_torn() => return Err(self.torn(next, "it ends within rows")),
+                Ok(None) if journal.is_torn() => {
+                    return Err(self.torn(next, "it ends in the middle of a row"));
+                }
                 Ok(None) => break,
                 Err(error) => return Err(self.torn(next, &error.reason())),
             }
@@ -306,7 +311,7 @@ impl Reader {
         let read = stream.read_exact(&mut head);
         read.map_err(|error| self.torn(from, &error.to_string()))?;
         if !is_arrow(head) {
-            let why = "what comes as rows is no Arrow stream";
+            let why = "its rows are not an Arrow stream";
             return Err(link.foreign(&format!("run {}: {why}", self.run.view().id)));
         }
         let stream = io::Cursor::new(head).chain(stream);
@@ -340,7 +345,7 @@ impl Reader {
         let reason = format!("the rows were cut off before row {next}: {why}");
         let words = Words::new(self.run.name(), reason);
         Error::Server(words.mend(format!(
-            "if the server runs, it has the rows that its spool holds: record them as its run {id}"
+            "if the server still runs, its spool may hold the rows: record its run {id}"
         )))
     }
 
@@ -371,7 +376,7 @@ struct Stream<R> {
 impl<R: Read> Read for Stream<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.is_dropped.load(Ordering::Relaxed) {
-            return Err(io::Error::other("nobody wants them any more"));
+            return Err(io::Error::other("no reader is left"));
         }
         let read = self.body.read(buffer);
         read.map_err(|error| match error.kind() {

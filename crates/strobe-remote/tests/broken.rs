@@ -222,7 +222,7 @@ fn a_connection_that_breaks_off_is_an_error() {
     assert_torn(
         &server,
         server.run(1).expect("a run").rows(part()),
-        "ends within rows",
+        "ends in the middle of a row",
     );
 }
 

@@ -312,7 +312,7 @@ impl fmt::Display for AttachError {
             AttachError::NoHeader { bytes } => {
                 write!(
                     f,
-                    "not a ring: {bytes} bytes, and its header alone has {HEADER_SIZE}"
+                    "not a ring: {bytes} bytes, and the header alone has {HEADER_SIZE}"
                 )
             }
             AttachError::Magic { magic } => {
@@ -322,12 +322,13 @@ impl fmt::Display for AttachError {
                 )
             }
             AttachError::ForeignByteOrder => {
-                f.write_str("a ring of a machine of the other byte order: read it there")
+                f.write_str("a ring from a machine with the other byte order: read it there")
             }
             AttachError::Major { major } => {
                 write!(
                     f,
-                    "a ring of layout version {major}, this program reads {RING_MAJOR}: use a program as new as the ring's engine"
+                    "a ring with layout version {major}, and this program reads version {RING_MAJOR}: use a program as \
+                     new as the ring's engine"
                 )
             }
             AttachError::Incompat { unknown } => {

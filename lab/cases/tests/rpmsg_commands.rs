@@ -145,7 +145,7 @@ fn without_a_control_node_each_command_says_what_to_do() {
         refused(words, "strobe_rpmsg loaded, and the channel bound to it?");
         refused(
             &format!("{words} --control strobe_rpmsg7"),
-            "`strobe rpmsg list` shows what there is",
+            "`strobe rpmsg list` shows those that exist",
         );
     }
 }
@@ -197,7 +197,7 @@ fn what_is_wrong_on_the_command_line_is_named_with_its_remedy() {
         ),
         (
             "bench --live 5000",
-            "this process may have no more of them; `ulimit -n` raises that",
+            "this process has reached its limit of open files; `ulimit -n` raises it",
         ),
         ("open --count 1 --linger 1s", "cannot be used with"),
         ("ping --service", "a value is required"),
@@ -257,7 +257,7 @@ fn ping_ends_when_the_remote_goes_and_says_so() {
         assert_eq!(status, Some(3), "{said}");
         let error = said["error"].as_str().expect("why");
         assert!(
-            error.contains("its remote has gone") && error.contains("open it anew"),
+            error.contains("its remote has gone") && error.contains("open it again"),
             "{error}"
         );
         assert!(said["sent"].as_u64() >= said["back"].as_u64(), "{said}");

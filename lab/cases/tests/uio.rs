@@ -104,7 +104,7 @@ fn a_driver_without_irqcontrol_is_told_from_a_device_that_has_gone() {
     let gone = Uio::find(DUMMY).expect_err("unloaded").to_string();
     assert_eq!(
         gone,
-        "UIO device uio_dummy: no such device; there is none at all: load the driver of the device"
+        "UIO device uio_dummy: no such device; there are no UIO devices: load the driver of the device"
     );
     assert!(command("modprobe uio_dummy"));
 }

@@ -322,7 +322,7 @@ impl Segment {
         let mut words = Vec::new();
         match interleave(&batch, self.info.shape(), &mut words) {
             Some(()) => Ok(Some(words)),
-            None => Err(foreign("a column is not of its type".to_owned())),
+            None => Err(foreign("a column has the wrong type".to_owned())),
         }
     }
 }

@@ -80,7 +80,13 @@ pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
             let sleeps = dry.channels.iter().find(|c| c.class == Class::Sleep);
             if let (Chosen::Kernel(_), Some(_), Some(channel)) = (&chosen, recipe.cpu, sleeps) {
                 let name = &channel.name;
-                places.fault(&places.cpu, format!("channel {name} sleeps, so a thread of the kernel makes the rows, which no CPU can be chosen for; leave `cpu` out"));
+                places.fault(
+                    &places.cpu,
+                    format!(
+                        "channel {name} sleeps, so a kernel thread makes the rows, and its \
+                CPU cannot be chosen; leave out `cpu`"
+                    ),
+                );
             }
             return;
         }

@@ -32,8 +32,8 @@ pub(super) const CLOCKS: [(&str, Clock); 2] =
 const NOT_HERE: [(&str, &str); 2] = [
     (
         "overwrite",
-        "whether files are replaced is said each time and not in a recipe; leave `overwrite` out, and let {n} in the name \
-         of a sink be the next free number",
+        "a recipe never replaces files; leave out `overwrite`, and write {n} in the name of a sink for the next free \
+         number",
     ),
     (
         "priority",

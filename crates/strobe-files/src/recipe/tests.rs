@@ -88,7 +88,7 @@ clock = true
         (8, "`rows` is 0"),
         (9, "sink a.txt: unknown format"),
         (9, "sink b-{x}.csv"),
-        (10, "is said each time and not in a recipe"),
+        (10, "a recipe never replaces files"),
         (11, "`clock` is a boolean"),
     ] {
         let begin = format!("r.toml:{line}: ");

@@ -166,7 +166,7 @@ impl Drain {
         self.sink.finish(Some(&totals))?;
         if read != totals.rows && !matches!(totals.end, End::Failed(_)) {
             return Err(io::Error::other(format!(
-                "the account does not add up: {} rows, {read} read or lost",
+                "the account does not add up: the run made {} rows, and {read} were read or lost",
                 totals.rows
             )));
         }

@@ -115,7 +115,7 @@ impl Sink for ArrowFile {
         if let Some(start) = self.file.start {
             if !fits {
                 return Err(io::Error::other(
-                    "the account of the run does not fit its place",
+                    "the account of the run does not fit into the space reserved for it",
                 ));
             }
             self.file.file.write_all_at(last.get_ref(), start)?;

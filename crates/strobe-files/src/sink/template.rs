@@ -63,9 +63,9 @@ impl Template {
             }
             let word = from.strip_prefix('{').and_then(|from| from.split_once('}'));
             let Some((word, after)) = word else {
-                return Err(wrong("a brace without its other one".to_owned()));
+                return Err(wrong("a brace without its counterpart".to_owned()));
             };
-            let part = part(word).ok_or_else(|| wrong(format!("{{{word}}} is not known")))?;
+            let part = part(word).ok_or_else(|| wrong(format!("{{{word}}} is unknown")))?;
             parts.extend([Part::Text(std::mem::take(&mut text)), part]);
             rest = after;
         }
@@ -74,10 +74,10 @@ impl Template {
         let template = Template(parts);
         match template.number() {
             Some((_, _, behind)) if behind.iter().any(|part| part.is_number()) => {
-                Err(wrong("there is more than one {n}".to_owned()))
+                Err(wrong("{n} is there more than once".to_owned()))
             }
             Some((_, _, behind)) if behind.iter().any(|part| part.has_slash()) => Err(wrong(
-                "{n} is in the name of a folder, and stands for the number of a file".to_owned(),
+                "{n} numbers files and cannot be in the name of a folder".to_owned(),
             )),
             _ => Ok(template),
         }
@@ -208,15 +208,15 @@ mod tests {
     #[test]
     fn a_wrong_template_is_refused_with_the_remedy() {
         for (name, why) in [
-            ("{m}.csv", "{m} is not known"),
-            ("{n:5}.csv", "{n:5} is not known"),
-            ("{n:099}.csv", "{n:099} is not known"),
-            ("{n:0+1}.csv", "{n:0+1} is not known"),
-            ("{}.csv", "{} is not known"),
-            ("{n.csv", "a brace without its other one"),
-            ("n}.csv", "a brace without its other one"),
-            ("{n}-{n}.csv", "more than one {n}"),
-            ("{n}/a.csv", "{n} is in the name of a folder"),
+            ("{m}.csv", "{m} is unknown"),
+            ("{n:5}.csv", "{n:5} is unknown"),
+            ("{n:099}.csv", "{n:099} is unknown"),
+            ("{n:0+1}.csv", "{n:0+1} is unknown"),
+            ("{}.csv", "{} is unknown"),
+            ("{n.csv", "a brace without its counterpart"),
+            ("n}.csv", "a brace without its counterpart"),
+            ("{n}-{n}.csv", "{n} is there more than once"),
+            ("{n}/a.csv", "cannot be in the name of a folder"),
         ] {
             let error = Template::parse(name).err().map(|error| error.to_string());
             let text = error.unwrap_or_default();

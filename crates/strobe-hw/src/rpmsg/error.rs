@@ -9,12 +9,12 @@ use std::path::PathBuf;
 pub enum Error {
     /// There is no control node.
     #[error(
-        "rpmsg: no channel has an endpoint to give; is the remote running, strobe_rpmsg loaded, and the channel bound to it? \
+        "rpmsg: no channel offers endpoints; is the remote running, strobe_rpmsg loaded, and the channel bound to it? \
          (echo strobe_rpmsg > /sys/bus/rpmsg/devices/CHANNEL/driver_override, then /sys/bus/rpmsg/drivers_probe)"
     )]
     NoControl,
     /// There are several control nodes, and none was named.
-    #[error("rpmsg: several channels have endpoints to give; choose one: {}", .0.join(", "))]
+    #[error("rpmsg: several channels offer endpoints; choose one: {}", .0.join(", "))]
     Ambiguous(Vec<String>),
     /// A control node cannot be opened.
     #[error("{path}: {source}{}", remedy(.source))]
@@ -25,20 +25,20 @@ pub enum Error {
         source: io::Error,
     },
     /// The file is something else.
-    #[error("{0}: no control node of strobe_rpmsg; `strobe rpmsg list` shows what there is")]
+    #[error("{0}: no control node of strobe_rpmsg; `strobe rpmsg list` shows those that exist")]
     NoControlNode(PathBuf),
     /// This process has no number left for a file.
     #[error(
-        "rpmsg: an endpoint is a file, and this process may have no more of them; `ulimit -n` raises that"
+        "rpmsg: an endpoint is a file, and this process has reached its limit of open files; `ulimit -n` raises it"
     )]
     TooMany,
     /// This user has as many nodes of endpoints as he may.
     #[error(
-        "rpmsg: this user may have no more nodes of endpoints; destroy some, or raise the module's nodes_max"
+        "rpmsg: this user has reached the limit of endpoint nodes; destroy some, or raise the module's nodes_max"
     )]
     TooManyNodes,
     /// The transport has to know where a message goes.
-    #[error("rpmsg endpoint 0x{0:x}: it has nobody to send to; say the address of the remote")]
+    #[error("rpmsg endpoint 0x{0:x}: it has no remote to send to; give the address of the remote")]
     NoDestination(u32),
     /// The name is too long, or has a NUL in it.
     #[error("rpmsg service `{0}`: a name has 1 to 31 bytes, and no NUL")]
@@ -48,11 +48,11 @@ pub enum Error {
     Taken(u32),
     /// The remote has gone, or the endpoint was destroyed.
     #[error(
-        "rpmsg endpoint 0x{0:x}: its remote has gone, or the endpoint was destroyed; open it anew"
+        "rpmsg endpoint 0x{0:x}: its remote has gone, or the endpoint was destroyed; open it again"
     )]
     Gone(u32),
     /// The channel has gone while its control node was open.
-    #[error("{0}: its remote has gone; open it anew when it is back")]
+    #[error("{0}: its remote has gone; open it again when the remote is back")]
     ControlGone(PathBuf),
     /// The message is longer than the transport takes.
     #[error(
@@ -70,7 +70,7 @@ pub enum Error {
     #[error("{0}")]
     Address(String),
     /// The descriptor is something else.
-    #[error("this file is no endpoint of strobe_rpmsg")]
+    #[error("this file is not an endpoint of strobe_rpmsg")]
     NoEndpoint,
     /// Another error of a call.
     #[error("rpmsg: {doing}: {source}")]
@@ -85,7 +85,7 @@ pub enum Error {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "; become a member of group strobe, or be root",
-        io::ErrorKind::NotFound => "; `strobe rpmsg list` shows what there is",
+        io::ErrorKind::NotFound => "; `strobe rpmsg list` shows those that exist",
         _ => "",
     }
 }

@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "UIO device card: no permission to open /dev/uio0 (it is of the group 123); be root, become a member of \
-             its group, or have a udev rule give it to one: SUBSYSTEM==\"uio\", GROUP=\"uio\", MODE=\"0660\""
+             its group, or add a udev rule: SUBSYSTEM==\"uio\", GROUP=\"uio\", MODE=\"0660\""
         );
     }
 

@@ -18,7 +18,7 @@ pub enum Error {
         there: Vec<String>,
     },
     /// Several devices have this name.
-    #[error("UIO device {name}: several devices are called so; choose one: {}", .nodes.join(", "))]
+    #[error("UIO device {name}: several devices have this name; choose one: {}", .nodes.join(", "))]
     Ambiguous {
         /// The name asked for.
         name: String,
@@ -27,8 +27,8 @@ pub enum Error {
     },
     /// The device file may not be opened.
     #[error(
-        "UIO device {name}: no permission to open {path}{}; be root, become a member of its group, or have a udev \
-         rule give it to one: SUBSYSTEM==\"uio\", GROUP=\"uio\", MODE=\"0660\"", of_group(*.group)
+        "UIO device {name}: no permission to open {path}{}; be root, become a member of its group, or add a udev rule: \
+         SUBSYSTEM==\"uio\", GROUP=\"uio\", MODE=\"0660\"", of_group(*.group)
     )]
     NoPermission {
         /// The device.
@@ -43,8 +43,8 @@ pub enum Error {
     Gone(String),
     /// The driver has no way to enable and disable interrupts.
     #[error(
-        "UIO device {0}: its driver cannot enable or disable interrupts (it has no irqcontrol); \
-         do it by the device's registers, or leave it to the driver"
+        "UIO device {0}: its driver cannot enable or disable interrupts (it has no irqcontrol); use the device's \
+         registers, or leave it to the driver"
     )]
     NoControl(String),
     /// The card's configuration, where its interrupt is enabled, may not be written.
@@ -59,8 +59,8 @@ pub enum Error {
     },
     /// The device has no interrupt.
     #[error(
-        "UIO device {0}: it has no interrupt to wait for; its driver was given none (see dmesg), \
-         but its memory can be mapped"
+        "UIO device {0}: it has no interrupt to wait for: its driver got none (see dmesg); its memory can still be \
+         mapped"
     )]
     NoInterrupt(String),
     /// No such map.
@@ -85,7 +85,8 @@ pub enum Error {
     },
     /// The ports are not those of the processor.
     #[error(
-        "UIO device {name}: ports {number} are of the kind {kind}; only those of the kind port_x86, below 65536, can be reached by a program"
+        "UIO device {name}: ports {number} are of the kind {kind}; programs reach only ports of the kind port_x86 \
+         below 65536"
     )]
     PortKind {
         /// The device.
@@ -98,7 +99,7 @@ pub enum Error {
     /// The thread has no right to ports.
     #[error(
         "UIO device {name}: no permission to use its I/O ports {number}; be root, or give the program CAP_SYS_RAWIO \
-         (setcap cap_sys_rawio+ep PROGRAM); a kernel that is locked down allows it to nobody"
+         (setcap cap_sys_rawio+ep PROGRAM); a kernel in lockdown allows it to no program"
     )]
     PortPermission {
         /// The device.
@@ -182,7 +183,7 @@ impl From<Error> for io::Error {
 
 fn instead(there: &[String]) -> String {
     match there {
-        [] => "there is none at all: load the driver of the device".to_owned(),
+        [] => "there are no UIO devices: load the driver of the device".to_owned(),
         [only] => format!("there is {only}"),
         names => format!("there are {}", names.join(", ")),
     }

@@ -55,7 +55,7 @@ class Roles(unittest.TestCase):
         config.write_text('[http]\nlisten = ["0.0.0.0:0"]\n')
         ended = subprocess.run([self.daemon.process.args[0], str(config)], capture_output=True, text=True, timeout=240, cwd=folder)
         self.assertEqual(ended.returncode, 1, ended.stderr)
-        self.assertRegex(ended.stderr, "other machines can reach.*listen at 127.0.0.1, or say `tls`")
+        self.assertRegex(ended.stderr, "other machines can reach.*listen on 127.0.0.1, or set `tls`")
 
 
 class OtherNetwork(unittest.TestCase):

@@ -63,7 +63,7 @@ impl Tokens {
                 (None, ..) => continue,
                 (Some(word), ..) if word.starts_with('#') => continue,
                 (Some(role), Some(token), None) => (role, token),
-                _ => return Err((number, "it is not a role and a token".to_owned())),
+                _ => return Err((number, "it must be a role and a token".to_owned())),
             };
             let role = [Role::View, Role::Control]
                 .into_iter()
@@ -74,7 +74,7 @@ impl Tokens {
             if !LENGTH.contains(&token.len()) || !token.bytes().all(|byte| byte.is_ascii_graphic())
             {
                 let why = format!(
-                    "the token has not {} to {} characters, or others than ASCII has",
+                    "the token must have {} to {} ASCII characters",
                     LENGTH.start(),
                     LENGTH.end()
                 );
@@ -124,7 +124,7 @@ pub fn secret(path: &Path, what: &str) -> Result<String, Words> {
     if !about.is_file() || mode & !0o640 != 0 {
         let words = Words::new(
             &object,
-            format!("others can read or change it: its mode is {mode:04o}"),
+            format!("other users can read or change it: its mode is {mode:04o}"),
         );
         return Err(words.mend(format!("chmod 0600 {}", path.display())));
     }

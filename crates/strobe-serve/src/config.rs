@@ -92,7 +92,7 @@ impl Config {
                 1 + before.matches('\n').count()
             });
             Words::new(format!("{name}:{line}"), error.message())
-                .mend("docs/reference/serve.md has all that can be said")
+                .mend("docs/reference/serve.md lists all settings")
         })?;
         // Folders are those of the file, wherever the daemon is started.
         let folder = path.parent().unwrap_or(Path::new(""));

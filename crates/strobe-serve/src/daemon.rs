@@ -84,7 +84,8 @@ impl Daemon {
 
     fn export(&self, exported: &Exported) -> Result<(), Words> {
         let name = exported.run.parse();
-        let name = name.map_err(|mend| Words::new(&exported.run, "no name of a run").mend(mend))?;
+        let name = name
+            .map_err(|mend| Words::new(&exported.run, "it is not the name of a run").mend(mend))?;
         self.runs.export(&name).map(drop)
     }
 }

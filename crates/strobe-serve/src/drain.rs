@@ -37,7 +37,7 @@ fn drain(mut reader: RunReader, spool: &Spool) {
     let fetch = rows_at_once(reader.info());
     loop {
         if spool.is_abandoned() {
-            return spool.fail("it is not served any more".to_owned());
+            return spool.fail("this daemon no longer serves it".to_owned());
         }
         match next(&mut reader, fetch) {
             Ok(Some(block)) if block.is_empty() && block.lost() == 0 => {
@@ -51,7 +51,7 @@ fn drain(mut reader: RunReader, spool: &Spool) {
     spool.look(|| Some(reader.snapshot()));
     match RowSource::totals(&reader) {
         Some(totals) => spool.finish(totals),
-        None => spool.fail("the run has ended without an account".to_owned()),
+        None => spool.fail("the run ended without an account".to_owned()),
     }
 }
 

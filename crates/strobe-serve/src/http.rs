@@ -151,7 +151,7 @@ impl Http {
         for address in &config.listen {
             let failed = |error: std::io::Error| {
                 Words::new(format!("http {address}"), error.to_string())
-                    .mend("say another address in `listen` of [http]")
+                    .mend("set another address in `listen` of [http]")
             };
             let listener = TcpListener::bind(address).await.map_err(failed)?;
             listeners.push(Listener::Tcp(listener));
@@ -210,10 +210,10 @@ impl Http {
         }
         let words = Words::new(
             self.url(listener),
-            "other machines can reach this address, and then clients need encryption and tokens",
+            "other machines can reach this address, which requires encryption and tokens",
         );
         Err(words.mend(
-            "listen at 127.0.0.1, or say `tls` in [http] and `file` in [tokens]; docs/reference/serve.md shows how",
+            "listen on 127.0.0.1, or set `tls` in [http] and `file` in [tokens]; docs/reference/serve.md shows how",
         ))
     }
 }
@@ -222,7 +222,7 @@ impl Http {
 fn socket(path: &Path) -> Result<UnixListener, Words> {
     let failed = |error: std::io::Error| {
         Words::new(format!("http {}", path.display()), error.to_string())
-            .mend("say another path in `unix` of [http]")
+            .mend("set another path in `unix` of [http]")
     };
     let is_socket =
         std::fs::symlink_metadata(path).is_ok_and(|about| about.file_type().is_socket());

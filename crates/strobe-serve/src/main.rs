@@ -122,7 +122,8 @@ fn subscribe(words: Subscribe) -> Result<ExitCode, Words> {
         Outcome::Recorded(summary, matches) => (summary, matches),
         Outcome::TakenBefore => {
             eprintln!(
-                "strobe subscribe: all of it was taken before; to have it again, give another --name"
+                "strobe subscribe: this run was recorded before under this --name; to record it again, give another \
+                 --name"
             );
             return Ok(ExitCode::SUCCESS);
         }
@@ -138,8 +139,8 @@ fn subscribe(words: Subscribe) -> Result<ExitCode, Words> {
             others_lost,
         } = matches;
         eprintln!(
-            "strobe subscribe: {joined} rows have one of the second run beside them, {alone} have none; \
-             of the second run {others} rows are beside none, {others_lost} lost"
+            "strobe subscribe: {joined} rows were joined with one of the second run, {alone} were not; {others} rows \
+             of the second run were not joined, {others_lost} lost"
         );
     }
     for sink in &summary.sinks {

@@ -40,7 +40,8 @@ async fn connect(url: &str) -> Result<Context, Words> {
         .connect(url)
         .await;
     let client = connected.map_err(|error| {
-        Words::new(shown(url), error.to_string()).mend("name a server of NATS: nats://HOST:4222")
+        Words::new(shown(url), error.to_string())
+            .mend("give the address of a NATS server: nats://HOST:4222")
     })?;
     let mut context = jetstream::new(client);
     context.set_timeout(PATIENCE);

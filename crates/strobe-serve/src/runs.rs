@@ -286,7 +286,7 @@ impl Runs {
         let spool = spool.map_err(|error| {
             Words::new(
                 format!("the rows of run {}", about.name),
-                format!("no place on the disk: {error}"),
+                format!("no room on the disk: {error}"),
             )
             .mend("make room, or name another folder: --data DIR")
         })?;
@@ -313,7 +313,7 @@ pub(crate) fn stray(kept: &Kept) -> Words {
     let object = format!("run kernel:{}", kept.run);
     Words::new(
         object,
-        "the service manager has kept it for a folder of rows that is not this one: it is ended",
+        "the service manager kept it for another folder of rows, so it is ended",
     )
 }
 
@@ -330,7 +330,7 @@ fn adopt(
     }
     let failed = |why: String| {
         let object = format!("run {id} ({})", about.name);
-        Words::new(object, format!("nobody drains it: {why}")).mend(
+        Words::new(object, format!("its rows are not stored: {why}")).mend(
             "it goes on: start the daemon again once this is mended, or remove the run to end it",
         )
     };

@@ -213,7 +213,7 @@ impl Served {
             let why = self.progress().error;
             let why = why.unwrap_or_else(|| "the disk is too slow".to_owned());
             let object = self.object();
-            eprintln!("strobe serve: {object}: {rows} rows are not on the disk, or its end: {why}");
+            eprintln!("strobe serve: {object}: {rows} rows or its end are not on the disk: {why}");
         }
     }
 
@@ -268,10 +268,10 @@ impl Served {
                 Ok(())
             }
             None if self.is_own => {
-                Err(Words::new(self.object(), "it has ended").mend("make another run"))
+                Err(Words::new(self.object(), "it has ended").mend("make a new run"))
             }
             None => Err(Words::new(self.object(), "it belongs to another program")
-                .mend("start and stop it there; here its rows can be read")),
+                .mend("start and stop it there; here you can only read its rows")),
         }
     }
 

@@ -399,7 +399,9 @@ impl Spool {
             Some(error) => eprintln!("strobe serve: {error}; rows wait in memory"),
             None => {
                 let missing = self.lock().lost_to_disk;
-                eprintln!("strobe serve: {folder}: rows are written again; {missing} are missing");
+                eprintln!(
+                    "strobe serve: {folder}: rows can be written again; {missing} are missing"
+                );
             }
         }
     }

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Threads for what may have to wait, at most: half of them for files, see `cursor`. Each takes memory of its own.
 const WAITING: usize = 16;
 /// The simulator, as a recipe.
-const DEMO: &str = r#"# The simulator: what there is without hardware. Start it on the page, or with a PandA client.
+const DEMO: &str = r#"# The simulator, which needs no hardware. Start it on the page, or with a PandA client.
 event = "timer:1kHz"
 read = ["sim.counter", "sim.ramp", "sim.sine", "sim.noise", "clock.late"]
 engine = "user"
@@ -254,7 +254,7 @@ fn recipes(config: &mut Config) -> Result<(), Words> {
     });
     made.map_err(|error| {
         Words::new(folder.display().to_string(), error.to_string())
-            .mend("name a folder for the rows that can be written: --data FOLDER")
+            .mend("name a folder that this program may write to: --data FOLDER")
     })?;
     config.recipes = Some(folder);
     Ok(())
@@ -307,6 +307,6 @@ fn say(wrong: &[Words]) {
 
 fn told(done: io::Result<()>) {
     if let Err(error) = done {
-        eprintln!("strobe serve: the service manager cannot be told anything: {error}");
+        eprintln!("strobe serve: cannot notify the service manager: {error}");
     }
 }

@@ -66,7 +66,7 @@ impl Store {
     pub fn open(data: &Path) -> Result<Self, Words> {
         let failed = |error: io::Error| {
             Words::new(data.display().to_string(), error.to_string())
-                .mend("name a folder for the rows that can be written: --data DIR")
+                .mend("name a folder that this program may write to: --data DIR")
         };
         let folder = data.join("runs");
         fs::create_dir_all(&folder).map_err(failed)?;
@@ -74,7 +74,7 @@ impl Store {
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             Errno::WOULDBLOCK => Words::new(
                 data.display().to_string(),
-                "another strobe serve has its rows here",
+                "another strobe serve uses this folder",
             )
             .mend("end it, or name another folder: --data DIR"),
             // A file system that cannot lock, for instance.
@@ -104,7 +104,7 @@ impl Store {
                 Err(error) => {
                     let file = self.run(id).join(ABOUT);
                     let words = Words::new(file.display().to_string(), error.to_string()).mend(
-                        "mend the file, or remove the folder; its rows can be read with `strobe convert`",
+                        "repair the file, or remove the folder; `strobe convert` can read its rows",
                     );
                     left.wrong.push((id, words));
                 }

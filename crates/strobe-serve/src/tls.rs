@@ -47,17 +47,14 @@ impl Tls {
 fn load(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, Words> {
     let wrong = |path: &Path, why: String| {
         Words::new(format!("tls {}", path.display()), why)
-            .mend("give a certificate and its key, both as PEM")
+            .mend("give a certificate and its key, both in PEM")
     };
     let text = std::fs::File::open(certificate);
     let text = text.map_err(|error| wrong(certificate, error.to_string()))?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_reader_iter(BufReader::new(text)).collect();
     let chain = chain.map_err(|error| wrong(certificate, error.to_string()))?;
     if chain.is_empty() {
-        return Err(wrong(
-            certificate,
-            "there is no certificate in it".to_owned(),
-        ));
+        return Err(wrong(certificate, "it has no certificate".to_owned()));
     }
     let text = secret(key, "tls")?;
     let private = PrivateKeyDer::from_pem_slice(text.as_bytes());

@@ -82,9 +82,9 @@ impl Config {
             true => Ok(()),
             false => Err(Words::new(
                 object,
-                "whoever reaches these ports can arm and disarm, for the protocol knows no users",
+                "everybody who reaches these ports can arm and disarm, because the protocol has no users",
             )
-            .mend("listen on 127.0.0.1, or say anyone = true in [panda] as well")),
+            .mend("listen on 127.0.0.1, or add anyone = true to [panda]")),
         }
     }
 }

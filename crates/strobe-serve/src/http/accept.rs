@@ -19,7 +19,7 @@ const UNCONFIRMED_MS: u32 = 60_000;
 /// When there is nothing to be had for a new connection, before the next attempt.
 const PAUSE: Duration = Duration::from_millis(100);
 /// To whom there is no place for.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 132\r\nconnection: close\r\nretry-after: 1\r\n\r\n{\"object\":\"connection\",\"reason\":\"there are as many as there may be\",\"remedy\":\"end one, or raise clients and per_client in [limits]\"}";
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 134\r\nconnection: close\r\nretry-after: 1\r\n\r\n{\"object\":\"connection\",\"reason\":\"the limit of connections is reached\",\"remedy\":\"end one, or raise clients and per_client in [limits]\"}";
 
 /// Someone at the door.
 struct Caller {

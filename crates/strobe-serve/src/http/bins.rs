@@ -50,7 +50,7 @@ impl Bins {
         }
         if channels.len() > COLUMNS_MAX {
             return Err(format!(
-                "more than {COLUMNS_MAX} columns; name those that are wanted"
+                "more than {COLUMNS_MAX} columns; name at most that many"
             ));
         }
         if !(1..=POINTS_MAX).contains(&points) {

@@ -51,7 +51,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Said<T> {
         let said = serde_json::from_slice(&bytes);
         said.map(Said).map_err(|error| {
             let words = Words::new(object, error.to_string());
-            Failure::bad(words.mend("docs/reference/serve.md says what can be asked"))
+            Failure::bad(words.mend("docs/reference/serve.md describes the requests"))
         })
     }
 }
@@ -75,13 +75,13 @@ async fn whole(request: Request) -> Result<Vec<u8>, Failure> {
     let object = format!("body of {}", request.uri().path());
     let connection = request.extensions().get::<Arc<Connection>>();
     let connection =
-        connection.ok_or_else(|| Failure::inner(&object, "nobody knows its connection"))?;
+        connection.ok_or_else(|| Failure::inner(&object, "its connection is not known"))?;
     let (patience, stop) = (connection.place.patience(), connection.stop.clone());
     let mut parts = request.into_body().into_data_stream();
     let arrived = tokio::select! {
         arrived = timeout(patience, collect(&mut parts)) => arrived,
         () = stop.cancelled() => {
-            let words = Words::new(object, "the daemon ends, and it has not arrived yet");
+            let words = Words::new(object, "the daemon ends before all of it has arrived");
             return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, words));
         }
     };
@@ -91,8 +91,8 @@ async fn whole(request: Request) -> Result<Vec<u8>, Failure> {
         Err(_) => {
             return Err(Failure::new(
                 StatusCode::REQUEST_TIMEOUT,
-                Words::new(object, format!("it has not arrived in {patience:?}"))
-                    .mend("send it quicker, or raise `patience` in [limits]"),
+                Words::new(object, format!("it did not arrive within {patience:?}"))
+                    .mend("send it faster, or raise `patience` in [limits]"),
             ));
         }
     };

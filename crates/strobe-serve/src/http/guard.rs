@@ -78,14 +78,14 @@ pub async fn guard(State(http): State<Arc<Http>>, mut request: Request, next: Ne
 
 fn check(http: &Http, request: &mut Request) -> Result<(), Failure> {
     let connection = request.extensions().get::<Arc<Connection>>().cloned();
-    let connection = connection.ok_or_else(|| Failure::inner("connection", "nobody knows it"))?;
+    let connection = connection.ok_or_else(|| Failure::inner("connection", "it is not known"))?;
     host(http, &connection, request.headers(), request.uri())?;
     origin(http, &connection, request)?;
     if !connection.place.may_ask() {
-        let words = Words::new("request", "this client asks too often");
+        let words = Words::new("request", "this client sends too many requests");
         return Err(Failure::new(
             StatusCode::TOO_MANY_REQUESTS,
-            words.mend("ask less often, or raise `requests` in [limits]"),
+            words.mend("send fewer requests, or raise `requests` in [limits]"),
         ));
     }
     let role = role(http, &connection, request)?;
@@ -111,7 +111,7 @@ fn host(
     let wrong = |name: &str| {
         let words = Words::new(
             format!("host {name}"),
-            "this server does not go by this name",
+            "this server does not accept this name",
         );
         Failure::new(
             StatusCode::MISDIRECTED_REQUEST,
@@ -120,7 +120,7 @@ fn host(
     };
     let (Some(host), None) = (said.next(), said.next()) else {
         return Err(Failure::bad(
-            Words::new("header host", "it must be there once").mend("speak HTTP/1.1"),
+            Words::new("header host", "it must be present once").mend("speak HTTP/1.1"),
         ));
     };
     let host = host.to_str().ok().and_then(|host| host.parse().ok());
@@ -150,11 +150,11 @@ fn origin(http: &Http, connection: &Connection, request: &Request) -> Result<(),
     let refused = |origin: &str| {
         let words = Words::new(
             format!("origin {origin}"),
-            "pages from there may not use this server",
+            "this server does not accept requests of pages from there",
         );
         Failure::new(
             StatusCode::FORBIDDEN,
-            words.mend("add it to `origins` in [http] if they should"),
+            words.mend("add it to `origins` in [http] to accept them"),
         )
     };
     if let Some(origin) = headers.get(ORIGIN) {
@@ -176,7 +176,7 @@ fn origin(http: &Http, connection: &Connection, request: &Request) -> Result<(),
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     let is_foreign = matches!(site, Some(b"cross-site" | b"same-site"));
     match is_foreign && !page::is_public(request.uri().path()) {
-        true => Err(refused("of another site")),
+        true => Err(refused("it comes from another site")),
         false => Ok(()),
     }
 }
@@ -227,7 +227,7 @@ fn role(http: &Http, connection: &Connection, request: &Request) -> Result<Optio
         None if is_free => Ok(None),
         None => Err(Failure::new(
             StatusCode::UNAUTHORIZED,
-            Words::new("token", "there is none, or nobody knows it")
+            Words::new("token", "it is missing or not known")
                 .mend("send the header `authorization: Bearer TOKEN`"),
         )),
     }

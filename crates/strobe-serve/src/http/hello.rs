@@ -72,7 +72,7 @@ impl Hello {
             ));
         }
         if let Some(name) = hello.columns.as_deref().and_then(twice) {
-            return Err(format!("column {name} is there twice; name each once"));
+            return Err(format!("column {name} is named twice; name each once"));
         }
         Ok(hello)
     }

@@ -69,7 +69,7 @@ pub async fn late(
 ) -> Result<Json<Option<Histogram>>, Failure> {
     let LateQuery { bins } = query(&uri)?;
     if !(1..=BINS_MAX).contains(&bins) {
-        let words = Words::new("bins", format!("there cannot be {bins}"));
+        let words = Words::new("bins", format!("{bins} are not possible"));
         return Err(Failure::bad(words.mend(format!("ask for 1 to {BINS_MAX}"))));
     }
     let served = run(&http, &id)?;

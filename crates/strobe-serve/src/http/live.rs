@@ -63,7 +63,7 @@ pub async fn live(
         Err(rejection) => {
             let status = rejection.into_response().status();
             let words = strobe::error::Words::new(format!("run {id}"), "this is not a WebSocket");
-            let words = words.mend("GET /api/runs/ID/rows gives rows without one");
+            let words = words.mend("GET /api/runs/ID/rows gives rows without a WebSocket");
             return Err(Failure::new(status, words));
         }
     };
@@ -308,7 +308,8 @@ impl Live {
             return;
         };
         if end.code == code::WRONG {
-            let error = json!({"error": {"object": "message", "reason": reason, "remedy": "docs/reference/serve.md says what can be asked"}});
+            let error = json!({"error": {"object": "message", "reason": reason, "remedy": "docs/reference/serve.md \
+            describes the requests"}});
             let _ = self.to.send(Message::Text(error.to_string().into())).await;
         }
         // A frame that closes has room for so many bytes.
@@ -374,7 +375,7 @@ async fn hello(from: &mut SplitStream<WebSocket>, patience: Duration) -> Result<
         Ok(Err(why)) if why.is_empty() => Err(End::gone()),
         Ok(Err(why)) => Err(End::new(code::WRONG, why)),
         Err(_) => {
-            let why = format!("there was no message in {patience:?}");
+            let why = format!("no message came within {patience:?}");
             Err(End::new(code::WRONG, why))
         }
     }

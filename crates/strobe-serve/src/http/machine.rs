@@ -109,7 +109,7 @@ pub async fn get(State(http): State<Arc<Http>>, uri: Uri) -> Result<Json<Got>, F
     let GetQuery { channels } = query(&uri)?;
     let channels = names(&channels)?;
     if channels.is_empty() {
-        let words = Words::new("channels", "there is none");
+        let words = Words::new("channels", "none is named");
         return Err(Failure::bad(words.mend("name at least one")));
     }
     channels.iter().try_for_each(|name| no_path(name))?;
@@ -150,14 +150,16 @@ pub async fn set(
         let Some(value) = value.as_number().and_then(word) else {
             let words = Words::new(
                 format!("output {output}"),
-                format!("{value} is no whole number"),
+                format!("{value} is not a whole number"),
             );
-            return Err(Failure::bad(words.mend("write one of at most 64 bits")));
+            return Err(Failure::bad(
+                words.mend("write a whole number of at most 64 bits"),
+            ));
         };
         steps.push(Step::Write { output, value });
     }
     if steps.is_empty() {
-        let words = Words::new("outputs", "there is none");
+        let words = Words::new("outputs", "none is named");
         return Err(Failure::bad(words.mend("name at least one, and its value")));
     }
     let row = row(&http, steps).await?;

@@ -23,7 +23,7 @@ const OF_RUNS: [(&str, &str, &str, &str); 10] = [
     (
         "strobe_triggers_total",
         "counter",
-        "Triggers there were.",
+        "Triggers of the run.",
         "/triggers",
     ),
     (

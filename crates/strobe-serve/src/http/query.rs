@@ -20,7 +20,7 @@ pub fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Failure> {
     let read = Query::<T>::try_from_uri(uri);
     read.map(|Query(query)| query).map_err(|error| {
         let words = Words::new(format!("query of {}", uri.path()), error.body_text());
-        Failure::bad(words.mend("docs/reference/serve.md says what can be asked"))
+        Failure::bad(words.mend("docs/reference/serve.md describes the requests"))
     })
 }
 

@@ -46,19 +46,19 @@ pub fn of_client(name: &str, text: &str) -> Result<Recipe, Failure> {
     };
     let recipe = match Recipe::from_toml(name, text) {
         Ok(recipe) => recipe,
-        Err(faults) => return bad(&faults.to_string(), "mend the recipe"),
+        Err(faults) => return bad(&faults.to_string(), "correct the recipe"),
     };
     if !recipe.sinks.is_empty() {
         return bad(
-            "it has sinks, which a client cannot say",
-            "leave `sinks` out; the rows are kept in the spool, from where any client can read them",
+            "it has sinks, which clients cannot choose",
+            "leave out `sinks`; the rows are kept in the spool, from which any client can read them",
         );
     }
     let board = recipe.board.as_deref();
     if board.is_some_and(|board| board.contains('/') || board.ends_with(".toml")) {
         return bad(
-            "its board is a path, which a client cannot say",
-            "say the name of a board that is installed here",
+            "its board is a path, which clients cannot choose",
+            "give the name of a board that is installed here",
         );
     }
     let writes = recipe.set.iter().map(|step| match step {
@@ -79,9 +79,9 @@ pub fn of_client(name: &str, text: &str) -> Result<Recipe, Failure> {
 pub fn no_path(name: &str) -> Result<(), Failure> {
     let is_path = |part: &str| name.contains(part);
     let why = if name.starts_with("eventfd:") {
-        "it is a descriptor of the daemon, which a client cannot say"
+        "it is a descriptor of the daemon, which clients cannot choose"
     } else if name.starts_with("file:") || [":/", ".."].into_iter().any(is_path) {
-        "it is a file of this machine, which a client cannot say"
+        "it is a file of this machine, which clients cannot choose"
     } else {
         return Ok(());
     };
@@ -100,13 +100,13 @@ pub fn named(http: &Http, name: &str) -> Result<Recipe, Failure> {
     if !path.is_file() {
         let words = Words::new(format!("recipe {name}"), "there is no such recipe");
         return Err(Failure::none(
-            words.mend("GET /api/recipes shows those that there are"),
+            words.mend("GET /api/recipes shows the recipes"),
         ));
     }
     let read = Recipe::read(&path);
     read.map_err(|faults| {
         let words = Words::new(format!("recipe {name}"), faults.to_string());
-        Failure::refused(words.mend("mend the recipe"))
+        Failure::refused(words.mend("correct the recipe"))
     })
 }
 
@@ -154,9 +154,9 @@ pub async fn put(
         let object = format!("recipe {name}");
         let there = path.symlink_metadata().is_ok();
         if there && !overwrite {
-            let words = Words::new(object, "there is one of this name");
+            let words = Words::new(object, "a recipe of this name exists");
             return Err(Failure::conflict(
-                words.mend("say another name, or ?overwrite=true"),
+                words.mend("use another name, or ?overwrite=true"),
             ));
         }
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -167,7 +167,7 @@ pub async fn put(
         write(&path, &said.text).map_err(|error| {
             Failure::refused(
                 Words::new(object, format!("it cannot be written: {error}"))
-                    .mend("let the daemon write into its folder of recipes"),
+                    .mend("give the daemon permission to write into its folder of recipes"),
             )
         })?;
         Ok(match there {
@@ -188,7 +188,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 /// Where the recipe of this name is. The name is that of a file in the folder, and of nothing else.
 fn place(http: &Http, name: &str) -> Result<PathBuf, Failure> {
     if !is_name(name) {
-        let words = Words::new(format!("recipe {name}"), "this cannot be the name of one");
+        let words = Words::new(format!("recipe {name}"), "this is not a valid name");
         return Err(Failure::bad(words.mend(format!(
             "use at most {NAME_MAX} letters, digits, `-` and `_`"
         ))));
@@ -199,7 +199,7 @@ fn place(http: &Http, name: &str) -> Result<PathBuf, Failure> {
             "the daemon has no folder of recipes",
         );
         return Err(Failure::none(
-            words.mend("say `recipes` in its configuration"),
+            words.mend("set `recipes` in its configuration"),
         ));
     };
     Ok(folder.join(format!("{name}.toml")))

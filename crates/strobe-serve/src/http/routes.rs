@@ -59,17 +59,17 @@ pub fn router(http: &Arc<Http>) -> Router {
 
 async fn nothing(uri: Uri) -> Failure {
     let words = Words::new(uri.path(), "there is nothing at this address");
-    Failure::none(words.mend("docs/reference/serve.md says what there is"))
+    Failure::none(words.mend("docs/reference/serve.md lists the addresses"))
 }
 
 async fn no_method(method: Method, uri: Uri) -> Failure {
     let words = Words::new(
         format!("{method} {}", uri.path()),
-        "this cannot be done with this address",
+        "this address does not have this method",
     );
     Failure::new(
         StatusCode::METHOD_NOT_ALLOWED,
-        words.mend("docs/reference/serve.md says what can be"),
+        words.mend("docs/reference/serve.md lists the methods"),
     )
 }
 

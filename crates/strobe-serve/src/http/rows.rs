@@ -46,7 +46,8 @@ pub async fn rows(
     let known = Encoder::new(asked.format, &served.info(), wanted.as_deref());
     known.map_err(|error| {
         Failure::refused(
-            Words::new(format!("run {id}"), error.to_string()).mend("leave `columns` out for all"),
+            Words::new(format!("run {id}"), error.to_string())
+                .mend("leave out `columns` to get all"),
         )
     })?;
     let feed = Feed::new(&served, &asked, wanted, &http);
@@ -54,7 +55,7 @@ pub async fn rows(
         let words = Words::new(
             format!("run {id}"),
             format!(
-                "rows {} to {} are not there any more",
+                "rows {} to {} are no longer stored",
                 feed.next,
                 feed.first - 1
             ),

@@ -42,7 +42,7 @@ pub fn run(http: &Http, id: &str) -> Result<Arc<Served>, Failure> {
     let served = id.parse().ok().and_then(|id| http.daemon.runs.get(id));
     served.ok_or_else(|| {
         let words = Words::new(format!("run {id}"), "there is no such run");
-        Failure::none(words.mend("GET /api/runs shows those that there are"))
+        Failure::none(words.mend("GET /api/runs shows the runs"))
     })
 }
 
@@ -91,10 +91,10 @@ pub async fn create(
                 (name, recipe)
             }
             _ => {
-                let words = Words::new("request", "it has not one of `recipe` and `name`");
-                return Err(Failure::bad(
-                    words.mend("say the text of a recipe, or the name of one that is here"),
-                ));
+                let words = Words::new("request", "it must have either `recipe` or `name`");
+                return Err(Failure::bad(words.mend(
+                    "give the text of a recipe, or the name of one on this server",
+                )));
             }
         };
         make(&http, &name, &recipe, asked.start)
@@ -114,11 +114,11 @@ fn make(
     let Some(served) = made.map_err(Failure::refused)? else {
         let words = Words::new(
             format!("run {name}"),
-            format!("there are {most} runs already that have not ended"),
+            format!("{most} runs have not ended yet, which is the limit"),
         );
-        return Err(Failure::conflict(words.mend(
-            "stop one that is not needed any more, or raise `runs` in [limits]",
-        )));
+        return Err(Failure::conflict(
+            words.mend("stop one, or raise `runs` in [limits]"),
+        ));
     };
     if start {
         if let Err(words) = served.start() {
@@ -182,7 +182,7 @@ pub async fn trigger(
 ) -> Result<Json<RunView>, Failure> {
     let count = word(&asked.count).and_then(|count| u32::try_from(count).ok());
     let Some(count) = count.filter(|count| (1..=TRIGGERS).contains(count)) else {
-        let reason = format!("{} triggers cannot be made at once", asked.count);
+        let reason = format!("{} triggers at once are not possible", asked.count);
         let words = Words::new("count", reason);
         return Err(Failure::bad(words.mend(format!("ask for 1 to {TRIGGERS}"))));
     };

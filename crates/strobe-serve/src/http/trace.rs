@@ -52,7 +52,7 @@ pub async fn trace(
     let served = run(&http, &id)?;
     let wanted = asked.columns.as_deref().map(names).transpose()?;
     if !(1..=POINTS_MAX).contains(&asked.points) {
-        let words = Words::new("points", format!("there cannot be {}", asked.points));
+        let words = Words::new("points", format!("{} are not possible", asked.points));
         return Err(Failure::bad(
             words.mend(format!("ask for 1 to {POINTS_MAX}")),
         ));
@@ -60,7 +60,7 @@ pub async fn trace(
     let bins = Bins::new(&served.info(), wanted.as_deref(), asked.points);
     let none = |why| {
         let words = Words::new(format!("run {id}"), why);
-        Failure::refused(words.mend("leave `columns` out for all"))
+        Failure::refused(words.mend("leave out `columns` to get all"))
     };
     let mut bins = bins.map_err(none)?;
     // Each takes a processor's time; a few at once are enough for all.

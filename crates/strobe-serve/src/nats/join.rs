@@ -103,12 +103,12 @@ impl Join {
         let steps = info.channels.len() + info.outputs.len();
         let wrong = |why: String| Words::new("the joined runs", why);
         if steps > STEPS_MAX {
-            let why = format!("a row would have {steps} columns, and there can be {STEPS_MAX}");
+            let why = format!("a row would have {steps} columns, and {STEPS_MAX} are possible");
             return Err(wrong(why).mend("join runs of fewer channels"));
         }
         if info.start.tai == 0 || second.info().start.tai == 0 {
-            let why = "one of them does not say when it was started".to_owned();
-            return Err(wrong(why).mend("take each of them into a file of its own"));
+            let why = "the start time of one of them is not known".to_owned();
+            return Err(wrong(why).mend("record each of them into a file of its own"));
         }
         Ok(Join {
             first,

@@ -136,7 +136,7 @@ pub struct Said {
 pub fn read(subject: &str, bytes: Vec<u8>) -> Result<Said, Words> {
     let foreign = |error: journal::Error| {
         let words = Words::new(subject, error.words().to_string());
-        words.mend("see who publishes there; the bus keeps users apart by subject")
+        words.mend("check who else publishes there; subjects keep users apart on the bus")
     };
     let mut journal = Journal::of_bytes("a message".to_owned(), bytes).map_err(foreign)?;
     let mut words = Vec::new();

@@ -175,11 +175,13 @@ impl Publisher {
         let answer = sent.await.map_err(|error| error.to_string())?.await;
         let answer = answer.map_err(|error| match error.kind() {
             // It was kept, but the answer was lost: what is kept is looked up.
-            PublishErrorKind::WrongLastSequence => "the bus has more than is known".to_owned(),
+            PublishErrorKind::WrongLastSequence => {
+                "the bus has messages that this daemon does not know of".to_owned()
+            }
             _ => with_sources(&error),
         })?;
         if answer.duplicate {
-            return Err("the bus has more than is known".to_owned());
+            return Err("the bus has messages that this daemon does not know of".to_owned());
         }
         (kept.sequence, kept.next) = (answer.sequence, head.next);
         Ok(())
@@ -192,7 +194,7 @@ impl Publisher {
         match stream.cached_info().config.discard {
             DiscardPolicy::New => Ok(stream),
             DiscardPolicy::Old => Err(format!(
-                "stream {}: it forgets old messages when it is full; make it with discard=new",
+                "stream {}: it drops old messages when it is full; create it with discard=new",
                 self.config.stream
             )),
         }
@@ -205,7 +207,7 @@ async fn find(stream: &Stream, subject: &str, known: Option<Kept>) -> Result<Kep
     match stream.get_last_raw_message_by_subject(subject).await {
         Ok(message) => {
             let head = Head::read(&message.headers);
-            let head = head.ok_or_else(|| format!("{subject}: a message of somebody else"))?;
+            let head = head.ok_or_else(|| format!("{subject}: a message of another publisher"))?;
             Ok(Kept {
                 sequence: message.sequence,
                 next: head.next,

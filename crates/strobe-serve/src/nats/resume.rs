@@ -45,7 +45,7 @@ pub async fn resume(stream: &Stream, subject: &str, floor: SequenceInfo) -> Resu
     let last = stream.get_last_raw_message_by_subject(subject).await;
     let last = last.map_err(|error| with_sources(&error))?;
     let head = Head::read(&last.headers);
-    let head = head.ok_or_else(|| format!("{subject}: a message of somebody else"))?;
+    let head = head.ok_or_else(|| format!("{subject}: a message of another publisher"))?;
     Ok(match head.end {
         true => Resume::Over,
         false => Resume::Row(head.next),

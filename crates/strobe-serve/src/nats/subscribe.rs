@@ -76,7 +76,7 @@ pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> 
         .is_some_and(|(subject, _)| *subject == first.0)
     {
         let words = Words::new(&first.0, "a run cannot be joined with itself");
-        return Err(words.mend("name two runs: --run A --run B"));
+        return Err(words.mend("name two different runs: --run A --run B"));
     }
     let joining = options.join.zip(second.as_ref());
     let joining = joining.map(|(within, (subject, _))| Joining {
@@ -106,7 +106,7 @@ pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> 
     let summary = summary.map_err(|error| failed(error.to_string()))?;
     let summary = summary.map_err(|error| failed(error.to_string()))?;
     let is_whole = summary.sinks.iter().all(|sink| sink.error.is_none());
-    // If the bus is away just now, what was not acknowledged comes once more to who starts this again.
+    // If the bus is not reachable just now, what was not acknowledged comes once more to who starts this again.
     let told = first.acknowledge(is_whole).await;
     if let (Ok(()), Some(second)) = (told, &mut second) {
         let _ = second.acknowledge(is_whole).await;
@@ -119,14 +119,13 @@ fn check(options: &Options) -> Result<(), Words> {
     let runs = options.runs.len();
     let wrong = match (runs, options.join) {
         (2, Some(_)) | (0 | 1, None) => None,
-        (_, Some(_)) => Some("two runs are joined, and no other number"),
-        (_, None) => Some("several runs are not taken into one file unless they are joined"),
+        (_, Some(_)) => Some("--join takes exactly two runs"),
+        (_, None) => Some("several runs go into one file only if they are joined"),
     };
     if let Some(why) = wrong {
         let words = Words::new(format!("{runs} runs"), why);
-        return Err(
-            words.mend("say both, and how far apart rows may be: --run A --run B --join 1ms")
-        );
+        return Err(words
+            .mend("name both, and how far apart their rows may be: --run A --run B --join 1ms"));
     }
     // What was acknowledged does not come again, so that it must be in a file by then.
     let Some(sink) = (options.sinks.first())
@@ -134,11 +133,10 @@ fn check(options: &Options) -> Result<(), Words> {
     else {
         return Ok(());
     };
-    let why = "a Parquet file has none of its rows before its end, and the bus is told of rows as they come";
+    let why = "a Parquet file is readable only when it is complete, but rows are acknowledged on the bus as they come";
     let words = Words::new(format!("sink {sink}"), why);
-    Err(words.mend(
-        "write a journal, and make the other of it: -o X.arrows; strobe convert X.arrows X.parquet",
-    ))
+    Err(words
+        .mend("write a journal and convert it: -o X.arrows; strobe convert X.arrows X.parquet"))
 }
 
 /// The machine that publishes to this subject.
@@ -201,7 +199,7 @@ async fn choose(stream: &Stream, name: &str, run: Option<&str>) -> Result<Option
         [subject] => Ok(Some(subject.clone())),
         several => Err(Choice::Words(
             Words::new(format!("stream {name}"), "it has several such runs")
-                .mend(format!("say which: --run {}", several.join(", or --run "))),
+                .mend(format!("name one: --run {}", several.join(", or --run "))),
         )),
     }
 }

@@ -148,7 +148,7 @@ impl Taking {
             self.give(stop).await?;
             self.acknowledge(false).await?;
             if is_quiet && self.stream.get_info().await.is_err() {
-                return Err(Choice::Away("the bus is away".to_owned()));
+                return Err(Choice::Away("the bus is not reachable".to_owned()));
             }
         }
         Ok(())
@@ -200,9 +200,9 @@ impl Taking {
             false => Err(Choice::Words(
                 Words::new(
                     format!("subscriber {}", self.name),
-                    format!("the bus knows it as one of {of}"),
+                    format!("the bus has this name for {of}"),
                 )
-                .mend("give this one another name: --name"),
+                .mend("use another name: --name"),
             )),
         }
     }
@@ -301,7 +301,9 @@ impl Taking {
                 }
             }
             if heard < told.len() {
-                return Err(Choice::Away("it does not hear what was taken".to_owned()));
+                return Err(Choice::Away(
+                    "it did not confirm the rows that were recorded".to_owned(),
+                ));
             }
         }
     }

@@ -80,7 +80,7 @@ impl Options {
             }
         }
         if options.gaps && options.format == Format::Unframed {
-            return Err("GAPS needs FRAMED or ASCII: rows alone have no place for it".to_owned());
+            return Err("GAPS needs FRAMED or ASCII: bare rows have no room for it".to_owned());
         }
         Ok(options)
     }

@@ -53,7 +53,7 @@ pub async fn bind(config: &Config) -> Result<Option<(TcpListener, TcpListener)>,
         let at = SocketAddr::new(address, port);
         let failed = |error: io::Error| {
             Words::new(format!("PandA port {at}"), error.to_string())
-                .mend("end what listens there, or choose other ports in [panda]")
+                .mend("end the program that listens there, or choose other ports in [panda]")
         };
         TcpListener::bind(at).await.map_err(failed)
     };

@@ -69,8 +69,8 @@ impl Found {
     pub(super) fn may_go_on(&self, run: &RunInfo) -> io::Result<()> {
         let is_other = |info: &RunInfo| info.shape() != run.shape();
         let why = match (&self.totals, self.info.as_ref().is_some_and(is_other)) {
-            (Some(_), _) => "the run whose rows are there has come to its end",
-            (None, true) => "the rows that are there are of another run",
+            (Some(_), _) => "the stored run has ended",
+            (None, true) => "the stored rows belong to another run",
             (None, false) => return Ok(()),
         };
         Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
@@ -335,7 +335,7 @@ impl Segment {
     fn complain(&self, whole: u64) {
         let (path, rest) = (self.path.display(), self.bytes - whole);
         eprintln!(
-            "strobe serve: {path}: damaged at byte {whole}; the {rest} bytes from there on cannot be read, and stay"
+            "strobe serve: {path}: damaged at byte {whole}; the {rest} bytes from there on are kept but cannot be read"
         );
     }
 
@@ -348,7 +348,7 @@ impl Segment {
     fn set_aside(&self) -> io::Result<()> {
         let aside = self.path.with_extension(DAMAGED);
         let (path, name) = (self.path.display(), aside.display());
-        eprintln!("strobe serve: {path}: damaged at its beginning; it is {name} now");
+        eprintln!("strobe serve: {path}: damaged at its beginning; renamed to {name}");
         fs::rename(&self.path, &aside)
     }
 

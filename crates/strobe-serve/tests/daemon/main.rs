@@ -183,7 +183,7 @@ fn what_it_cannot_begin_with_is_named_with_the_remedy() {
     let daemon = start(command(folder.path()));
     let text = refusal(command(folder.path()));
     assert!(
-        text.contains("another strobe serve has its rows here; end it"),
+        text.contains("another strobe serve uses this folder; end it"),
         "{text}"
     );
     let other = tempfile::tempdir().expect("a folder");

@@ -100,7 +100,7 @@ fn a_websocket_that_says_nothing_is_closed_with_the_reason() {
     let url = format!("ws://{}/api/runs/{id}/live", server.address);
     let (mut socket, _) = tungstenite::connect(url).expect("a connection");
     let error = socket.read().expect("an error").into_text();
-    assert!(error.expect("a text").contains("no message in 1s"));
+    assert!(error.expect("a text").contains("no message came within 1s"));
     assert!(socket.read().expect("the end").is_close());
 }
 

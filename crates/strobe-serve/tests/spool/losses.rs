@@ -34,7 +34,7 @@ fn what_was_lost_before_a_restart_is_in_the_account_of_the_run() {
     assert_eq!((past().lost, past().totals), (4991, Some(totals)));
     // Nothing can follow what has come to its end.
     let error = Spool::on_disk(run(), small(), folder.path()).err();
-    assert!(error.is_some_and(|error| error.to_string().contains("come to its end")));
+    assert!(error.is_some_and(|error| error.to_string().contains("the stored run has ended")));
 }
 
 /// What a folder says of the run: the row after its last one, and how many of its rows are not there.

@@ -11,7 +11,7 @@ from strobe import Error, run
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m strobe", description=__doc__)
-    parser.add_argument("command", choices=["demo"], help="demo: a run of the simulator, and its account")
+    parser.add_argument("command", choices=["demo"], help="demo: make a run of the simulator and print its account")
     parser.add_argument("--rows", type=int, default=1000, help="rows, one a millisecond (default: 1000)")
     options = parser.parse_args()
     try:

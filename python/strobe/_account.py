@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Account:
-    """What became of the triggers of a run, and of its rows on their way to one reader."""
+    """What became of the triggers of a run, and of its rows on the way to one reader."""
 
     triggers: int
     rows: int

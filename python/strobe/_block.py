@@ -22,20 +22,20 @@ STATUS_FAULTS = 32
 
 
 class Lost(UserWarning):
-    """Rows were lost, or triggers missed, and nobody has asked."""
+    """Rows were lost or triggers missed, and the program has not looked at the counts."""
 
 
 def warn(first: int, lost: int, missed: int) -> None:
     """Of what is missing before this row and in its block."""
-    warnings.warn(f"rows from {first} on: {lost} rows lost and {missed} triggers missed there; look at lost and missed of the "
+    warnings.warn(f"from row {first} on: {lost} rows lost and {missed} triggers missed; see lost and missed of the "
                   "block, or of the run", Lost, stacklevel=3)
 
 
 class Block:
     """Some rows of a run, and what is missing before and between them.
 
-    `block["sim.sine"]` are the values of a channel in its unit (float64, NaN where it failed), `block.raw[...]` what was
-    read (its own type), `block.failed[...]` where it failed. It belongs to who has it, for as long as he likes.
+    `block["sim.sine"]` are the values of a channel in its unit (float64, NaN where it failed), `block.raw[...]` the values as
+    read (in their own type), `block.failed[...]` where it failed. A block stays valid for as long as you keep it.
     """
 
     def __init__(self, native: Native, info: Info) -> None:

@@ -79,7 +79,7 @@ class Detector:
         """Makes a run, of so many rows if that is said; begin=False: its triggers are not counted before `begin`."""
         with self._lock:
             if self.active and self._run:
-                raise Error(self._run.name, "it goes on", "abort it, or wait for its end")
+                raise Error(self._run.name, "it has not ended", "abort it, or wait for its end")
             run = self.machine.run(self.recipe, rows=rows)
             if run.info.channels != self.info.channels:
                 run.stop()
@@ -154,7 +154,7 @@ class Detector:
         with self._lock:
             run = self._run
         if not run:
-            raise Error("rows", "no run was armed yet", "arm one")
+            raise Error("rows", "no run has been armed", "arm one")
         heads, values, found = [np.empty((0, 3), np.uint64)], [np.empty((0, len(self.info.channels)))], 0
         # A reader of its own, which has no part in the account.
         for block in copy.copy(run).read(first, follow=False) if self._reader else ():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Why something is not done: about what, the reason, and what to do."""
+"""Why something was not done: the object, the reason, and the remedy."""
 
 
 class Error(Exception):

@@ -33,9 +33,9 @@ ACROSS = 600
 
 
 class Live(anywidget.AnyWidget):
-    """The last seconds of a run. The kernel's own loop waits for its rows: while a cell is busy, the picture stands still.
+    """The last seconds of a run. The notebook's event loop waits for the rows: while a cell is busy, the picture stands still.
 
-    It reads for itself: what it is too late for is missing here, and nowhere else. `close` ends it, as does the run's end.
+    It has a reader of its own: rows that it is too slow for are missing only here. `close` or the end of the run ends it.
     """
 
     _esm = Path(__file__).with_name("live.js")
@@ -49,11 +49,11 @@ class Live(anywidget.AnyWidget):
 
     def __init__(self, run: Run, channels: Sequence[str] | None, seconds: float) -> None:
         if not 0.01 <= seconds <= 86400:
-            raise ValueError(f"seconds is {seconds!r}: say how many a picture has, 0.01 to 86400")
+            raise ValueError(f"seconds is {seconds!r}: a picture can show 0.01 to 86400 seconds")
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            raise Error(run.name, "a live view is for a notebook, whose loop waits for its rows",
+            raise Error(run.name, "a live view needs the event loop of a notebook",
                         "iterate over the run, or use `strobe watch` in a terminal") from None
         names = list(channels or (channel.name for channel in run.info.channels))
         units = {channel.name: channel.unit for channel in run.info.channels}

@@ -15,7 +15,7 @@ from strobe._run import Run
 
 
 class Machine:
-    """A machine with engines and runs: `strobe.connect` has that of a daemon; the functions of the module are of this one."""
+    """A machine with engines and runs: `strobe.connect` returns that of a daemon; the module's functions use this one."""
 
     def __init__(self, native: _strobe.Machine, name: str) -> None:
         self._native = native
@@ -26,11 +26,11 @@ class Machine:
 
     def run(self, recipe: str | os.PathLike[str] | None = None, *, event: str | None = None, read: Sequence[str] | None = None,
             set: Mapping[str, int] | None = None, **words: Any) -> Run:
-        """A run of a recipe's file, or of words; words come before what a recipe says.
+        """Makes a run from the file of a recipe, from keywords, or from both; keywords override the recipe.
 
         rows=1000 ends it, or seconds=10 where the event has a period; engine="kernel" or "user", board=, wait=, cpu=, policy=,
         clock=, ring=, shared= are those of `strobe record`. It is started when its rows are read, or by `start`, and is stopped
-        when its `with` ends; one of this machine also ends when nobody has it any more.
+        when its `with` ends; a run of this machine also ends when the last reference to it is gone.
         """
         return Run(self._native.create(_recipe.text(recipe, event=event, read=read, set=set, **words)), own=True)
 
@@ -38,12 +38,12 @@ class Machine:
                last: int | None = None, sync: bool = False, progress: Callable[[int, int, int], None] | None = None,
                event: str | None = None, read: Sequence[str] | None = None, set: Mapping[str, int] | None = None,
                **words: Any) -> Summary:
-        """Makes the run of a recipe, or of words as `run` takes them, and records it here to its end: see `Run.record`."""
+        """Makes a run as `run` does, and records it here to its end: see `Run.record`."""
         with self.run(recipe, event=event, read=read, set=set, **words) as one:
             return one.record(*sinks, overwrite=overwrite, sync=sync, last=last, progress=progress)
 
     def attach(self, name: str | int) -> Run:
-        """A run that is there, as `status` calls it: another program's, which does not notice who reads, or a server's."""
+        """A run that exists, by its name in `status`: of another program, which is not disturbed by readers, or of a server."""
         return Run(self._native.run(str(name)))
 
     @property
@@ -56,11 +56,11 @@ class Machine:
         return dict(json.loads(self._native.catalogue()))
 
     def status(self) -> list[dict[str, Any]]:
-        """The runs of both engines, whoever makes them."""
+        """The runs of both engines, of all programs."""
         return list(json.loads(self._native.runs())["runs"])
 
     def get(self, *channels: str) -> dict[str, float | int | None]:
-        """Channels, read once, now; None where that failed."""
+        """Reads channels once, now; None where reading failed."""
         found: dict[str, float | int | str | None] = json.loads(self._native.get(list(channels)))
         # JSON has words for what is no number.
         return {name: float(value) if isinstance(value, str) else value for name, value in found.items()}
@@ -70,11 +70,11 @@ class Machine:
         written = json.loads(self._native.set(list(outputs.items())))
         failed = [name for name, done in written.items() if not done]
         if failed:
-            raise Error(f"output {', '.join(failed)}", "its driver has refused to write it", "strobe doctor says how the machine is")
+            raise Error(f"output {', '.join(failed)}", "its driver refused to write it", "see the kernel's log (dmesg)")
 
 
 def connect(url: str, *, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> Machine:
-    """The machine of the daemon at this URL. It is asked at once, so that who cannot be reached is known."""
+    """The machine of the daemon at this URL. It is contacted at once, so that an error shows here and not later."""
     return Machine(_strobe.connect(url, token, None if ca is None else os.fspath(ca)), url)
 
 

@@ -11,17 +11,17 @@ from strobe import _strobe
 
 
 def doctor(*, cpu: int | None = None, priority: int | None = None, wait: str = "block") -> list[dict[str, Any]]:
-    """What stands in the way of regular rows, and what mends it, for a run whose thread has this CPU and SCHED_FIFO priority and
-    waits so (block, hybrid, spin): `checks` of `strobe doctor --json`, each with check, subject, state (ok, advice, unknown),
-    evidence and remedy. It takes a second, and changes nothing.
+    """Checks for machine settings that disturb regular rows, each with a fix, for a run whose thread has this CPU and
+    SCHED_FIFO priority and waits so (block, hybrid, spin): `checks` of `strobe doctor --json`, each with check, subject, state
+    (ok, advice, unknown), evidence and remedy. It takes a second, and changes nothing.
     """
     return list(json.loads(_strobe.doctor(cpu, priority, wait)))
 
 
 def jitter(rate: str = "1kHz", *, seconds: float = 10, wait: str | Sequence[str] = "block", rounds: int = 1, policy: str | None = None,
            cpu: int | None = None, band: str = "3%") -> dict[str, Any]:
-    """How regular rows of this rate are: what `strobe jitter --json` says. Several ways to wait, such as ["block", "hybrid"],
-    take turns of so many seconds. `band` is how far a period may be from the one asked for.
+    """How regular rows of this rate are: the result of `strobe jitter --json`. Several ways to wait, such as
+    ["block", "hybrid"], take turns of so many seconds. `band` is how far a period may be from the one asked for.
     """
     ways = [wait] if isinstance(wait, str) else list(wait)
     return dict(json.loads(_strobe.jitter(rate, seconds, ways, rounds, policy, cpu, band)))

@@ -27,7 +27,7 @@ DTYPES = {"u64": "<u8", "s64": "<i8", "f64": "<f8"}
 
 @dataclass(frozen=True)
 class Channel:
-    """What is known of a channel."""
+    """A channel and what is known about it."""
 
     name: str
     unit: str
@@ -41,7 +41,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Info:
-    """What is known of a run before its first row."""
+    """A run's description, as known before its first row."""
 
     engine: str
     event: str
@@ -67,7 +67,7 @@ class Info:
                    channels, outputs, said["accounting"])
 
     def place(self, name: str) -> int:
-        """Which channel of a row is called so."""
+        """The place of the channel with this name in a row."""
         for place, channel in enumerate(self.channels):
             if channel.name == name:
                 return place
@@ -75,10 +75,10 @@ class Info:
 
 
 class Run:
-    """A run. To iterate over it gives its blocks; one that was made here is started then, and ends with its `with`.
+    """A run. Iterating over it gives its blocks. A run that was made here starts then, and ends with its `with`.
 
-    Each `for` and each `async for` has a place of its own, and begins with row 0 of a run that was made here, so that what has
-    been overwritten meanwhile is lost, and said; else with the oldest row there is. `read` says another.
+    Each `for` and each `async for` reads for itself. For a run that was made here it begins with row 0, and rows that have been
+    overwritten by then count as lost; for other runs it begins with the oldest row. `read` begins elsewhere.
     """
 
     def __init__(self, native: _strobe.Run, own: bool = False) -> None:
@@ -105,11 +105,11 @@ class Run:
         self._started = True
 
     def stop(self) -> None:
-        """Ends the run; nothing if it has ended. Rows that are there can still be read."""
+        """Ends the run; does nothing if it has ended. Its rows can still be read."""
         self._native.stop()
 
     def remove(self) -> None:
-        """Ends the run, and has a server give up its rows; those of a run of this machine go with who reads them last."""
+        """Ends the run, and lets a server delete its rows. Rows of a run of this machine go when the last reader closes."""
         self._native.remove()
         self._own = False
 
@@ -127,18 +127,18 @@ class Run:
 
     @property
     def state(self) -> str:
-        """Where it is: ready, running, paused, done, stopped, failed; recorded of a file."""
+        """Its state: ready, running, paused, done, stopped or failed; for a file: recorded."""
         text = self._native.look()
         return str(json.loads(text)["state"]) if text else "recorded"
 
     @property
     def account(self) -> Account:
-        """What became of its triggers: at the end of what was read last, else as it is now."""
+        """What became of its triggers: up to the end of what was read last, or else until now."""
         if self._account:
             return self._account
         text = self._native.look()
         if text is None:
-            raise Error(self.name, "its account is known when its rows were read", "read it first")
+            raise Error(self.name, "its account is known only after its rows are read", "read it first")
         return Account.of(json.dumps({"lost": 0, "end": None, "missed_by": {}, **json.loads(text)}))
 
     @property
@@ -148,12 +148,12 @@ class Run:
 
     @property
     def lost(self) -> int:
-        """Rows that whoever read last was too late for."""
+        """Rows that the latest reader was too slow for."""
         return self.account.lost
 
     def read(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
              follow: bool = True) -> Reader:
-        """Blocks from this row on; follow=False: as far as they are there. on_loss="raise" ends with an error where rows are lost."""
+        """Blocks from this row on; follow=False: only those that exist now. on_loss="raise": lost rows raise an error."""
         reader = self._reader(begin, on_loss, follow)
         return Reader(reader, self.info, lambda: self._end(reader))
 
@@ -189,8 +189,7 @@ class Run:
         return self.aread()
 
     def live(self, channels: Sequence[str] | None = None, seconds: float = 10.0) -> Live:
-        """Draws its rows as they come, in a notebook: all channels or these, and so many seconds. It starts a run of its own,
-        as who reads it does."""
+        """Draws its rows as they come, in a notebook: all channels or these, and so many seconds. A run made here is started."""
         try:
             from strobe._live import Live
         except ImportError as error:
@@ -234,8 +233,8 @@ class Run:
         if text:
             self._account = Account.of(text)
         elif torn:
-            raise Error(self.name, "it ends in the middle of a row, so what is missing is not known",
-                        "whoever wrote it was killed: take the rows that are there")
+            raise Error(self.name, "it breaks off in the middle of a row, so what is missing is not known",
+                        "its writer was killed: use the rows that are there")
 
 
 def open(path: str | os.PathLike[str]) -> Run:
@@ -244,5 +243,5 @@ def open(path: str | os.PathLike[str]) -> Run:
 
 
 def replay(path: str | os.PathLike[str], speed: float | None = 1.0) -> Run:
-    """A recording as a run of this machine, with its gaps, times and account; speed=None: as fast as can be."""
+    """Plays a recording as a run of this machine, with its gaps, times and account; speed=None: as fast as possible."""
     return Run(_strobe.replay(os.fspath(path), speed), own=True)

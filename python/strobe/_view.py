@@ -55,15 +55,15 @@ def of_run(run: Run) -> str:
         return _framed([head, _loud(str(error))])
     parts = [f"{head}, {escape(state)}"]
     if seen.torn:
-        parts.append(_loud("It ends in the middle of a row, so what is missing is not known."))
+        parts.append(_loud("It breaks off in the middle of a row, so what is missing is not known."))
     elif account is not None:
         # Rows that nobody has read, and nobody can, are no row of anybody's account.
         unread = seen.overwritten and not run._account
         parts.append(_figures(account) + _missing(account) if unread else of_account(account))
     else:
-        parts.append(f"The account of a recording is known when its rows were read; these are its first {seen.rows} rows.")
+        parts.append(f"The account of a recording is known only after all rows are read; these are its first {seen.rows} rows.")
     if seen.overwritten:
-        parts.append(f"The rows before row {seen.overwritten} are overwritten.")
+        parts.append(f"The rows before row {seen.overwritten} were overwritten.")
     return _framed([*parts, *_pictures(run, seen)])
 
 

@@ -49,13 +49,13 @@ def _text(name: str) -> Any:
 class Strobe(Device):
     """A detector. OFF: there is no recipe; STANDBY: nothing is armed; ON: armed, and the gate is closed; RUNNING; FAULT."""
 
-    Url = device_property(dtype=str, doc="where strobe serve is", default_value="http://127.0.0.1:8000")
+    Url = device_property(dtype=str, doc="URL of strobe serve", default_value="http://127.0.0.1:8000")
     Recipe = device_property(dtype=str, doc="the recipe that is loaded when the device begins", default_value="")
-    Token = device_property(dtype=str, doc="a file with the token that the server wants", default_value="")
+    Token = device_property(dtype=str, doc="a file with the server's token", default_value="")
     Keep = device_property(dtype=int, doc="rows in the spectrum of a channel", default_value=1000)
 
     Enable = attribute(dtype=bool, fget="enabled", fset="enable",
-                       doc="the gate: while it is closed, an armed run has not begun, or pauses")
+                       doc="the gate: while it is closed, an armed run does not begin, or pauses")
     Limit = attribute(dtype="DevLong64", min_value=0, fget="limit", fset="set_limit",
                       doc="rows of the next run; 0: as the recipe says")
     Triggers, Rows, Missed, Skipped, Lost, Errors, Given, Late = (_figure(name) for name in FIGURES)
@@ -132,8 +132,8 @@ class Strobe(Device):
         def read() -> None:
             detector = self._loaded()
             if len(part) != 2 or not 0 < int(part[1]) * (3 + len(detector.info.channels)) <= MOST:
-                raise Error("ReadRows", f"it was asked for {list(map(int, part))}",
-                            f"say the first row, and how many: at most {MOST // (3 + len(detector.info.channels))}")
+                raise Error("ReadRows", f"{list(map(int, part))} is not a first row and a number of rows",
+                            f"give the first row, and how many: at most {MOST // (3 + len(detector.info.channels))}")
             heads, values = detector.rows(int(part[0]), int(part[1]))
             found.append(np.column_stack([heads.astype(np.float64), values]).ravel())
 
@@ -159,11 +159,11 @@ class Strobe(Device):
 
     def _load(self, path: str) -> None:
         if self._detector and self._detector.active:
-            raise Error("LoadRecipe", "a run goes on", "abort it, or wait for its end")
+            raise Error("LoadRecipe", "a run has not ended", "abort it, or wait for its end")
         try:
             token = Path(self.Token).read_text().strip() if self.Token else None
         except OSError as error:
-            raise Error("property Token", str(error), "say a file that can be read") from None
+            raise Error("property Token", str(error), "give a file that can be read") from None
         keep = min(max(1, self.Keep), LONGEST)
         detector = Detector(connect(self.Url, token=token), path, keep)
         self._forget()

@@ -177,7 +177,7 @@ class Fly(Scan):
 
         armed = TriggerInfo(number_of_events=3)
         for depth in (0, -1):
-            self.assertIn("no such folder", self.refused(fly(self.detector(internal="timer:1kHz", path_provider=paths(depth)),
+            self.assertIn("does not exist", self.refused(fly(self.detector(internal="timer:1kHz", path_provider=paths(depth)),
                                                              armed)).reason)
         det = self.detector(internal="timer:1kHz", path_provider=paths(-2), on_loss="warn")
         documents, stream = self.flown(det, armed)

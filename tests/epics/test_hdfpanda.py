@@ -97,7 +97,7 @@ class HdfPanda(unittest.TestCase):
         served = self.served(SOFT)
         (self.folder / "there.h5").write_text("mine")
         self.name(served, "there.h5")
-        with self.assertRaisesRegex(RemoteError, "nothing is overwritten"):
+        with self.assertRaisesRegex(RemoteError, "never overwritten"):
             served.put("DATA:CAPTURE", True)
         self.assertFalse(served.get("DATA:CAPTURE"))
         self.assertEqual((self.folder / "there.h5").read_text(), "mine")

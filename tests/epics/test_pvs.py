@@ -134,10 +134,10 @@ class Pvs(unittest.TestCase):
     def test_what_is_refused_says_why_and_what_to_do(self) -> None:
         served = self.served(FOREVER)
         served.put("PCAP:ARM", True)
-        refused = {"PCAP:ARM": (True, "goes on"), "PCAP:ROWS": (-1, "less than 0"), "PCAP:TRIGGER": (0, "1 to 100000"),
+        refused = {"PCAP:ARM": (True, "not ended"), "PCAP:ROWS": (-1, "less than 0"), "PCAP:TRIGGER": (0, "1 to 100000"),
                    "PCAP:ACTIVE": (False, "only be read"), "DATA:NUM_CAPTURE": (5, "PCAP:ROWS"), "DATA:CAPTURE_MODE": (1, "FOREVER"),
-                   "DATA:HDF_FILE_NAME": ("../x.h5", "no name of a file"), "DATA:HDF_DIRECTORY": ("x", "absolute"),
-                   "DATA:FLUSH_PERIOD": (math.nan, "0:"), "DATA:CAPTURE": (True, "before you arm")}
+                   "DATA:HDF_FILE_NAME": ("../x.h5", "not the name of a file"), "DATA:HDF_DIRECTORY": ("x", "absolute"),
+                   "DATA:FLUSH_PERIOD": (math.nan, "0 is"), "DATA:CAPTURE": (True, "before you arm")}
         for pv, (value, why) in refused.items():
             with self.subTest(pv), self.assertRaisesRegex(RemoteError, why):
                 served.client.put(f"STROBE:{pv}", {"value": {"index": value} if pv.endswith("MODE") else value}, timeout=AT_MOST_S)

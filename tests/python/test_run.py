@@ -220,7 +220,7 @@ class Refused(unittest.TestCase):
             strobe.run(event="timer:1kHz", read=READ, sinkz="x")
 
     def test_a_time_that_is_no_number_of_rows_is_refused_and_does_not_last_for_ever(self) -> None:
-        with self.assertRaisesRegex(strobe.Error, "seconds: no number of rows here.*rows="):
+        with self.assertRaisesRegex(strobe.Error, "seconds: they give no number of rows here.*rows="):
             strobe.record(None, event="soft", read=READ, seconds=0.01, engine="user")
 
     def test_a_channel_that_a_run_does_not_have_is_a_key_error_with_those_that_it_has(self) -> None:

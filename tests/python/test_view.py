@@ -113,7 +113,7 @@ class View(unittest.TestCase):
         self.assertNotIn("Nothing is missing", self.words(view))
         first = int(re.search(r"rows (\d+) to 99", self.words(view)).group(1))
         self.assertGreater(first, 0)
-        self.assertIn(f"The rows before row {first} are overwritten", self.words(view))
+        self.assertIn(f"The rows before row {first} were overwritten", self.words(view))
 
     def test_a_summary_draws_no_file_that_is_another_by_now(self) -> None:
         summary = self.record("scan.arrows")

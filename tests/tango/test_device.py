@@ -117,12 +117,12 @@ class Device(unittest.TestCase):
     def test_what_is_refused_says_why_and_changes_nothing(self) -> None:
         served = self.served(FOREVER)
         device = served.device
-        with self.assertRaisesRegex(tango.DevFailed, "no run was armed yet"):
+        with self.assertRaisesRegex(tango.DevFailed, "no run has been armed"):
             device.ReadRows([0, 1])
         with self.assertRaisesRegex(tango.DevFailed, "none is armed"):
             device.Trigger(1)
         device.Arm()
-        for command, words, why in (("Arm", None, "goes on"), ("LoadRecipe", "x.toml", "goes on"),
+        for command, words, why in (("Arm", None, "not ended"), ("LoadRecipe", "x.toml", "not ended"),
                                     ("ReadRows", [0, 10**9], "at most 250000"), ("ReadRows", [1], "the first row, and how many")):
             with self.subTest(command), self.assertRaisesRegex(tango.DevFailed, why):
                 device.command_inout(command, words)

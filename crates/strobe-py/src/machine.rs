@@ -88,8 +88,12 @@ impl Machine {
             return crate::run::attach(py, name);
         };
         let id = name.parse();
-        let id =
-            id.map_err(|_| Failure::of(&format!("run {name}"), "a server's runs have numbers"))?;
+        let id = id.map_err(|_| {
+            Failure::of(
+                &format!("run {name}"),
+                "runs of a server are named by numbers",
+            )
+        })?;
         Ok(Run::of_server(of_server(py, server, move |server| {
             server.run(id)
         })?))

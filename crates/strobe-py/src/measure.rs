@@ -37,10 +37,10 @@ pub fn doctor(
 ) -> PyResult<String> {
     let modes = [WaitMode::Block, WaitMode::Hybrid, WaitMode::Spin];
     let wait = modes.into_iter().find(|mode| mode.to_string() == wait);
-    let wait = wait.ok_or_else(|| Failure::text("wait: say block, hybrid or spin"))?;
+    let wait = wait.ok_or_else(|| Failure::text("wait: use block, hybrid or spin"))?;
     let priority = priority.unwrap_or(Intent::default().priority);
     if !(1..=99).contains(&priority) {
-        return Err(Failure::text("priority: say 1 to 99, as SCHED_FIFO has it").into());
+        return Err(Failure::text("priority: use 1 to 99, as for SCHED_FIFO").into());
     }
     check_cpu(cpu).map_err(|error| Failure::of("cpu", error))?;
     let intent = Intent {
@@ -83,9 +83,9 @@ pub fn jitter(
 ) -> PyResult<String> {
     let duration = Duration::try_from_secs_f64(seconds).ok();
     let duration = duration.filter(|duration| !duration.is_zero());
-    let duration = duration.ok_or_else(|| Failure::text("seconds: say more than 0"))?;
+    let duration = duration.ok_or_else(|| Failure::text("seconds: use more than 0"))?;
     if wait.is_empty() || !(1..=1000).contains(&rounds) {
-        let why = "jitter: there is nothing to measure; say at least one way to wait, and 1 to 1000 rounds";
+        let why = "jitter: there is nothing to measure; give at least one way to wait, and 1 to 1000 rounds";
         return Err(Failure::text(why).into());
     }
     let ways: PyResult<Vec<_>> = wait.iter().map(|way| word("wait", way)).collect();

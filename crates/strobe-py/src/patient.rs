@@ -25,7 +25,12 @@ pub fn patient<T: Send + 'static>(
         // Who was interrupted listens no more.
         let _ = done.send(work());
     });
-    thread.map_err(|error| Failure::of("server", format!("no thread to ask it: {error}")))?;
+    thread.map_err(|error| {
+        Failure::of(
+            "server",
+            format!("no thread could be started to ask it: {error}"),
+        )
+    })?;
     let answer = Mutex::new(answer);
     loop {
         let heard = py.detach(|| {
@@ -36,7 +41,9 @@ pub fn patient<T: Send + 'static>(
             Ok(answer) => return Ok(answer),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::of("server", "the thread that asked it has died").into());
+                return Err(
+                    Failure::of("server", "the thread that asked it did not finish").into(),
+                );
             }
         }
     }

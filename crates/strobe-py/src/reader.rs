@@ -79,7 +79,7 @@ impl Reader {
     /// The source, if nobody else reads from it.
     fn source(&self) -> PyResult<MutexGuard<'_, Source>> {
         if self.process != std::process::id() {
-            let why = "the process has forked since: make a run and its readers in the process that uses them";
+            let why = "the process has forked since; make a run and its readers in the process that uses them";
             return Err(Failure::of("reader", why).into());
         }
         match self.source.try_lock() {
@@ -88,7 +88,7 @@ impl Reader {
                 Ok(PoisonError::into_inner(poisoned))
             }
             Err(std::sync::TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "this reader is being read by another thread: each thread has a reader of its own",
+                "another thread is reading from this reader; give each thread a reader of its own",
             )),
         }
     }

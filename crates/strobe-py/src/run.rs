@@ -69,7 +69,9 @@ impl Run {
                 patient(py, move || server(&run))?
             }
             Kind::Others(_) | Kind::File(_) => {
-                let why = format!("only who has made it can {verb} it; it can be read");
+                let why = format!(
+                    "only the program that made it can {verb} it; here it can only be read"
+                );
                 return Err(Failure::of(&self.name(), why).into());
             }
         };
@@ -230,7 +232,7 @@ impl Run {
         let row = |text: &str| {
             text.parse().map_err(|_| {
                 PyValueError::new_err(format!(
-                    "begin is {text:?}: say a row, \"oldest\" or \"now\""
+                    "begin is {text:?}: use the number of a row, \"oldest\" or \"now\""
                 ))
             })
         };
@@ -323,8 +325,8 @@ pub fn create(py: Python<'_>, recipe: &Recipe) -> PyResult<Run> {
     let plan = recipe.plan();
     if recipe.needs_a_clock() {
         return Err(Failure::text(
-            "seconds: no number of rows here, for the event has no period, or a program chooses rows; say rows=, or \
-             call stop() when it is time",
+            "seconds: they give no number of rows here, because the event has no period, or a program chooses rows; \
+             use rows=, or call stop() in time",
         )
         .into());
     }

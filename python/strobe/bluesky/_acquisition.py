@@ -114,6 +114,6 @@ def _file(info: PathInfo) -> Path:
     depth = info.create_dir_depth
     there = folder if depth == 0 else Path(folder.anchor, *names[:depth])
     if not there.is_dir():
-        raise Error(f"folder {there}", "there is no such folder", "make it, or have the path provider say so with create_dir_depth")
+        raise Error(f"folder {there}", "the folder does not exist", "create it, or set create_dir_depth in the path provider")
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{info.filename}.h5"

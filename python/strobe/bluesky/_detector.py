@@ -38,14 +38,14 @@ class Trigger(DetectorTriggerLogic):
             return
         event = f"timer:{deadtime * 1e9:.0f}ns" if deadtime else self._internal
         if event is None:
-            raise Error("trigger INTERNAL", "nothing says how fast rows are to come",
-                        'say internal="timer:1kHz" to the detector, or deadtime=0.001 in the trigger info')
+            raise Error("trigger INTERNAL", "the rate of the rows is not given",
+                        'give internal="timer:1kHz" to the detector, or deadtime=0.001 in the trigger info')
         await self._acquisition.prepare(event, num or None)
 
     async def prepare_edge(self, num: int, livetime: float) -> None:
         if self._edge is None:
-            raise Error("trigger EXTERNAL_EDGE", "nothing says which event makes the rows",
-                        'say edge="DEVICE.EVENT" to the detector; strobe.catalogue() lists the events')
+            raise Error("trigger EXTERNAL_EDGE", "the event of the rows is not given",
+                        'give edge="DEVICE.EVENT" to the detector; strobe.catalogue() lists the events')
         await self._acquisition.prepare(self._edge, num or None)
 
     async def default_trigger_info(self) -> TriggerInfo:
@@ -94,9 +94,9 @@ class StrobeDetector(StandardDetector):
     def __init__(self, path_provider: PathProvider, read: Sequence[str], *, internal: str | None = None, edge: str | None = None,
                  machine: Machine | None = None, on_loss: OnLoss = "raise", name: str = "", **words: Any) -> None:
         if on_loss not in ("raise", "warn"):
-            raise Error(f"detector {name}", f"on_loss is {on_loss!r}", 'say "raise" or "warn"')
+            raise Error(f"detector {name}", f"on_loss is {on_loss!r}", 'use "raise" or "warn"')
         if isinstance(read, str) or not read:
-            raise Error(f"detector {name}", f"no channels are named by read={read!r}", 'say for example read=["sim.counter", "sim.sine"]')
+            raise Error(f"detector {name}", f"read={read!r} names no channels", 'name some, as in read=["sim.counter", "sim.sine"]')
         data_keys(name, read)
         self._acquisition = Acquisition(machine or _machine._here, path_provider, read, on_loss, words)
         self.rows = self._acquisition.rows
@@ -129,8 +129,8 @@ class StrobeDetector(StandardDetector):
     async def kickoff(self) -> None:
         events = await self.events_to_kickoff.get_value()
         if self._asked.trigger is DetectorTrigger.INTERNAL and events != self._asked.number_of_events:
-            raise Error(f"detector {self.name}", f"{events} of {self._asked.number_of_events} events are to be kicked off, and "
-                        "nobody can hold back the others of a free run", "prepare as many as are kicked off")
+            raise Error(f"detector {self.name}", f"{events} of {self._asked.number_of_events} events would be kicked off, and "
+                        "a free run cannot hold back the others", "prepare as many as are kicked off")
         await super().kickoff()
 
     @WatchableAsyncStatus.wrap
@@ -173,7 +173,7 @@ class StrobeDetector(StandardDetector):
             except TimeoutError:
                 raise Error(recording.run.name, f"no row has come for {self._asked.exposure_timeout:g} s: {recording.rows} are in "
                             f"{recording.path}; {recording.run.account}",
-                            "see that the event comes; exposure_timeout of the trigger info says how long to wait") from None
+                            "check that the event comes; exposure_timeout of the trigger info sets how long to wait") from None
             finally:
                 step.cancel()
 
@@ -185,7 +185,7 @@ async def _next(updates: Updates) -> WatcherUpdate[int] | None:
 def refuse(detector: str, asked: TriggerInfo) -> None:
     """What strobe does not do."""
     if asked.trigger is DetectorTrigger.EXTERNAL_LEVEL:
-        raise Error(f"detector {detector}", "a row is read at one instant, so it does not last as long as a gate is open",
+        raise Error(f"detector {detector}", "a row is read at one instant, so it cannot last as long as a gate is open",
                     "EXTERNAL_EDGE makes a row for each edge")
     if asked.livetime:
         raise Error(f"detector {detector}", f"a row is read at one instant, so it has no livetime of {asked.livetime:g} s",

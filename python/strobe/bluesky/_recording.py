@@ -164,11 +164,11 @@ class Recording:
             return
         if not self._stopped:
             raise Error(self.run.name, f"it has ended with {summary.rows} of {self.wanted} rows: {summary.end}",
-                        "the file has them; whoever else can stop the run may have done so")
+                        "the file has them; another client may have stopped the run")
         if self._resumed:
             # The RunEngine ends the wait for a group that it is paused in, and takes it for done.
             raise Error(self.run.name, f"after a pause its plan has ended with {summary.rows} of {self.wanted} rows",
-                        "the file has them; have the plan look at the status of `complete`, and not wait for its group")
+                        "the file has them; let the plan check the status of `complete` instead of waiting for its group")
 
 
 def _opened(path: str) -> GrowingFile | None:

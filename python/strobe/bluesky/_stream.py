@@ -25,7 +25,7 @@ def data_keys(detector: str, channels: Sequence[str]) -> dict[str, str]:
     keys = {channel: f"{detector}-{re.sub('[^A-Za-z0-9_]', '_', channel)}" for channel in channels}
     for channel, key in keys.items():
         if other := [name for name in keys if keys[name] == key and name != channel]:
-            raise Error(f"channel {channel}", f"its data key, {key}, is that of {other[0]} too", "read one of them")
+            raise Error(f"channel {channel}", f"its data key {key} is also that of {other[0]}", "read only one of the two")
     return keys
 
 

@@ -41,9 +41,9 @@ class File:
         try:
             self._file = h5py.File(path, "x", libver="latest")
         except FileExistsError:
-            raise Error(str(path), "it exists, and nothing is overwritten", "say another name") from None
+            raise Error(str(path), "the file exists, and files are never overwritten", "use another name") from None
         except OSError as error:
-            raise Error(str(path), str(error), "say a folder that can be written to") from None
+            raise Error(str(path), str(error), "give a folder that can be written to") from None
         for name, kind in [*((name, "<u8") for name in NUMBERS), *((name, "<f8") for name in datasets.values())]:
             self._file.create_dataset(name, (0,), kind, maxshape=(None,), chunks=(CHUNK,))
         for name in ACCOUNT:

@@ -18,13 +18,13 @@ from strobe.epics._server import PERIOD, Scan
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="strobe-epics", description="Serves the runs of a recipe over PVAccess (EPICS).")
-    parser.add_argument("url", help="where strobe serve is, such as http://127.0.0.1:8000")
+    parser.add_argument("url", help="URL of strobe serve, such as http://127.0.0.1:8000")
     parser.add_argument("recipe", type=Path, help="the recipe of its runs: a TOML file, as strobe record --save writes it")
-    parser.add_argument("--prefix", default="STROBE:", help="what all PVs begin with (default: %(default)s)")
+    parser.add_argument("--prefix", default="STROBE:", help="prefix of all PVs (default: %(default)s)")
     parser.add_argument("--interface", action="append", metavar="ADDRESS",
                         help="serve at this address of this machine; may be repeated (default: 127.0.0.1)")
-    parser.add_argument("--token", type=Path, metavar="FILE", help="a file with the token of the role control that the server "
-                        "wants; without it the token is in the variable STROBE_TOKEN")
+    parser.add_argument("--token", type=Path, metavar="FILE", help="a file with the server's token for the role control "
+                        "(default: the token in the variable STROBE_TOKEN)")
     options = parser.parse_args()
     end = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -105,7 +105,7 @@ class Scan:
         for channel in self._detector.info.channels:
             path = f"channels.{self._datasets[channel.name]}"
             self._pvs.scalar(path, "d", math.nan, unit=channel.unit, description=channel.description)
-            self._pvs.post(path, math.nan, INVALID, "no row was read yet")
+            self._pvs.post(path, math.nan, INVALID, "no row has been read")
 
     def _say_run(self, look: Look) -> None:
         alarm = MAJOR if look.failed else NO_ALARM
@@ -169,25 +169,25 @@ class Scan:
 
     def _trigger(self, count: int) -> None:
         if not 0 < count <= 100_000:
-            raise Error("PCAP:TRIGGER", f"{count} triggers at once", "say a number from 1 to 100000")
+            raise Error("PCAP:TRIGGER", f"{count} triggers at once", "use a number from 1 to 100000")
         self._detector.trigger(count)
         self._pvs.post("pcap.trigger", count)
 
     def _set_folder(self, folder: str) -> None:
         place = Path(folder)
         if not place.is_absolute():
-            raise Error("DATA:HDF_DIRECTORY", f"{folder!r} is no absolute path", "say where it is, from / on")
+            raise Error("DATA:HDF_DIRECTORY", f"{folder!r} is not an absolute path", "give a path that begins with /")
         try:
             there = make_folders(place, self._depth)
         except (OSError, ValueError) as error:
-            raise Error("DATA:HDF_DIRECTORY", str(error), "say a folder that can be written to") from None
+            raise Error("DATA:HDF_DIRECTORY", str(error), "give a folder that can be written to") from None
         self._folder = folder
         self._pvs.post("data.hdf_directory", folder)
         self._pvs.post("data.directory_exists", there)
 
     def _set_name(self, name: str) -> None:
         if name != Path(name).name or name in ("", "..") or "\0" in name:
-            raise Error("DATA:HDF_FILE_NAME", f"{name!r} is no name of a file", "say the folder in DATA:HDF_DIRECTORY")
+            raise Error("DATA:HDF_FILE_NAME", f"{name!r} is not the name of a file", "set the folder in DATA:HDF_DIRECTORY")
         self._name = name
         self._pvs.post("data.hdf_file_name", name)
 
@@ -197,25 +197,25 @@ class Scan:
 
     def _set_period(self, period: float) -> None:
         if not 0 <= period < math.inf:
-            raise Error("DATA:FLUSH_PERIOD", f"{period} s", "say how long rows may stay in memory; 0: as short as can be")
+            raise Error("DATA:FLUSH_PERIOD", f"{period} s", "give the time that rows may stay in memory; 0 is the shortest")
         self._period = period
         self._pvs.post("data.flush_period", period)
 
     def _set_most(self, most: int) -> None:
         if most:
-            raise Error("DATA:NUM_CAPTURE", "the file gets all rows", "say in PCAP:ROWS how many there are to be")
+            raise Error("DATA:NUM_CAPTURE", "the file gets all rows", "set the number of rows in PCAP:ROWS")
 
     def _set_mode(self, mode: int) -> None:
         if mode:
-            raise Error("DATA:CAPTURE_MODE", "the file gets all rows", "say FOREVER, and in PCAP:ROWS how many there are to be")
+            raise Error("DATA:CAPTURE_MODE", "the file gets all rows", "use FOREVER, and set the number of rows in PCAP:ROWS")
 
     def _capture(self, on: bool) -> None:
         with self._lock:
             if on and not self._file:
                 if self._detector.active:
-                    raise Error("DATA:CAPTURE", "a run goes on: its first rows would not be there", "capture before you arm")
+                    raise Error("DATA:CAPTURE", "a run has begun, and its first rows would be missing", "capture before you arm")
                 if not self._folder or not self._name:
-                    raise Error("DATA:CAPTURE", "the file has no name", "say it in DATA:HDF_DIRECTORY and DATA:HDF_FILE_NAME")
+                    raise Error("DATA:CAPTURE", "the file has no name", "set it in DATA:HDF_DIRECTORY and DATA:HDF_FILE_NAME")
                 self._file = File(Path(self._folder, self._name), self._datasets)
                 self._detector.sink = self._file.take
                 self._pvs.post("data.num_captured", 0)
@@ -227,7 +227,7 @@ class Scan:
 
 def _not_negative(name: str, value: int) -> int:
     if value < 0:
-        raise Error(name, f"{value} is less than 0", "say how many, or 0")
+        raise Error(name, f"{value} is less than 0", "use 0 or a positive number")
     return value
 
 
@@ -237,5 +237,5 @@ def _datasets(channels: list[str]) -> dict[str, str]:
     for channel, name in names.items():
         others = [other for other, its in names.items() if its == name and other != channel]
         if others:
-            raise Error(f"channel {channel}", f"clients would call it {name}, and {others[0]} too", "read one of them only")
+            raise Error(f"channel {channel}", f"clients would call both it and {others[0]} {name}", "read only one of the two")
     return names

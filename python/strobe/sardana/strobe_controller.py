@@ -30,9 +30,9 @@ class StrobeCounterTimerController(CounterTimerController):
     MaxDevice = 1024
     gender = "Counter/Timer"
     organization = "strobe"
-    ctrl_properties = {"Device": {Type: str, Description: "the device of strobe-tango, such as test/strobe/1"}}
+    ctrl_properties = {"Device": {Type: str, Description: "the strobe-tango device, such as test/strobe/1"}}
     axis_attributes = {"Reduction": {Type: str, DefaultValue: "mean",
-                                     Description: f"what a count by software is of its rows: {', '.join(REDUCTIONS)}"}}
+                                     Description: f"how a software count reduces its rows: {', '.join(REDUCTIONS)}"}}
     default_latency_time = 0.0
 
     def __init__(self, inst: str, props: dict[str, Any], *args: Any, **kwargs: Any) -> None:
@@ -63,7 +63,7 @@ class StrobeCounterTimerController(CounterTimerController):
 
     def setReduction(self, axis: int, name: str) -> None:
         if name not in REDUCTIONS:
-            raise ValueError(f"Reduction is {name!r}: say one of {', '.join(REDUCTIONS)}")
+            raise ValueError(f"Reduction is {name!r}: use one of {', '.join(REDUCTIONS)}")
         self._reductions[axis] = name
 
     def GetCtrlPar(self, name: str) -> Any:
@@ -75,7 +75,7 @@ class StrobeCounterTimerController(CounterTimerController):
 
     def LoadOne(self, axis: int, value: float, repetitions: int, latency_time: float) -> None:
         if value <= 0:
-            raise ValueError("counting to a monitor: say an integration time instead")
+            raise ValueError("counting to a monitor is not possible: use an integration time")
         self._seconds, self._repetitions = value, repetitions
 
     def StartOne(self, axis: int, value: float) -> None:

@@ -21,8 +21,8 @@ class Refused(Scan):
                 self.assertIn(reason, self.reason(TriggerInfo(number_of_events=2, **words), internal="timer:1kHz", edge="soft"))
 
     def test_an_event_must_have_been_named(self) -> None:
-        self.assertIn("how fast", self.reason(TriggerInfo(number_of_events=2)))
-        self.assertIn("which event", self.reason(TriggerInfo(number_of_events=2, trigger=DetectorTrigger.EXTERNAL_EDGE)))
+        self.assertIn("the rate of the rows", self.reason(TriggerInfo(number_of_events=2)))
+        self.assertIn("the event of the rows", self.reason(TriggerInfo(number_of_events=2, trigger=DetectorTrigger.EXTERNAL_EDGE)))
 
     def test_what_the_machine_does_not_have_is_said_when_it_is_prepared(self) -> None:
         ten = TriggerInfo(number_of_events=10)

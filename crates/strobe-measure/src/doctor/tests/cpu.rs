@@ -46,8 +46,8 @@ pub fn cases() -> Vec<Case> {
         isolated(Ok, "a kernel without nohz_full").without(&format!("{CPU}/nohz_full")).says("has no nohz_full"),
         isolated(Advice, "isolated, but interrupts come")
             .file("/proc/irq/default_smp_affinity", "3\n")
-            .says("without irqaffinity add to GRUB_CMDLINE_LINUX in /etc/default/grub: isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0;"),
-        isolated(Advice, "isolated, but it ticks").file(&format!("{CPU}/nohz_full"), "(null)\n").says("without nohz_full, rcu_nocbs"),
+            .says("missing: irqaffinity add to GRUB_CMDLINE_LINUX in /etc/default/grub: isolcpus=managed_irq,domain,1 nohz_full=1 rcu_nocbs=1 irqaffinity=0;"),
+        isolated(Advice, "isolated, but it ticks").file(&format!("{CPU}/nohz_full"), "(null)\n").says("missing: nohz_full, rcu_nocbs"),
         isolated(Advice, "the other one").on_cpu(0).says("irqaffinity=1;"),
         isolated(Advice, "one CPU only").on_cpu(0).file(&format!("{CPU}/online"), "0\n").says("this machine has one CPU"),
         isolated(Unknown, "a CPU that is not there").on_cpu(7),

@@ -107,7 +107,7 @@ fn every_refusal_names_the_object() {
             why::DUE,
             1,
             Errno::OPNOTSUPP,
-            "channel sim.foo: event sim.bar is never due",
+            "channel sim.foo: event sim.bar has no due time",
         ),
         (why::CAPACITY, none, Errno::INVAL, "a ring of 3 rows"),
         (why::MEMORY, none, Errno::NOSPC, "a ring of 5 MiB"),

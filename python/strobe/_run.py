@@ -193,7 +193,7 @@ class Run:
         try:
             from strobe._live import Live
         except ImportError as error:
-            raise Error("live view", str(error), "pip install 'strobe[notebook]'") from None
+            raise Error("live view", str(error), "pip install 'strobe-daq[notebook]'") from None
         return Live(self, channels, seconds)
 
     def record(self, *sinks: str | os.PathLike[str], overwrite: bool = False, sync: bool = False, last: int | None = None,

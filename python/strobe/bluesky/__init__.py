@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A detector for bluesky: `pip install strobe[bluesky]`.
+"""A detector for bluesky: `pip install 'strobe-daq[bluesky]'`.
 
     from ophyd_async.core import StaticPathProvider, UUIDFilenameProvider
     from strobe.bluesky import StrobeDetector

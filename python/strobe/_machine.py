@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 from strobe import _recipe, _strobe
 from strobe._account import Summary
@@ -65,8 +65,18 @@ class Machine:
         # JSON has words for what is no number.
         return {name: float(value) if isinstance(value, str) else value for name, value in found.items()}
 
-    def set(self, outputs: Mapping[str, int]) -> None:
-        """Writes outputs once, now, in this order: strobe.set({"edu.raise": 1})."""
+    @overload
+    def set(self, output: str, value: int, /) -> None: ...
+
+    @overload
+    def set(self, outputs: Mapping[str, int], /) -> None: ...
+
+    def set(self, outputs: str | Mapping[str, int], value: int | None = None, /) -> None:
+        """Writes an output once, now: strobe.set("edu.raise", 1); or several, in this order: strobe.set({"edu.raise": 1})."""
+        if isinstance(outputs, str) and value is not None:
+            outputs = {outputs: value}
+        elif isinstance(outputs, str) or value is not None:
+            raise TypeError('say set("device.output", value), or set({"device.output": value})')
         written = json.loads(self._native.set(list(outputs.items())))
         failed = [name for name, done in written.items() if not done]
         if failed:

@@ -243,6 +243,12 @@ class Refused(unittest.TestCase):
 
     def test_values_are_read_and_outputs_written_once(self) -> None:
         strobe.set({"sim.latch": 1})
+        strobe.set("sim.latch", 0)
+        with self.assertRaisesRegex(strobe.Error, "sim.latc: no such output"):
+            strobe.set("sim.latc", 1)
+        for words in (("sim.latch",), ({"sim.latch": 1}, 1)):
+            with self.assertRaisesRegex(TypeError, "say set"):
+                strobe.set(*words)
         self.assertEqual(set(strobe.get("sim.counter", "sim.sine")), {"sim.counter", "sim.sine"})
         self.assertIn("sim.counter", [channel["name"] for channel in strobe.catalogue()["user"]["channels"]])
 

@@ -46,6 +46,9 @@ class Server(unittest.TestCase):
     def test_values_of_a_server_are_read_and_written(self) -> None:
         server = strobe.connect(self.daemon().url)
         server.set({"sim.latch": 3})
+        server.set("sim.latch", 4)
+        with self.assertRaises(strobe.Error):
+            server.set("sim.latc", 1)
         self.assertEqual(set(server.get("sim.counter")), {"sim.counter"})
         self.assertIn("user", server.catalogue())
         self.assertEqual(server.status(), [])

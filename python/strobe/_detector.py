@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 from collections.abc import Callable
@@ -157,7 +156,7 @@ class Detector:
             raise Error("rows", "no run has been armed", "arm one")
         heads, values, found = [np.empty((0, 3), np.uint64)], [np.empty((0, len(self.info.channels)))], 0
         # A reader of its own, which has no part in the account.
-        for block in copy.copy(run).read(first, follow=False) if self._reader else ():
+        for block in Run(run._native).read(first, follow=False) if self._reader else ():
             heads.append(block.words[:, :3])
             values.append(self._columns(block))
             found += len(block)

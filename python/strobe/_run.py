@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
@@ -86,6 +86,7 @@ class Run:
         self._own = own
         self._started = False
         self._account: Account | None = None
+        self._lost = _strobe.LostRows()
         self.info = Info.of(native.info)
 
     @property
@@ -133,13 +134,13 @@ class Run:
 
     @property
     def account(self) -> Account:
-        """What became of its triggers: up to the end of what was read last, or else until now."""
+        """What became of its triggers: up to the end of what was read, or else until now. `lost` is that of the latest reader."""
         if self._account:
-            return self._account
+            return replace(self._account, lost=self.lost)
         text = self._native.look()
         if text is None:
             raise Error(self.name, "its account is known only after its rows are read", "read it first")
-        return Account.of(json.dumps({"lost": 0, "end": None, "missed_by": {}, **json.loads(text)}))
+        return Account.of(json.dumps({"lost": self.lost, "end": None, "missed_by": {}, **json.loads(text)}))
 
     @property
     def missed(self) -> int:
@@ -148,12 +149,13 @@ class Run:
 
     @property
     def lost(self) -> int:
-        """Rows that the latest reader was too slow for."""
-        return self.account.lost
+        """Rows that the latest reader was too slow for, so far."""
+        return self._lost.rows
 
     def read(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
              follow: bool = True) -> Reader:
-        """Blocks from this row on; follow=False: only those that exist now. on_loss="raise": lost rows raise an error."""
+        """Blocks from this row on; follow=False: only those that exist now. on_loss="raise": lost rows raise an error, whether
+        they were lost in a ring, in a recording or at a server."""
         reader = self._reader(begin, on_loss, follow)
         return Reader(reader, self.info, lambda: self._end(reader))
 
@@ -215,7 +217,8 @@ class Run:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._own:
+        # A child that leaves it ends nothing of its parent's.
+        if self._own and self._native.is_ours:
             self.stop()
 
     def _reader(self, begin: int | str | None, on_loss: str, follow: bool) -> _strobe.Reader:
@@ -223,7 +226,7 @@ class Run:
             raise ValueError(f'on_loss is {on_loss!r}: say "report" or "raise"')
         if begin is None:
             begin = 0 if self._own else "oldest"
-        reader = self._native.reader(str(begin), on_loss == "raise", follow)
+        reader = self._native.reader(str(begin), on_loss == "raise", follow, self._lost)
         if self._own and not self._started:
             self.start()
         return reader

@@ -175,21 +175,6 @@ class Waiting(unittest.TestCase):
         self.assertEqual(recorded.account.end, "stopped")
         self.assertEqual(rows, recorded.account.rows)
 
-    def test_a_reader_of_a_process_that_has_forked_is_refused(self) -> None:
-        with made(rows=1000) as run:
-            rows = run.read()
-            next(rows)
-            child = os.fork()
-            if child == 0:
-                status = 1
-                try:
-                    next(rows)
-                except strobe.Error as error:
-                    status = 0 if "forked" in error.reason else 2
-                finally:
-                    os._exit(status)
-            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
-
     def test_nothing_is_left_of_runs_that_were_closed(self) -> None:
         def left() -> tuple[int, int]:
             gc.collect()

@@ -12,6 +12,7 @@ mod block;
 mod error;
 mod machine;
 mod measure;
+mod ours;
 mod patient;
 mod reader;
 mod run;
@@ -31,7 +32,7 @@ mod _strobe {
     #[pymodule_export]
     use crate::measure::{doctor, jitter};
     #[pymodule_export]
-    use crate::reader::Reader;
+    use crate::reader::{LostRows, Reader};
     #[pymodule_export]
     use crate::run::{Run, open, recipe, replay};
 }

@@ -14,12 +14,13 @@ use strobe_files::recipe::{Recipe, setting};
 use strobe_remote::server::{Access, Server};
 
 use crate::error::Failure;
+use crate::ours::Ours;
 use crate::patient::patient;
 use crate::run::Run;
 
 /// A machine with engines and runs.
 #[pyclass(frozen, module = "strobe._strobe")]
-pub struct Machine(Option<Server>);
+pub struct Machine(Option<Ours<Server>>);
 
 /// The machine of a server.
 #[pyfunction]
@@ -40,7 +41,7 @@ pub fn connect(
         let server = Server::at(&url, &access)?;
         server.views().map(|_| server)
     })?;
-    Ok(Machine(Some(server.map_err(Failure::from)?)))
+    Ok(Machine(Some(Ours::new(server.map_err(Failure::from)?))))
 }
 
 impl Machine {
@@ -49,12 +50,21 @@ impl Machine {
         py: Python<'_>,
         ask: impl FnOnce(&dyn machine::Machine) -> Result<T, Error> + Send + 'static,
     ) -> PyResult<T> {
-        match &self.0 {
+        match self.server()? {
             Some(server) => of_server(py, server, |server| ask(server)),
-            None => Ok(py
-                .detach(|| ask(&ThisMachine::default()))
-                .map_err(Failure::from)?),
+            None => {
+                let answer = patient(py, move || ask(&ThisMachine::default()))?;
+                Ok(answer.map_err(Failure::from)?)
+            }
         }
+    }
+
+    /// The server whose machine it is, if it is not this one.
+    fn server(&self) -> PyResult<Option<&Server>> {
+        self.0
+            .as_ref()
+            .map(|server| server.get("server"))
+            .transpose()
     }
 }
 
@@ -84,7 +94,7 @@ impl Machine {
 
     /// A run that is there, by its name.
     fn run(&self, py: Python<'_>, name: &str) -> PyResult<Run> {
-        let Some(server) = &self.0 else {
+        let Some(server) = self.server()? else {
             return crate::run::attach(py, name);
         };
         let id = name.parse();
@@ -102,7 +112,7 @@ impl Machine {
     /// The run of a recipe's text. It waits for its start; one of this machine ends with the last one who has it.
     fn create(&self, py: Python<'_>, text: &str) -> PyResult<Run> {
         let recipe = Recipe::from_toml("recipe", text).map_err(Failure::text)?;
-        let Some(server) = &self.0 else {
+        let Some(server) = self.server()? else {
             return crate::run::create(py, &recipe);
         };
         let run = of_server(py, server, move |server| server.create(&recipe))?;
@@ -111,7 +121,7 @@ impl Machine {
 
     /// Reads channels once, as JSON: each name, its value (`null`: it failed) and its unit.
     fn get(&self, py: Python<'_>, channels: Vec<String>) -> PyResult<String> {
-        if let Some(server) = &self.0 {
+        if let Some(server) = self.server()? {
             let got = of_server(py, server, move |server| server.get(&channels))?;
             return Ok(json!(got.values).to_string());
         }
@@ -125,7 +135,7 @@ impl Machine {
 
     /// Writes outputs once, in this order; as JSON, whether each was written.
     fn set(&self, py: Python<'_>, outputs: Vec<(String, u64)>) -> PyResult<String> {
-        if let Some(server) = &self.0 {
+        if let Some(server) = self.server()? {
             let outputs: Map<_, _> = outputs
                 .into_iter()
                 .map(|(name, value)| (name, value.into()))
@@ -164,13 +174,13 @@ impl Machine {
             lock: strobe::engine::user::Lock::RingAndStack,
             ..Selection::default()
         };
-        let run = py.detach(|| {
-            selection
+        let row = patient(py, move || {
+            let chosen = selection
                 .choose(&plan)
-                .and_then(|chosen| Ok(chosen.create(&plan)?))
-        });
-        let run = run.map_err(|error| Failure::from(Words::from(&error)))?;
-        let row = py.detach(|| once(run.as_ref()));
-        Ok(row.map_err(|error| Failure::from(Words::from(&error)))?)
+                .and_then(|chosen| Ok(chosen.create(&plan)?));
+            let run = chosen.map_err(|error| Words::from(&error))?;
+            once(run.as_ref()).map_err(|error| Words::from(&error))
+        })?;
+        Ok(row.map_err(Failure::from)?)
     }
 }

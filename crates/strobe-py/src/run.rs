@@ -2,37 +2,51 @@
 //! A run, whatever it comes from: made here, another's, a recording, or one of a server.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use strobe::engine::user::{Lock, ReplayOptions, Settings, Speed, User};
-use strobe::error::Words;
+use strobe::error::{Error, Words};
 use strobe::info::RunInfo;
-use strobe::reader::{OnLoss, ReaderOptions};
-use strobe::ring::{AfterLoss, Begin, State};
+use strobe::reader::ReaderOptions;
+use strobe::ring::{Begin, State};
 use strobe::run::{OwnedRun, Run as Any};
 use strobe::runs::{RunName, Runs};
 use strobe::stop::Stop;
 use strobe_files::recipe::Recipe;
-use strobe_files::record::{Observer, Options, Progress, record, record_rows};
+use strobe_files::record::{self, Observer, Options, Progress, record_rows};
 use strobe_files::sink::Existing;
+use strobe_files::summary::Summary;
 use strobe_remote::rows::{Begin as RemoteBegin, Part};
 use strobe_remote::run::RemoteRun;
 
 use crate::arrow;
 use crate::begin::Since;
 use crate::error::Failure;
-use crate::patient::patient;
-use crate::reader::Reader;
+use crate::ours::Ours;
+use crate::patient::{Answer, patient};
+use crate::reader::{Losses, LostRows, Reader};
 use crate::text::{info_text, snapshot_text};
 
+/// While it is recorded, it is looked for signals this often: a recording needs some time to end in an orderly way.
+const RECORDING_LOOK: Duration = Duration::from_millis(20);
+
+/// What there is to be done about rows that are lost in a recording.
+const LOST_BY_RECORDING: &str =
+    "they were lost when it was recorded: take the rows that are there, with on_loss=\"report\"";
+/// The same, of a run of a server.
+const LOST_BY_SERVER: &str =
+    "read them sooner, or give its ring, or the spool of the daemon, more room";
+
 /// Whose it is.
+#[derive(Clone)]
 enum Kind {
     Own(Arc<dyn OwnedRun>),
-    Others(Box<dyn Any>),
+    Others(Arc<dyn Any>),
     File(PathBuf),
     Server(Arc<RemoteRun>),
 }
@@ -40,39 +54,52 @@ enum Kind {
 /// A run that can be read.
 #[pyclass(frozen, module = "strobe._strobe")]
 pub struct Run {
-    kind: Kind,
+    kind: Ours<Kind>,
+    name: String,
     info: RunInfo,
 }
 
 impl Run {
-    /// A server's.
-    pub fn of_server(run: RemoteRun) -> Run {
-        let info = run.info().clone();
+    fn new(kind: Kind, info: RunInfo) -> Run {
+        let name = match &kind {
+            Kind::File(path) => path.display().to_string(),
+            Kind::Server(run) => run.name(),
+            Kind::Own(_) | Kind::Others(_) => format!("run {}:{}", info.engine.name(), info.run),
+        };
         Run {
-            kind: Kind::Server(Arc::new(run)),
+            kind: Ours::new(kind),
+            name,
             info,
         }
     }
 
-    /// What is asked of a run that somebody may steer.
+    /// A server's.
+    pub fn of_server(run: RemoteRun) -> Run {
+        let info = run.info().clone();
+        Run::new(Kind::Server(Arc::new(run)), info)
+    }
+
+    fn kind(&self) -> PyResult<&Kind> {
+        self.kind.get(&self.name)
+    }
+
+    /// What is asked of a run that somebody may steer. One of this machine answers between two rows, and a row may wait for a
+    /// slow channel.
     fn steer(
         &self,
         py: Python<'_>,
         verb: &'static str,
-        own: impl FnOnce(&dyn OwnedRun) -> Result<(), strobe::error::Error> + Send,
-        server: impl FnOnce(&RemoteRun) -> Result<(), strobe::error::Error> + Send + 'static,
+        own: impl FnOnce(&dyn OwnedRun) -> Result<(), Error> + Send + 'static,
+        server: impl FnOnce(&RemoteRun) -> Result<(), Error> + Send + 'static,
     ) -> PyResult<()> {
-        let done = match &self.kind {
-            Kind::Own(run) => py.detach(|| own(run.as_ref())),
-            Kind::Server(run) => {
-                let run = Arc::clone(run);
-                patient(py, move || server(&run))?
-            }
+        let done = match self.kind()?.clone() {
+            Kind::Own(run) => patient(py, move || own(run.as_ref()))?,
+            Kind::Server(run) => patient(py, move || server(&run))?,
             Kind::Others(_) | Kind::File(_) => {
                 let why = format!(
                     "only the program that made it can {verb} it; here it can only be read"
                 );
-                return Err(Failure::of(&self.name(), why).into());
+                return Err(Failure::of(&self.name, why).into());
             }
         };
         Ok(done.map_err(Failure::from)?)
@@ -83,12 +110,14 @@ impl Run {
 impl Run {
     /// What it is called, among runs.
     #[getter]
-    fn name(&self) -> String {
-        match &self.kind {
-            Kind::File(path) => path.display().to_string(),
-            Kind::Server(run) => run.name(),
-            _ => format!("run {}:{}", self.info.engine.name(), self.info.run),
-        }
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this process has made it, and not one that has forked since.
+    #[getter]
+    fn is_ours(&self) -> bool {
+        self.kind.is_ours()
     }
 
     /// What is known of it, as JSON.
@@ -132,14 +161,14 @@ impl Run {
         self.steer(
             py,
             "trigger",
-            |run| run.trigger(count),
+            move |run| run.trigger(count),
             move |run| run.trigger(count).map(drop),
         )
     }
 
     /// State and counters, now, as JSON; `None` of a recording.
     fn look(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let snapshot = match &self.kind {
+        let snapshot = match self.kind()? {
             Kind::Own(run) => run.snapshot(),
             Kind::Others(run) => run.snapshot(),
             Kind::Server(run) => {
@@ -173,62 +202,63 @@ impl Run {
             last,
             ..Options::default()
         };
-        let mut view = View {
-            stop: Stop::default(),
-            look,
-            error: None,
-        };
-        let stop = view.stop.clone();
-        let summary = match &self.kind {
-            // Somebody may read it already.
-            Kind::Own(run) => py.detach(|| match run.snapshot()?.state {
-                State::Ready => record(run.as_ref(), &options, &stop, &mut view),
-                _ => {
-                    let first = ReaderOptions {
-                        begin: Begin::Row(0),
-                        ..ReaderOptions::default()
-                    };
-                    let mut rows = run.reader_with(first)?;
-                    record_rows(&mut rows, &options, &stop, &mut view)
-                }
-            }),
-            Kind::Server(run) => {
-                let asked = Arc::clone(run);
-                let begun = patient(py, move || match asked.look()?.state() {
-                    State::Ready => asked.start().map(drop),
-                    _ => Ok(()),
-                });
-                begun?.map_err(Failure::from)?;
-                py.detach(|| {
-                    let mut rows = run.rows(Part::from(RemoteBegin::Oldest));
-                    record_rows(&mut rows, &options, &stop, &mut view)
-                })
-            }
-            Kind::Others(run) => py.detach(|| {
-                let mut rows = run.reader()?;
-                record_rows(&mut rows, &options, &stop, &mut view)
-            }),
-            Kind::File(path) => py.detach(|| {
-                let mut rows = strobe_files::open(path).map_err(strobe::error::Error::from)?;
-                record_rows(rows.as_mut(), &options, &stop, &mut view)
-            }),
-        };
-        if let Some(error) = view.error {
-            return Err(error);
+        let kind = self.kind()?.clone();
+        if let Kind::Server(run) = &kind {
+            let asked = Arc::clone(run);
+            let begun = patient(py, move || match asked.look()?.state() {
+                State::Ready => asked.start().map(drop),
+                _ => Ok(()),
+            });
+            begun?.map_err(Failure::from)?;
         }
+        let (stop, now) = (Stop::default(), Arc::new(Mutex::new(None)));
+        let mut answer = {
+            let (stop, now) = (stop.clone(), Arc::clone(&now));
+            Answer::of(move || {
+                let mut said = move |progress: Progress| {
+                    *now.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+                };
+                recorded(&kind, &options, &stop, &mut said)
+            })?
+        };
+        // It is read and written in a thread of its own; what is of Python is called here.
+        let mut raised = Ok(());
+        let summary = loop {
+            let summary = answer.heard(py, RECORDING_LOOK)?;
+            let now = now.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let looked = py.check_signals().and_then(|()| match (&look, now) {
+                (Some(look), Some(now)) => {
+                    look.call1(py, (now.rows, now.missed, now.lost)).map(drop)
+                }
+                _ => Ok(()),
+            });
+            if looked.is_err() {
+                stop.interrupt.store(true, Ordering::Relaxed);
+                raised = raised.and(looked);
+            }
+            if let Some(summary) = summary {
+                break summary;
+            }
+        };
+        raised?;
         let summary = summary.map_err(|error| Failure::from(error.words()))?;
         serde_json::to_string(&summary).map_err(|error| Failure::of("summary", error).into())
     }
 
-    /// A reader of its own. `begin` is a row, `oldest` or `now`.
-    #[pyo3(signature = (begin = None, fail = false, follow = true))]
+    /// A reader of its own. `begin` is a row, `oldest` or `now`; it says there what it has `lost`.
+    #[pyo3(signature = (begin = None, fail = false, follow = true, lost = None))]
     fn reader(
         &self,
         py: Python<'_>,
         begin: Option<&str>,
         fail: bool,
         follow: bool,
+        lost: Option<Py<LostRows>>,
     ) -> PyResult<Reader> {
+        let losses = |remedy| Losses {
+            fail: fail.then(|| (self.name.clone(), remedy)),
+            said: lost,
+        };
         let row = |text: &str| {
             text.parse().map_err(|_| {
                 PyValueError::new_err(format!(
@@ -243,24 +273,23 @@ impl Run {
                     Some("now") => Begin::Now,
                     Some(text) => Begin::Row(row(text)?),
                 },
-                on_loss: match fail {
-                    true => OnLoss::Fail,
-                    false => OnLoss::Report,
-                },
-                after_loss: AfterLoss::default(),
+                ..ReaderOptions::default()
             })
         };
-        match &self.kind {
+        match self.kind()? {
             Kind::Own(run) => Ok(Reader::of_ring(
                 run.reader_with(options()?).map_err(Failure::from)?,
                 follow,
+                losses(None),
             )),
             Kind::Others(run) => Ok(Reader::of_ring(
                 run.reader_with(options()?).map_err(Failure::from)?,
                 follow,
+                losses(None),
             )),
             Kind::File(path) => {
-                let rows = py.detach(|| strobe_files::open(path));
+                let path = path.clone();
+                let rows = patient(py, move || strobe_files::open(&path))?;
                 let rows = rows.map_err(|error| Failure::from(error.words()))?;
                 let begin = match begin {
                     None | Some("oldest") => 0,
@@ -268,7 +297,8 @@ impl Run {
                     Some("now") => u64::MAX,
                     Some(text) => row(text)?,
                 };
-                Ok(Reader::of_rows(Box::new(Since { rows, begin })))
+                let losses = losses(Some(LOST_BY_RECORDING));
+                Ok(Reader::of_rows(Box::new(Since { rows, begin }), losses))
             }
             Kind::Server(run) => {
                 let from = match begin {
@@ -281,32 +311,40 @@ impl Run {
                     to: None,
                     follow,
                 };
-                Ok(Reader::of_server(run.rows(part)))
+                let losses = losses(Some(LOST_BY_SERVER));
+                Ok(Reader::of_server(run.rows(part), losses))
             }
         }
     }
 }
 
-/// Looks on while a run is recorded, for Python.
-struct View {
-    stop: Stop,
-    look: Option<Py<PyAny>>,
-    /// What a handler of signals, or who looks on, has raised.
-    error: Option<PyErr>,
-}
-
-impl Observer for View {
-    fn progress(&mut self, now: Progress) {
-        let said = Python::attach(|py| {
-            py.check_signals()?;
-            if let Some(look) = &self.look {
-                look.call1(py, (now.rows, now.missed, now.lost))?;
+/// Records a run into sinks: one that was made here and is ready is started for it.
+fn recorded(
+    kind: &Kind,
+    options: &Options,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Summary, record::Error> {
+    match kind {
+        // Somebody may read it already.
+        Kind::Own(run) => match run.snapshot()?.state {
+            State::Ready => record::record(run.as_ref(), options, stop, observer),
+            _ => {
+                let first = ReaderOptions {
+                    begin: Begin::Row(0),
+                    ..ReaderOptions::default()
+                };
+                record_rows(&mut run.reader_with(first)?, options, stop, observer)
             }
-            Ok(())
-        });
-        if let Err(error) = said {
-            self.error.get_or_insert(error);
-            self.stop.interrupt.store(true, Ordering::Relaxed);
+        },
+        Kind::Server(run) => {
+            let mut rows = run.rows(Part::from(RemoteBegin::Oldest));
+            record_rows(&mut rows, options, stop, observer)
+        }
+        Kind::Others(run) => record_rows(&mut run.reader()?, options, stop, observer),
+        Kind::File(path) => {
+            let mut rows = strobe_files::open(path).map_err(Error::from)?;
+            record_rows(rows.as_mut(), options, stop, observer)
         }
     }
 }
@@ -330,17 +368,15 @@ pub fn create(py: Python<'_>, recipe: &Recipe) -> PyResult<Run> {
         )
         .into());
     }
-    let run = py.detach(|| {
-        selection
+    let run = patient(py, move || {
+        let run = selection
             .choose(&plan)
-            .and_then(|chosen| Ok(chosen.create(&plan)?))
-    });
-    let run = run.map_err(|error| Failure::from(Words::from(&error)))?;
+            .and_then(|chosen| Ok(chosen.create(&plan)?));
+        run.map_err(|error| Words::from(&error))
+    })?;
+    let run = run.map_err(Failure::from)?;
     let info = run.info().clone();
-    Ok(Run {
-        kind: Kind::Own(run),
-        info,
-    })
+    Ok(Run::new(Kind::Own(run), info))
 }
 
 /// Another's run on this machine, by its name.
@@ -348,27 +384,26 @@ pub fn attach(py: Python<'_>, name: &str) -> PyResult<Run> {
     let name: RunName = name
         .parse()
         .map_err(|why| Failure::of(&format!("run {name}"), why))?;
-    let run = py.detach(|| {
+    let run = patient(py, move || {
         let place = Runs::now().find(&name).map_err(Failure::text)?;
         place
             .attach()
             .map_err(|error| Failure::from(Words::from(&error)))
     })?;
+    let run = run?;
     let info = run.info().clone();
-    Ok(Run {
-        kind: Kind::Others(run),
-        info,
-    })
+    Ok(Run::new(Kind::Others(Arc::from(run)), info))
 }
 
 /// A recording.
 #[pyfunction]
 pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Run> {
-    let info = py.detach(|| strobe_files::open(&path).map(|rows| rows.info().clone()));
-    Ok(Run {
-        info: info.map_err(|error| Failure::from(error.words()))?,
-        kind: Kind::File(path),
-    })
+    let kind = Kind::File(path.clone());
+    let info = patient(py, move || {
+        strobe_files::open(&path).map(|rows| rows.info().clone())
+    })?;
+    let info = info.map_err(|error| Failure::from(error.words()))?;
+    Ok(Run::new(kind, info))
 }
 
 /// A recording as a run of this machine, so many times as fast as it was; `None`: as fast as can be.
@@ -383,15 +418,13 @@ pub fn replay(py: Python<'_>, path: PathBuf, speed: Option<f64>) -> PyResult<Run
         speed: speed.map_or(Speed::Max, Speed::Times),
         ..ReplayOptions::default()
     };
-    let run = py.detach(|| {
+    let run = patient(py, move || {
         let rows = strobe_files::open(&path).map_err(|error| Failure::from(error.words()))?;
         User::new(settings)
             .replay(rows, &options)
             .map_err(Failure::from)
     })?;
+    let run = run?;
     let info = run.info().clone();
-    Ok(Run {
-        kind: Kind::Own(Arc::new(run)),
-        info,
-    })
+    Ok(Run::new(Kind::Own(Arc::new(run)), info))
 }

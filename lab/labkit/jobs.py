@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 REASONS = 12
+SKIPPED = re.compile(r"^skipped: (.*)$", re.MULTILINE)
 REASON = re.compile(r"^failed:|^  (is|wanted):|panicked at|^(FAIL|ERROR|FAILED)\b|^test .* FAILED$|\w+Error: |^error\b")
 
 
@@ -52,6 +53,10 @@ class Result:
             self.output += f"\n{self.job.title}: no test was run\n"
             self.failed = self.failed or 1
 
+    def skipped(self) -> list[str]:
+        """Why tests of cargo were not done here; `tests/skip.rs` says it."""
+        return sorted(set(SKIPPED.findall(self.output)))
+
     def reasons(self) -> list[str]:
         """The lines that tell what failed; without any, the last ones."""
         lines = self.output.splitlines()
@@ -70,7 +75,7 @@ def count(output: str) -> tuple[int, int]:
         bad = sum(int(number) for number in re.findall(r"(?:failures|errors)=(\d+)", verdict))
         skipped = sum(int(number) for number in re.findall(r"skipped=(\d+)", verdict))
         passed, failed = passed + int(ran) - bad - skipped, failed + bad
-    return passed, failed
+    return passed - len(SKIPPED.findall(output)), failed
 
 
 class Runs(Protocol):

@@ -15,11 +15,16 @@ class JobsTest(unittest.TestCase):
     def test_each_harness_is_counted_and_what_was_skipped_has_not_passed(self) -> None:
         self.assertEqual(count("3 passed, 1 failed\n"), (3, 1))
         self.assertEqual(count("test result: ok. 7 passed; 0 failed; 0 ignored; finished in 1 s\n"), (7, 0))
+        self.assertEqual(count("\nskipped: no tracing\ntest a ... ok\n\ntest result: ok. 7 passed; 0 failed; 0 ignored\n"), (6, 0))
         self.assertEqual(count("Ran 5 tests in 0.1s\n\nFAILED (failures=1, skipped=2)\n"), (2, 1))
 
     def test_a_job_that_ends_badly_or_has_run_nothing_has_failed(self) -> None:
         self.assertEqual(result("4 passed, 0 failed\n").failed, 1)
         self.assertEqual(result("", status=0).failed, 1)
+
+    def test_each_reason_of_what_was_skipped_is_said_once(self) -> None:
+        said = "\nskipped: no tracing\n\nskipped: no compiler\n\nskipped: no tracing\ntest result: ok. 7 passed; 0 failed\n"
+        self.assertEqual(result(said, status=0).skipped(), ["no compiler", "no tracing"])
 
     def test_the_reasons_are_the_lines_that_tell_what_failed(self) -> None:
         noise = "".join(f"line {number}\n" for number in range(50))

@@ -12,6 +12,7 @@ use strobe_measure::doctor::{CHECKS, When};
 
 mod common;
 
+use common::skip::skip;
 use common::strobe;
 
 fn doctor(arguments: &[&str]) -> Output {
@@ -175,8 +176,7 @@ fn in_a_container_nothing_is_ok_that_is_not_ok_outside() {
         .status
         .success()
     {
-        eprintln!("not run: this machine does not allow to make a container");
-        return;
+        return skip("this machine does not allow to make a container");
     }
     let outside = states(&json(&doctor(&["--json"])));
     let output = inside(&format!("{drop} {program} doctor --json"));

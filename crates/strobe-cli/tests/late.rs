@@ -3,10 +3,8 @@
 //! that this is said.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -14,7 +12,8 @@ use strobe_measure::trace::{Instance, Settings, Tracefs};
 
 mod common;
 
-use common::{Process, command, until};
+use common::skip::skip;
+use common::{Process, as_nobody, command, until};
 
 /// Whether this user may trace.
 fn may_trace() -> bool {
@@ -64,7 +63,7 @@ fn assert_explained(dir: &Path, rows: &[Value]) {
 #[test]
 fn the_worst_rows_of_all_rounds_are_explained_the_worst_first() {
     if !may_trace() {
-        return;
+        return skip("this user may not trace");
     }
     let dir = tempfile::tempdir().expect("a directory");
     let words = "jitter --vs hybrid --rounds 2 --for 200ms --worst 3 --trace-to kept --json";
@@ -86,7 +85,7 @@ fn the_worst_rows_of_all_rounds_are_explained_the_worst_first() {
 #[test]
 fn the_first_row_that_is_too_late_ends_the_measurement() {
     if !may_trace() {
-        return;
+        return skip("this user may not trace");
     }
     let dir = tempfile::tempdir().expect("a directory");
     // Every row is.
@@ -104,7 +103,7 @@ fn the_first_row_that_is_too_late_ends_the_measurement() {
 #[test]
 fn late_rows_of_a_recording_are_in_its_account() {
     if !may_trace() {
-        return;
+        return skip("this user may not trace");
     }
     let dir = tempfile::tempdir().expect("a directory");
     // Long enough that there are rows between two looks at the trace, however long a look takes.
@@ -124,7 +123,7 @@ fn late_rows_of_a_recording_are_in_its_account() {
 #[test]
 fn tracing_goes_with_the_program_however_it_ends() {
     if !may_trace() {
-        return;
+        return skip("this user may not trace");
     }
     let dir = tempfile::tempdir().expect("a directory");
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
@@ -150,15 +149,10 @@ fn tracing_goes_with_the_program_however_it_ends() {
 
 #[test]
 fn who_may_not_trace_is_told_so_with_the_remedy_before_anything_is_measured() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let program = dir.path().join("strobe");
-    // By another process: of what this one writes, a child of another test may have a descriptor, and it does not run then.
-    let mut copy = Command::new("cp");
-    copy.arg(env!("CARGO_BIN_EXE_strobe")).arg(&program);
-    assert!(copy.status().expect("cp").success());
-    for path in [dir.path(), program.as_path()] {
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("to let others in");
+    if may_trace() && !rustix::process::getuid().is_root() {
+        return skip("this user may trace, and cannot be another one");
     }
+    let dir = tempfile::tempdir().expect("a directory");
     for (words, option) in [
         ("jitter --for 1h --worst 1", "block"),
         ("jitter --for 1h --stop-on 1ms", "block"),
@@ -167,17 +161,11 @@ fn who_may_not_trace_is_told_so_with_the_remedy_before_anything_is_measured() {
             "--trace-late",
         ),
     ] {
-        let mut command = Command::new(&program);
+        let mut command = as_nobody(dir.path());
         command
             .args(words.split(' '))
             .env("STROBE_RUNTIME_DIR", "/nonexistent");
-        if rustix::process::getuid().is_root() {
-            command.uid(65534).gid(65534);
-        }
         let output = command.output().expect("the program runs");
-        if may_trace() && !rustix::process::getuid().is_root() {
-            continue;
-        }
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(said.starts_with(&format!("strobe: {option}: ")), "{said}");
@@ -192,7 +180,7 @@ fn who_may_not_trace_is_told_so_with_the_remedy_before_anything_is_measured() {
 #[test]
 fn what_is_never_due_and_who_is_not_known_is_refused() {
     if !may_trace() {
-        return;
+        return skip("this user may not trace");
     }
     let dir = tempfile::tempdir().expect("a directory");
     for words in [

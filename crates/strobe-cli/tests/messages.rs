@@ -5,6 +5,10 @@
 
 use std::process::{Command, Output, Stdio};
 
+mod common;
+
+use common::skip::skip;
+
 fn strobe(arguments: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_strobe");
     Command::new(program)
@@ -38,7 +42,7 @@ fn record(more: &[&str]) -> String {
 #[test]
 fn without_the_module_the_message_says_how_to_load_it() {
     if std::path::Path::new("/dev/strobe").exists() {
-        return;
+        return skip("the kernel engine is loaded");
     }
     assert!(record(&["--engine", "kernel"]).contains("modprobe strobe"));
     assert!(record(&["--engine", "kernel", "--dry-run"]).contains("modprobe strobe"));
@@ -47,7 +51,7 @@ fn without_the_module_the_message_says_how_to_load_it() {
 #[test]
 fn a_file_is_not_touched_if_nothing_can_be_recorded() {
     if std::path::Path::new("/dev/strobe").exists() {
-        return;
+        return skip("the kernel engine is loaded");
     }
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("old.csv");
@@ -132,7 +136,7 @@ fn a_sink_that_cannot_be_is_refused_before_anything_is_done() {
             .contains("sink {m}.csv: {m} is not known; use {n}")
     );
     if std::path::Path::new("/dev/strobe").exists() {
-        return;
+        return skip("the kernel engine is loaded");
     }
     // Formats that this program was built without.
     for (extension, is_built) in [

@@ -10,6 +10,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use strobe_ring::layout::*;
 
+#[path = "../../../tests/skip.rs"]
+mod skip;
+
+use skip::skip;
+
 const TARGETS: [&str; 2] = ["-m64", "-m32"];
 
 fn tree() -> PathBuf {
@@ -147,8 +152,7 @@ fn they_are_there_for_cpp_too() {
     if !compiler.is_ok_and(|output| output.status.success())
         || !compile("c++", "-m64", probe).is_empty()
     {
-        eprintln!("NOT CHECKED: there is no C++ compiler");
-        return;
+        return skip("there is no C++ compiler");
     }
     let layout = std::fs::read_to_string(tree().join("tests/abi/layout.c")).unwrap();
     for target in targets() {

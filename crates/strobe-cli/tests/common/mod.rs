@@ -2,11 +2,17 @@
 //! What several tests of the program need.
 #![allow(dead_code)]
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getuid, kill_process};
+
+#[path = "../../../../tests/skip.rs"]
+pub mod skip;
 
 /// The program, whose runs are in this directory.
 pub fn command(dir: &Path) -> Command {
@@ -19,6 +25,25 @@ pub fn command(dir: &Path) -> Command {
 pub fn strobe(dir: &Path, arguments: &[&str]) -> Output {
     let output = command(dir).args(arguments).output();
     output.expect("the program runs")
+}
+
+/// The program, as a user without rights runs it, if this one may choose; its runs are in this directory, which others
+/// may look into then.
+pub fn as_nobody(dir: &Path) -> Command {
+    let program = dir.join("strobe");
+    // By another process: of what this one writes, a child of another test may have a descriptor, and it does not run then.
+    let mut copy = Command::new("cp");
+    copy.arg(env!("CARGO_BIN_EXE_strobe")).arg(&program);
+    assert!(copy.status().expect("cp").success());
+    for path in [dir, &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("to let others in");
+    }
+    let mut command = Command::new(&program);
+    command.env("STROBE_RUNTIME_DIR", dir);
+    if getuid().is_root() {
+        command.uid(65534).gid(65534);
+    }
+    command
 }
 
 /// Another process. It does not outlive its test.

@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use super::*;
 
+#[path = "../../../../tests/skip.rs"]
+mod skip;
+
+use skip::skip;
+
 const TEXT: &str = "\
 # tracer: nop
 #
@@ -136,6 +141,7 @@ fn instance(events: impl IntoIterator<Item = Wanted>) -> Option<Instance> {
                 !rustix::process::getuid().is_root() || is_contained(),
                 "{error}"
             );
+            skip(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

@@ -4,10 +4,14 @@
 use std::path::Path;
 use std::process::Output;
 
+use strobe::engine::user::registry::Registry;
+
 mod common;
 #[path = "common/terminal.rs"]
 mod terminal;
 
+use common::skip::skip;
+use common::{as_nobody, recorder, strobe, until};
 use terminal::Terminal;
 
 fn record(dir: &Path, more: &str) -> Output {
@@ -134,6 +138,42 @@ fn the_thread_runs_on_the_cpu_and_by_the_policy_that_were_asked_for() {
     assert!(refusal(dir.path(), "--cpu 60000").contains("--cpu: CPU 60000: no such CPU"));
     assert!(refusal(dir.path(), "--policy rr:5").contains("write fifo:1 to fifo:99, or other"));
     assert!(refusal(dir.path(), "--policy fifo:5 --priority 5").contains("cannot be used with"));
+}
+
+#[test]
+fn other_users_read_a_run_only_if_it_is_shared() {
+    if !rustix::process::getuid().is_root() {
+        return skip("only root can be another user");
+    }
+    for (shared, status) in [(&[][..], 1), (&["--shared"], 0)] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let run = ["--event", "timer:1kHz", "--read", "sim.counter"];
+        let _run = recorder(dir.path(), &[&run[..], shared].concat());
+        until(|| Registry::at(dir.path()).attach(1).ok());
+        let reads = "record --run user:1 --for 100ms --allow-loss --json";
+        let output = as_nobody(dir.path()).args(reads.split(' ')).output();
+        let output = output.expect("strobe runs");
+        assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+        let account = String::from_utf8_lossy(&output.stdout).into_owned();
+        let refused = said(&output);
+        match status {
+            0 => assert!(account.contains("\"rows\":"), "{account}"),
+            _ => assert!(refused.contains("user:1: "), "{refused}"),
+        }
+    }
+}
+
+#[test]
+fn a_run_that_somebody_else_has_made_cannot_be_shared() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let said = said(&strobe(
+        dir.path(),
+        &["record", "--run", "user:1", "--shared"],
+    ));
+    assert!(
+        said.contains("cannot be used with") && said.contains("--shared"),
+        "{said}"
+    );
 }
 
 #[test]

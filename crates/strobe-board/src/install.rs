@@ -131,20 +131,15 @@ pub enum InstallError {
     },
     /// A board with channels that a driver cannot read.
     #[error(
-        "board {0}: only the user engine reads its channels that are files: strobe record --board FILE; leave them out \
-         to install the board"
+        "board {0}: only the user engine reads its channels that are files; leave them out to install the board"
     )]
     Files(String),
     /// A board of a device that another driver has, and that PCI does not know.
-    #[error(
-        "board {0}: only the user engine reaches its UIO device: strobe record --board FILE; there is nothing to \
-         install"
-    )]
+    #[error("board {0}: only the user engine reaches its UIO device; there is nothing to install")]
     Uio(String),
     /// An instrument, which no driver speaks to.
     #[error(
-        "board {0}: only the user engine speaks to its instrument: strobe record --board FILE; there is nothing to \
-         install"
+        "board {0}: only the user engine speaks to its instrument; there is nothing to install"
     )]
     Instrument(String),
     /// A board file is wrong.
@@ -155,7 +150,7 @@ pub enum InstallError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "; run it with sudo",
-        io::ErrorKind::ReadOnlyFilesystem => "; choose another directory with --firmware-dir",
+        io::ErrorKind::ReadOnlyFilesystem => "; choose another directory",
         _ => "",
     }
 }

@@ -2,7 +2,7 @@
 //! `strobe board`: check, show, install and remove board files.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -98,9 +98,22 @@ pub fn run(args: Args) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("{error}");
+            eprintln!("{error}{}", instead(&error));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// What this program has for who cannot install a board, or not there.
+fn instead(error: &InstallError) -> &'static str {
+    match error {
+        InstallError::Files(_) | InstallError::Uio(_) | InstallError::Instrument(_) => {
+            "; the user engine takes the file: strobe record --board FILE"
+        }
+        InstallError::Io { source, .. } if source.kind() == ErrorKind::ReadOnlyFilesystem => {
+            " with --firmware-dir"
+        }
+        _ => "",
     }
 }
 

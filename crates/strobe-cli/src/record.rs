@@ -79,7 +79,7 @@ pub enum Error {
     Recording(#[from] strobe_files::journal::Error),
     #[error(transparent)]
     Convert(#[from] strobe_files::convert::Error),
-    #[error("--trace-late: {0}")]
+    #[error("--trace-late: {}{}", .0, why::instead(.0))]
     Late(#[from] late::Error),
 }
 

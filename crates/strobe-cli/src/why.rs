@@ -31,6 +31,14 @@ impl Keep {
     }
 }
 
+/// The option that helps where a trace cannot be kept.
+pub fn instead(error: &Error) -> &'static str {
+    match error {
+        Error::Keep { .. } => " with --trace-to",
+        _ => "",
+    }
+}
+
 /// The verdicts in words; a line ends each.
 pub fn text(found: &Found) -> String {
     let mut text = String::new();

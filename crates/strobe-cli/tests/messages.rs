@@ -129,6 +129,22 @@ fn what_the_kernel_engine_cannot_do_is_refused_with_the_remedy() {
 }
 
 #[test]
+fn a_board_that_no_driver_takes_is_refused_with_the_command_that_takes_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let place = dir.path().to_str().expect("a name");
+    for board in ["host", "uio_dummy"] {
+        let file = format!("{}/../../boards/{board}.toml", env!("CARGO_MANIFEST_DIR"));
+        let message = refusal(&["board", "install", &file, "--firmware-dir", place]);
+        assert!(
+            message.starts_with(&format!("board {board}: it "))
+                && message
+                    .ends_with("; the user engine takes the file: strobe record --board FILE\n"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
 fn a_sink_that_cannot_be_is_refused_before_anything_is_done() {
     assert!(record(&["-o", "scan.txt"]).contains("sink scan.txt: unknown format; end the name in"));
     assert!(

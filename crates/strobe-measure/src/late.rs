@@ -60,7 +60,7 @@ pub enum Error {
     #[error(transparent)]
     Trace(#[from] trace::Error),
     /// A trace cannot be kept.
-    #[error("{}: {why}; name another directory with --trace-to", path.display())]
+    #[error("{}: {why}; name another directory", path.display())]
     Keep {
         /// The file.
         path: PathBuf,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `strobe jitter`: how regular rows are, by one way to wait or by several in turn, or in a recording.
+//! `strobe jitter`: how regular rows are, by one way to wait or by several in turn; or those of a run or a recording.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use strobe::stop::Stop;
 use strobe_board::{Board, Faults, NotFound};
 use strobe_files::recipe::setting;
 use strobe_measure::jitter::band::Band;
-use strobe_measure::jitter::compare::{self, Comparison, Measured};
+use strobe_measure::jitter::compare::{self, Comparison, Measured, Outcome};
 use strobe_measure::jitter::contender::Contender;
 use strobe_measure::jitter::judge::Judge;
 use strobe_measure::jitter::load::Load;
@@ -22,8 +22,10 @@ use strobe_measure::jitter::round::Round;
 use strobe_measure::jitter::way::{Asked, Policy};
 use strobe_measure::late::Which;
 
+use crate::at;
 use crate::progress::Rounds;
 use crate::record::handle_signals;
+use crate::rows::{self, What};
 use crate::term::{self, fail};
 use crate::why;
 use crate::with_parent;
@@ -32,6 +34,8 @@ pub mod table;
 
 /// Unless asked for: 1 kHz.
 const PERIOD_NS: u64 = 1_000_000;
+/// Unless asked for: 10 s.
+const DURATION_NS: u64 = 10_000_000_000;
 
 /// [`Load`] on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,7 +61,8 @@ impl From<LoadChoice> for Load {
     }
 }
 
-/// Measure how regular rows are, by several ways to wait in turn, or in a recording
+/// Measure how regular rows are, by several ways to wait in turn, or those of a run
+/// or a recording
 ///
 /// The rows hold only their time stamps, unless --read and --set give the loop work
 /// to do. Several ways are measured in turn, each once a round, in another order
@@ -67,11 +72,16 @@ impl From<LoadChoice> for Load {
 /// period, and is counted.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A recording (.arrows or .h5) to look at, instead of measuring
-    #[arg(conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "slack", "load", "duration", "rounds", "worst", "stop_on", "read", "set", "judge", "board"])]
-    file: Option<PathBuf>,
+    /// A run (its number, as `strobe status` shows it) or a recording (.arrows or .h5)
+    /// to look at, instead of measuring
+    #[arg(value_name = "RUN|FILE", conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "slack", "load", "rounds", "worst", "stop_on", "read", "set", "judge", "board"])]
+    what: Option<What>,
 
-    /// Rows a second, or the time between them: 100Hz, 250us (default: 1kHz; of a recording, its own)
+    #[command(flatten)]
+    at: at::Args,
+
+    /// Rows a second, or the time between them: 100Hz, 250us (default: 1kHz; of a run or a
+    /// recording, its own)
     #[arg(long, value_name = "RATE", value_parser = period_ns)]
     rate: Option<u64>,
 
@@ -126,9 +136,10 @@ pub struct Args {
     #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
     load: Vec<LoadChoice>,
 
-    /// How long each way is measured in a round: 10s, 500ms, 30min
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration_ns)]
-    duration: u64,
+    /// How long each way is measured in a round: 10s, 500ms, 30min (default: 10s; a run: to
+    /// its end)
+    #[arg(long = "for", value_name = "TIME", value_parser = duration_ns)]
+    duration: Option<u64>,
 
     /// Rounds (default: 1, or 3 with --vs)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -151,25 +162,17 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> ExitCode {
-    let outcome = match &args.file {
-        Some(file) => compare::of_file(file, args.rate, args.band),
-        None => {
-            let stop = Stop::default();
-            if let Err(error) = handle_signals(&stop) {
-                return fail(format_args!("signals cannot be handled: {error}"));
-            }
-            let rows = args.duration / args.rate.unwrap_or(PERIOD_NS).max(1);
-            let line = Rounds::new(Some(rows));
-            let show = |now| line.show(now);
-            match comparison(args) {
-                Ok(comparison) => compare::measure(&comparison, &stop, with_parent::command, &show),
-                Err(error) => return fail(format_args!("--board: {error}")),
-            }
-        }
+    let stop = Stop::default();
+    if let Err(error) = handle_signals(&stop) {
+        return fail(format_args!("signals cannot be handled: {error}"));
+    }
+    let outcome = match &args.what {
+        Some(what) => judged(args, what, &stop),
+        None => measured(args, &stop),
     };
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(error) => return fail(format_args!("{}{error}", option(&error))),
+        Err(error) => return fail(error),
     };
     for found in outcome.ways.iter().filter_map(|way| way.late_rows.as_ref()) {
         why::complain(found);
@@ -177,6 +180,21 @@ pub fn run(args: &Args) -> ExitCode {
     let is_whole = |way: &Measured| way.rounds.iter().all(Round::is_whole);
     let status = term::status(outcome.interrupted, outcome.ways.iter().all(is_whole));
     term::found(&outcome, args.json, table::text, status)
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("--for: a recording is looked at to its end; leave it out")]
+    Duration,
+    #[error("--board: {0}")]
+    Board(#[from] NoBoard),
+    #[error(transparent)]
+    Rows(#[from] rows::Error),
+    #[error(transparent)]
+    Machine(#[from] strobe::error::Error),
+    #[error("{}{}{}", option(.0), .0, instead(.0))]
+    Compare(#[from] compare::Error),
 }
 
 /// The option of this program that an error is about.
@@ -190,6 +208,43 @@ fn option(error: &compare::Error) -> &'static str {
         compare::Error::Judge(..) => "--judge: ",
         _ => "",
     }
+}
+
+/// The option that helps.
+fn instead(error: &compare::Error) -> &'static str {
+    match error {
+        compare::Error::Keep(error) => why::instead(error),
+        _ => "",
+    }
+}
+
+/// How regular the rows are that somebody else has made.
+fn judged(args: &Args, what: &What, stop: &Stop) -> Result<Outcome, Error> {
+    if matches!(what, What::File(_)) && args.duration.is_some() {
+        return Err(Error::Duration);
+    }
+    let (mut rows, name) = what.rows(&args.at)?;
+    let duration = args.duration.map(Duration::from_nanos);
+    let line = Rounds::new(rows.info().limit);
+    let show = |now| line.show(now);
+    let (rate, band) = (args.rate, args.band);
+    let outcome = compare::of_rows(rows.as_mut(), &name, rate, band, duration, stop, &show)?;
+    Ok(outcome)
+}
+
+/// How regular the rows are that this program makes.
+fn measured(args: &Args, stop: &Stop) -> Result<Outcome, Error> {
+    args.at.refuse(&[("jitter without a run", true)])?;
+    let comparison = comparison(args)?;
+    let rows = comparison.duration.as_nanos() / u128::from(comparison.asked.period_ns.max(1));
+    let line = Rounds::new(u64::try_from(rows).ok());
+    let show = |now| line.show(now);
+    Ok(compare::measure(
+        &comparison,
+        stop,
+        with_parent::command,
+        &show,
+    )?)
 }
 
 /// Why a board is not there.
@@ -233,7 +288,7 @@ fn comparison(args: &Args) -> Result<Comparison, NoBoard> {
         }),
         band: args.band,
         load: args.load.iter().copied().map(Load::from).collect(),
-        duration: Duration::from_nanos(args.duration),
+        duration: Duration::from_nanos(args.duration.unwrap_or(DURATION_NS)),
         rounds: args.rounds.unwrap_or(several),
         late: worst.or(args.stop_on.map(Which::First)),
         keep: args.keep.place().to_owned(),

@@ -27,6 +27,7 @@ mod progress;
 mod record;
 mod replay;
 mod report;
+mod rows;
 mod rpmsg;
 mod serve;
 mod status;

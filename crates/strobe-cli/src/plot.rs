@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `strobe plot`: a picture of a recording, or of what `strobe jitter` or `strobe latency` has measured.
+//! `strobe plot`: a picture of a recording or a run, or of what `strobe jitter` or `strobe latency` has measured.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -10,10 +10,12 @@ use std::process::ExitCode;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
 use serde_json::Value;
+use strobe::runs::RunName;
 use strobe_files::sink::Existing;
 
 use crate::at;
 use crate::existing;
+use crate::rows::{self, What};
 use crate::term::{self, fail, say};
 
 mod draw;
@@ -21,6 +23,7 @@ mod jitter;
 mod latency;
 #[cfg(feature = "remote")]
 mod remote;
+mod ring;
 mod shares;
 mod trace;
 
@@ -28,18 +31,19 @@ use jitter::Results;
 use latency::Latencies;
 use trace::Trace;
 
-/// Draw a recording, or what strobe jitter or strobe latency has measured
+/// Draw a recording or a run, or what strobe jitter or strobe latency has measured
 ///
-/// From a recording: channels over time, and histograms of period and lateness.
+/// From a recording, or the rows in the ring of a run: channels over time, and
+/// histograms of period and lateness.
 /// From the JSON object of strobe jitter: the worst periods over time, and how late
 /// the rows of all ways were. From that of strobe latency: how long each step took.
 /// The picture is coloured where triggers were missed or rows lost.
 #[derive(clap::Args)]
 pub struct Args {
     /// The recording: an .arrows or .h5 file; or what strobe jitter or strobe latency has
-    /// printed with --json: a .json file. With --at: the number of a run there
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// printed with --json: a .json file; or the number of a run, as `strobe status` shows it
+    #[arg(value_name = "RUN|FILE")]
+    what: What,
 
     #[command(flatten)]
     at: at::Args,
@@ -66,12 +70,8 @@ enum Error {
     Create(String, io::Error),
     #[error("picture {0}: {1}")]
     Draw(String, String),
-    #[cfg(feature = "remote")]
-    #[error("run {0}: {1}")]
-    Run(String, &'static str),
-    #[cfg(feature = "remote")]
-    #[error("{0}")]
-    Name(String),
+    #[error(transparent)]
+    Rows(#[from] rows::Error),
     #[error("the font of this program is not usable")]
     Font,
     #[error(transparent)]
@@ -109,10 +109,15 @@ fn plot(args: &Args) -> Result<u8, Error> {
         path: &args.output,
         is_svg,
     };
-    let of_server = of_server(args)?;
-    if of_server.is_none() && args.file.extension().is_some_and(|e| e == "json") {
-        let drawn = results(&args.file)
-            .map_err(|why| Error::Results(args.file.display().to_string(), why))?;
+    if matches!(args.what, What::File(_)) {
+        args.at.refuse(&[("a file", true)])?;
+    }
+    let results_of = match &args.what {
+        What::File(file) => Some(file).filter(|file| file.extension().is_some_and(|e| e == "json")),
+        What::Run(_) => None,
+    };
+    if let Some(file) = results_of {
+        let drawn = results(file).map_err(|why| Error::Results(file.display().to_string(), why))?;
         create()?;
         let size = match &drawn {
             Drawn::Latencies(latencies) => latencies.size(),
@@ -123,12 +128,11 @@ fn plot(args: &Args) -> Result<u8, Error> {
         drawn.map_err(|error| Error::Draw(name(), error))?;
         return Ok(term::COMPLETE);
     }
-    let (trace, source) = match of_server {
-        Some(of_server) => of_server,
-        None => {
-            let source = args.file.display().to_string();
-            let trace = Trace::read(&mut |_| Ok(strobe_files::open(&args.file)?))?;
-            (trace, source)
+    let (trace, source) = match &args.what {
+        What::Run(name) => of_run(args, name)?,
+        What::File(file) => {
+            let trace = Trace::read(&mut |_| Ok(strobe_files::open(file)?))?;
+            (trace, file.display().to_string())
         }
     };
     if trace.rows == 0 {
@@ -137,33 +141,25 @@ fn plot(args: &Args) -> Result<u8, Error> {
     create()?;
     let drawn = picture.draw(draw::size(&trace), &Drawn::Trace(&trace));
     drawn.map_err(|error| Error::Draw(name(), error))?;
-    let what = match (&trace.totals, args.at.is_given()) {
+    let (why, status) = match (&trace.totals, &args.what) {
         (Some(_), _) => return Ok(term::COMPLETE),
-        (None, true) => "the run goes on",
-        (None, false) => "the recording was cut off",
+        (None, What::Run(_)) => ("the run goes on", term::COMPLETE),
+        (None, What::File(_)) => ("the recording was cut off", term::NOT_WHOLE),
     };
     say(format_args!(
-        "strobe: {source}: {what}; drawn {} rows",
+        "strobe: {source}: {why}; drawn {} rows",
         trace.rows
     ));
-    Ok(match args.at.is_given() {
-        true => term::COMPLETE,
-        false => term::NOT_WHOLE,
-    })
+    Ok(status)
 }
 
-/// The run of a server, and what it is called, if --at is given.
-#[cfg(feature = "remote")]
-fn of_server(args: &Args) -> Result<Option<(Trace, String)>, Error> {
-    let server = args.at.server()?;
-    server
-        .map(|server| remote::trace(&server, &args.file))
-        .transpose()
-}
-
-#[cfg(not(feature = "remote"))]
-fn of_server(_: &Args) -> Result<Option<(Trace, String)>, Error> {
-    Ok(None)
+/// What is drawn of the run of this name, and what it is called.
+fn of_run(args: &Args, name: &RunName) -> Result<(Trace, String), Error> {
+    #[cfg(feature = "remote")]
+    if let Some(server) = args.at.server()? {
+        return remote::trace(&server, name);
+    }
+    ring::trace(args.at.machine()?.as_ref(), name)
 }
 
 /// What a measurement has printed; an error in words.

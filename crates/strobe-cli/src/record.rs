@@ -14,7 +14,6 @@ use strobe::plan::Plan;
 use strobe::quantity::show_ns;
 use strobe::ring::Row;
 use strobe::run::OwnedRun;
-use strobe::runs::AttachError;
 use strobe::select::Selection;
 use strobe::stop::Stop;
 use strobe_board::Faults;
@@ -30,6 +29,7 @@ use crate::choice;
 use crate::existing;
 use crate::progress::Line;
 use crate::report;
+use crate::rows;
 use crate::term::{self, answer, fail, say};
 use crate::why;
 
@@ -69,10 +69,8 @@ pub enum Error {
     Recipe(#[from] Faults),
     #[error("{}{}", .0, instead(.0))]
     Save(#[from] WriteError),
-    #[error("{0}")]
-    Name(String),
     #[error(transparent)]
-    Attach(#[from] AttachError),
+    Rows(#[from] rows::Error),
     #[error(transparent)]
     Machine(#[from] strobe::error::Error),
     #[error(transparent)]

@@ -2,7 +2,7 @@
 //! `strobe watch`: a live view of one run. It only reads: the run does not notice it. Of a recording it shows a replay.
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,11 @@ use strobe::engine::user::{Lock, ReplayOptions, Settings, User, UserRun};
 use strobe::figures::Figures;
 use strobe::machine::Machine;
 use strobe::run::{OwnedRun, Run};
-use strobe::runs::{AttachError, Place, RunName};
+use strobe::runs::{AttachError, Place};
 use strobe::source::Live;
 
 use crate::at;
+use crate::rows::What;
 use crate::term::{answer, fail, say};
 
 mod choose;
@@ -37,26 +38,11 @@ pub struct Args {
     /// Number of the run, as `strobe status` shows it; kernel:N or user:N if both
     /// engines have it; or a recording (.arrows or .h5). Without it: the only run,
     /// or a list to choose from
-    #[arg(value_name = "RUN|FILE", value_parser = what)]
+    #[arg(value_name = "RUN|FILE")]
     what: Option<What>,
 
     #[command(flatten)]
     at: at::Args,
-}
-
-/// What is watched.
-#[derive(Debug, Clone)]
-enum What {
-    Run(RunName),
-    File(PathBuf),
-}
-
-/// Of the command line. Runs have numbers, and no extension.
-fn what(text: &str) -> Result<What, &'static str> {
-    match Path::new(text).extension() {
-        Some(_) => Ok(What::File(text.into())),
-        None => text.parse().map(What::Run),
-    }
 }
 
 /// Why there is nothing to watch.

@@ -424,6 +424,31 @@ fn a_run_of_a_server_is_drawn_whether_it_goes_on_or_not() {
     assert!(text(&output.stderr).contains("no such run"), "{output:?}");
 }
 
+#[test]
+fn the_rows_of_a_run_of_a_server_are_judged_and_nothing_is_measured_there() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let daemon = Daemon::new(dir.path());
+    let record = ["record", "--rows", "300", "--json", "--allow-loss"];
+    let output = at(dir.path(), &daemon, &[&record[..], &RUN].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = json(&at(dir.path(), &daemon, &["jitter", "1", "--json"]));
+    let round = &said["ways"][0]["rounds"][0];
+    assert_eq!((&round["rows"], &round["lost"]), (&300.into(), &0.into()));
+    assert_eq!(said["target"]["period_ns"], 1_000_000);
+    for (arguments, why) in [
+        (&["jitter"][..], "jitter without a run: "),
+        (&["jitter", "x.arrows"], "a recording: "),
+    ] {
+        let output = at(dir.path(), &daemon, arguments);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.starts_with(&format!("strobe: {why}it is for this machine")),
+            "{said}"
+        );
+    }
+}
+
 #[cfg(feature = "watch")]
 #[test]
 fn a_run_of_a_server_is_watched_and_its_end_is_said() {

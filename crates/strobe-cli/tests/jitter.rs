@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
+use strobe::engine::user::registry::Registry;
 
 mod common;
 #[path = "common/terminal.rs"]
 mod terminal;
 
-use common::{Process, command, strobe};
+use common::{Process, command, recorder, strobe};
 
 fn json(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
@@ -120,12 +121,45 @@ fn a_recording_is_judged_by_its_own_period_or_another() {
     let output = strobe(dir.path(), &["jitter", file]);
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("failed: cut off"), "{text}");
+    assert!(text.contains("failed: the recording was cut off"), "{text}");
     let said = json(&strobe(dir.path(), &["jitter", file, "--json"]));
     let round = &said["ways"][0]["rounds"][0];
     let rows = number(&round["rows"]);
     assert!(rows < 200, "{round}");
     assert_eq!(periods(round), rows.saturating_sub(1), "{round}");
+}
+
+#[test]
+fn a_run_of_another_program_is_judged_for_a_time_or_to_its_end() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let run = ["--event", "timer:1kHz", "--read", "sim.counter"];
+    let run = recorder(dir.path(), &run);
+    let registry = Registry::at(dir.path());
+    until("the run", || registry.attach(1).ok());
+    let words = ["jitter", "user:1", "--for", "300ms", "--json"];
+    let said = json(&strobe(dir.path(), &words));
+    assert_eq!(said["target"]["period_ns"], 1_000_000);
+    let way = &said["ways"][0];
+    assert_eq!(way["way"], "user:1");
+    assert_eq!(way["rounds"][0]["end"], "complete");
+    assert!(periods(&way["all"]) > 0, "{way}");
+    assert!(way["all"]["late_ns"]["p99"].is_number(), "{way}");
+    // To the end of the run, with any other period.
+    let judging = command(dir.path())
+        .args(["jitter", "1", "--rate", "2ms", "--json"])
+        .stdout(Stdio::piped())
+        .spawn();
+    let judging = judging.expect("the program runs");
+    until("its reader", || {
+        let found = registry.runs().ok()?.runs.pop()?;
+        (found.readers > 1).then_some(())
+    });
+    run.signal(Signal::INT);
+    let output = judging.wait_with_output().expect("an end");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = json(&output);
+    assert_eq!(said["target"]["period_ns"], 2_000_000);
+    assert_eq!(said["ways"][0]["rounds"][0]["end"], "stopped");
 }
 
 #[test]
@@ -214,6 +248,13 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
         ("--rounds 0", "1..=1000"),
         ("nothing.arrows", "nothing.arrows"),
         ("x.arrows --load cpu", "cannot be used with"),
+        (
+            "x.arrows --for 1s",
+            "--for: a recording is looked at to its end; leave it out",
+        ),
+        ("user:1 --vs hybrid", "cannot be used with"),
+        ("user:1", "run user:1: there is no run at all"),
+        ("nothing", "write its number"),
     ] {
         let said = refused(words);
         assert!(said.contains(why), "{words}: {said}");

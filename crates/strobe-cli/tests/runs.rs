@@ -223,6 +223,36 @@ fn both_engines_are_listed_and_a_missing_one_says_why() {
     assert_eq!(kernel["catalogue"], Value::Null);
 }
 
+#[cfg(feature = "plot")]
+#[test]
+fn a_run_is_drawn_as_far_as_its_ring_goes() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let short = ["--ring", "64"];
+    let _run = recorder(dir.path(), &[&ENDLESS[..], &short].concat());
+    until(|| {
+        let run = user_runs(dir.path()).pop()?;
+        (run["rows"].as_u64() > Some(200)).then_some(())
+    });
+    let picture = dir.path().join("a.svg");
+    let plot = |run: &str, name: &Path| {
+        let name = name.to_str().expect("a name");
+        strobe(dir.path(), &["plot", run, "-o", name])
+    };
+    let output = plot("1", &picture);
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{why}");
+    let drawn = why.strip_prefix("strobe: user:1: the run goes on; drawn ");
+    let drawn = drawn.and_then(|drawn| drawn.strip_suffix(" rows\n")?.parse::<u64>().ok());
+    assert!(drawn.is_some_and(|rows| (1..=64).contains(&rows)), "{why}");
+    let drawn = std::fs::read_to_string(&picture).expect("a picture");
+    assert!(drawn.contains("sim.counter"));
+    let output = plot("user:7", &dir.path().join("b.svg"));
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(why.starts_with("strobe: run user:7: "), "{why}");
+    assert!(!dir.path().join("b.svg").exists());
+}
+
 #[test]
 fn runs_of_several_processes_have_different_numbers() {
     let dir = tempfile::tempdir().expect("a folder");

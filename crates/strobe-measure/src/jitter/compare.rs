@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Several ways to wait, measured in turn; or a recording, judged the same way.
+//! Several ways to wait, measured in turn; or rows from anywhere, judged the same way.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use serde::Serialize;
+use strobe::source::RowSource;
 use strobe::stop::Stop;
-use strobe_files::open;
 use strobe_files::record::{self as recording, Options};
 
 use super::band::Band;
 use super::contender::Contender;
 use super::judge::{self, Judge};
 use super::load::{self, Load, Stressor};
-use super::round::{Counts, Round, Show};
+use super::round::{Round, Show};
 use super::way::{self, Asked};
 use super::{Jitter, Report, Target};
 use crate::cpu::{NoCpu, check_cpu};
@@ -52,7 +52,7 @@ pub enum Error {
         "a band of {0} is as long as the period or longer, so no period could be below it; name a smaller one"
     )]
     Band(String),
-    /// A recording whose event has no period.
+    /// Rows whose event has no period.
     #[error("{0}: its event has no period; name the period to judge by")]
     NoPeriod(String),
     /// A policy, and nobody who has one.
@@ -84,9 +84,6 @@ pub enum Error {
     /// Traces cannot be kept.
     #[error(transparent)]
     Keep(late::Error),
-    /// The recording cannot be read.
-    #[error(transparent)]
-    Input(#[from] strobe::error::Error),
 }
 
 /// One way, in all rounds.
@@ -144,32 +141,37 @@ fn target(band: Band, period_ns: u64) -> Result<Target, Error> {
     })
 }
 
-/// How regular the rows of a recording are; the period is its own, unless one is given.
+/// How regular rows from anywhere are: to their end, to that of this time, or until it is to stop. The period is that of
+/// their event, unless one is given.
 ///
 /// # Errors
-/// It cannot be read, or has no period.
-pub fn of_file(file: &Path, period_ns: Option<u64>, band: Band) -> Result<Outcome, Error> {
-    let name = || file.display().to_string();
-    let mut recording = open(file).map_err(strobe::error::Error::from)?;
-    let period = period_ns.or(recording.info().period_ns);
-    let target = target(band, period.ok_or_else(|| Error::NoPeriod(name()))?)?;
-    let mut jitter = Jitter::new(recording.info(), target);
-    let mut counts = Counts::default();
-    while let Some(block) = recording.next(Duration::ZERO)? {
-        for row in block.rows() {
-            jitter.add(row);
-            counts.add(&row);
-        }
-    }
-    let totals = recording.totals();
-    let round = Round::of_file(recording.info(), totals.as_ref(), &counts, &jitter);
+/// They cannot be read, or have no period.
+pub fn of_rows(
+    source: &mut dyn RowSource,
+    name: &str,
+    period_ns: Option<u64>,
+    band: Band,
+    duration: Option<Duration>,
+    stop: &Stop,
+    show: &Show<'_>,
+) -> Result<Outcome, Error> {
+    let period = period_ns.or(source.info().period_ns);
+    let target = target(
+        band,
+        period.ok_or_else(|| Error::NoPeriod(name.to_owned()))?,
+    )?;
+    let options = Options {
+        duration,
+        ..Options::default()
+    };
+    let (jitter, round) = Round::of_rows(source, target, &options, stop, show)?;
     Ok(Outcome {
-        interrupted: false,
+        interrupted: stop.is_interrupted(),
         target,
-        machine: Machine::unknown(&recording.info().kernel),
+        machine: Machine::unknown(&source.info().kernel),
         load: Vec::new(),
         ways: vec![Measured {
-            way: name(),
+            way: name.to_owned(),
             all: round.report.clone(),
             rounds: vec![round],
             late_rows: None,

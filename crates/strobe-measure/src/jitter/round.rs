@@ -4,10 +4,11 @@
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
-use strobe::info::{End, RunInfo, Totals};
+use strobe::info::{End, RunInfo};
 use strobe::run::OwnedRun;
+use strobe::source::RowSource;
 use strobe::stop::Stop;
-use strobe_files::record::{self as recording, Observer, Options, Progress, record};
+use strobe_files::record::{self as recording, Observer, Options, Progress, record, record_rows};
 use strobe_files::summary::Summary;
 use strobe_hw::rt::{Step, Usage};
 use strobe_ring::Row;
@@ -51,34 +52,6 @@ pub struct Round {
     pub judged: Option<Judged>,
     /// How it went on.
     pub timeline: Timeline,
-}
-
-/// What the rows of a recording say by their numbers.
-#[derive(Default)]
-pub struct Counts {
-    /// Those that are there.
-    read: u64,
-    /// Those that were made, up to the last one.
-    rows: u64,
-    /// Triggers that should have made one and did not, up to it.
-    missed: u64,
-    /// Triggers that were left out on purpose, up to it.
-    skipped: u64,
-    /// Its time.
-    time: u64,
-}
-
-impl Counts {
-    /// One more row.
-    pub fn add(&mut self, row: &Row<'_>) {
-        self.read += 1;
-        self.rows = row.row + 1;
-        self.missed = (row.trigger)
-            .saturating_sub(row.row)
-            .saturating_sub(row.skipped);
-        self.skipped = row.skipped;
-        self.time = row.time;
-    }
 }
 
 /// Where a measurement is, and what it has counted so far, if it counts periods.
@@ -156,55 +129,51 @@ impl Round {
         show(None);
         let found = view.late.map(Late::end);
         let machine = machine.until_now();
-        let Summary {
-            rows,
-            missed,
-            skipped,
-            lost,
-            end,
-            elapsed_s,
-            usage,
-            set_up,
-            ..
-        } = summary?;
         let round = Round {
-            report: view.jitter.report(missed),
-            rows,
-            lost,
-            skipped,
-            end,
-            elapsed_s,
-            usage,
             busy: Some(machine.busy),
             stolen_percent: Some(machine.stolen_percent),
-            set_up,
-            judged: None,
-            timeline: view.jitter.timeline().clone(),
+            ..Round::new(summary?, &view.jitter)
         };
         Ok((view.jitter, round, found))
     }
 
-    /// What a recording says of itself; of one that was cut off, as far as its rows go.
-    pub fn of_file(
-        info: &RunInfo,
-        totals: Option<&Totals>,
-        counts: &Counts,
-        jitter: &Jitter,
-    ) -> Round {
+    /// Looks at rows from anywhere: of a run that somebody else has made, or of a recording.
+    ///
+    /// # Errors
+    /// There are no rows to be had.
+    pub fn of_rows(
+        source: &mut dyn RowSource,
+        target: Target,
+        options: &Options,
+        stop: &Stop,
+        show: &Show<'_>,
+    ) -> Result<(Jitter, Round), recording::Error> {
+        let mut view = View {
+            jitter: Jitter::new(source.info(), target),
+            target,
+            show,
+            late: None,
+            stop,
+        };
+        let summary = record_rows(source, options, stop, &mut view);
+        show(None);
+        let round = Round::new(summary?, &view.jitter);
+        Ok((view.jitter, round))
+    }
+
+    /// What a run has given, as it was recorded.
+    fn new(summary: Summary, jitter: &Jitter) -> Round {
         Round {
-            report: jitter.report(totals.map_or(counts.missed, Totals::missed)),
-            rows: totals.map_or(counts.rows, |totals| totals.rows),
-            lost: totals.map_or(counts.rows - counts.read, |totals| totals.lost),
-            skipped: totals.map_or(counts.skipped, |totals| totals.skipped),
-            end: totals.map_or(End::Failed("cut off".into()), |totals| totals.end.clone()),
-            elapsed_s: totals
-                .map_or(counts.time, |totals| totals.end_time_ns)
-                .saturating_sub(info.start.time) as f64
-                / 1e9,
-            usage: None,
+            report: jitter.report(summary.missed),
+            rows: summary.rows,
+            lost: summary.lost,
+            skipped: summary.skipped,
+            end: summary.end,
+            elapsed_s: summary.elapsed_s,
+            usage: summary.usage,
             busy: None,
             stolen_percent: None,
-            set_up: info.set_up.clone(),
+            set_up: summary.set_up,
             judged: None,
             timeline: jitter.timeline().clone(),
         }

@@ -18,6 +18,7 @@ pub mod monitor;
 pub mod pci;
 pub mod raw;
 pub mod ringfd;
+pub mod rounds;
 pub mod rpmsg;
 pub mod slow;
 pub mod suspend;

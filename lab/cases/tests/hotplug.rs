@@ -21,6 +21,7 @@ use strobe_cases::account::{begin, read_now, record, until, until_rows};
 use strobe_cases::machine::{command, slowness};
 use strobe_cases::monitor::{Monitor, SLOTS, Slot};
 use strobe_cases::pci::cards;
+use strobe_cases::rounds::{held, rounds};
 use strobe_cases::{Account, Engine, Kernel, plan, raw};
 use strobe_ring::State;
 
@@ -307,20 +308,14 @@ fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
     *sum.phases.entry("read to the end").or_default() += begun.elapsed();
 }
 
-fn rounds() -> u64 {
-    // Under sanitizers the kernel works for seconds on each new card.
-    let usual = if slowness() > 1 { 5 } else { 100 };
-    let text = std::env::var("STROBE_ROUNDS").ok();
-    text.map_or(usual, |text| text.parse().expect("a number of rounds"))
-}
-
 #[test]
 fn cards_that_are_pulled_and_plugged_again_end_runs_of_both_engines_and_lose_nothing() {
     let mut machine = Machine::new();
     let mut sum = Sum::default();
     let begun = Instant::now();
     let before = held();
-    for number in 0..rounds() {
+    // Under sanitizers the kernel works for seconds on each new card.
+    for number in 0..rounds(100, 5) {
         round(&mut machine, number, &mut sum);
     }
     println!(
@@ -335,29 +330,6 @@ fn cards_that_are_pulled_and_plugged_again_end_runs_of_both_engines_and_lose_not
     );
     assert_eq!(sum.lost, 0, "rings hold what their readers have not read");
     assert_eq!(held(), before, "what is left of the rounds");
-}
-
-/// What can be counted: fds and mappings of this process, devices and runs of strobe, mappings of its modules.
-fn held() -> BTreeMap<&'static str, usize> {
-    let lines = |path: &str, word: &str| {
-        let text = fs::read_to_string(path).unwrap_or_else(|why| panic!("{path}: {why}"));
-        text.lines().filter(|line| line.contains(word)).count()
-    };
-    let entries = |path: &str| fs::read_dir(path).expect(path).count();
-    BTreeMap::from([
-        ("fds", entries("/proc/self/fd")),
-        (
-            "mappings of hardware",
-            lines("/proc/self/maps", "/devices/"),
-        ),
-        ("devices and runs", entries("/sys/class/strobe")),
-        (
-            "mappings of the kernel",
-            lines("/proc/vmallocinfo", "[strobe"),
-        ),
-        ("cards", entries("/sys/bus/pci/devices")),
-        ("UIO devices", entries("/sys/class/uio")),
-    ])
 }
 
 /// A card that was pulled by surprise has been recognised: only the last row says so, and holds nothing of it.

@@ -5,8 +5,8 @@
 // lab: --module iio-trig-hrtimer --module iio_dummy --module strobe_iio --module lab_gpio --module 'strobe_gpio raw=lab'
 // kernels: amd64 rt
 
+use std::thread;
 use std::time::Duration;
-use std::{env, thread};
 
 use rustix::io::Errno;
 use strobe::accounting::Accounting;
@@ -16,6 +16,7 @@ use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until_rows};
 use strobe_cases::iio::{ACCEL, Dummy, VOLTAGE};
 use strobe_cases::raw::{OtherUser, WRITE, create, limit, request, step};
+use strobe_cases::rounds::{held, rounds};
 use strobe_cases::wave::Wave;
 use strobe_cases::{Engine, Kernel, Pace, errno, pci, plan};
 use strobe_ring::State;
@@ -192,9 +193,9 @@ fn outputs_that_a_thread_sets_cost_that_thread_and_no_time_of_interrupts() {
 
 #[test]
 fn a_device_that_goes_ends_its_runs_whatever_they_do() {
-    let rounds = env::var("STROBE_ROUNDS").map_or(20, |text| text.parse().expect("a number"));
     let gone = -Errno::NODEV.raw_os_error();
-    for round in 0..rounds {
+    let before = held();
+    for round in 0..rounds(200, 20) {
         let dummy = Dummy::new(2000);
         let kernel = Kernel::open();
         let scans = kernel.run(&plan("lab.scan", &SCAN));
@@ -215,4 +216,5 @@ fn a_device_that_goes_ends_its_runs_whatever_they_do() {
         let catalogue = kernel.0.catalogue().expect("a catalogue");
         assert!(!catalogue.devices.iter().any(|d| d.name == "lab"));
     }
+    assert_eq!(held(), before, "what is left of the rounds");
 }

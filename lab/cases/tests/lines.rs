@@ -4,8 +4,8 @@
 //! `$STROBE_ROUNDS` says how often the chip is unplugged.
 // lab: --module lab_gpio --module 'strobe_gpio raw=lab'
 
+use std::thread;
 use std::time::Duration;
-use std::{env, thread};
 
 use rustix::io::Errno;
 use strobe::accounting::Accounting;
@@ -14,6 +14,7 @@ use strobe::engine::Error;
 use strobe::plan::{Plan, Step};
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
+use strobe_cases::rounds::{held, rounds};
 use strobe_cases::wave::Wave;
 use strobe_cases::{Engine, Kernel, Pace, User, errno, plan};
 use strobe_ring::State;
@@ -172,9 +173,9 @@ fn a_line_has_one_kind_of_edge_at_a_time() {
 
 #[test]
 fn a_chip_that_goes_ends_its_runs_whatever_they_do() {
-    let rounds = env::var("STROBE_ROUNDS").map_or(20, |text| text.parse().expect("a number"));
     let gone = -Errno::NODEV.raw_os_error();
-    for round in 0..rounds {
+    let before = held();
+    for round in 0..rounds(200, 20) {
         let wave = Wave::new(100_000);
         let edges = kernel().run(&plan("gpio:lab/wave:both", &["gpio:lab/wave"]));
         let levels = kernel().run(&Plan {
@@ -207,4 +208,5 @@ fn a_chip_that_goes_ends_its_runs_whatever_they_do() {
             catalogue.devices.iter().any(|d| d.name == "gpiochip0")
         });
     }
+    assert_eq!(held(), before, "what is left of the rounds");
 }

@@ -13,16 +13,13 @@ use libc::{
     EADDRINUSE, EAGAIN, ENETRESET, ENOMEM, EPIPE, O_NONBLOCK, O_RDWR, POLLERR, POLLHUP, POLLIN,
     POLLOUT, POLLPRI,
 };
-use strobe_cases::machine::slowness;
 use strobe_cases::raw::rpmsg::*;
 use strobe_cases::raw::{asleep_in, epoll, epoll_wait, ioctl_at, references, until};
 use strobe_cases::rpmsg::*;
 
 /// How often the remote goes, in each context.
 fn rounds() -> u64 {
-    let usual = if slowness() == 1 { 100 } else { 10 };
-    let text = std::env::var("STROBE_ROUNDS").ok();
-    text.map_or(usual, |text| text.parse().expect("a number of rounds"))
+    strobe_cases::rounds::rounds(100, 10)
 }
 
 #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! 100000 scans of an IIO device at 1 kHz, on a machine whose time is made of instructions.
-// lab: --module iio-trig-hrtimer --module iio_dummy --module strobe_iio
+//! 100000 scans of an IIO device at 1 kHz, each a row with a card's register, a GPIO line's level and a clock, on a machine
+//! whose time is made of instructions.
+// lab: --module iio-trig-hrtimer --module iio_dummy --module strobe_iio --module lab_gpio --module 'strobe_gpio raw=lab'
 // kernels: amd64 rt
 
 use strobe::accounting::Accounting;
@@ -10,37 +11,44 @@ use strobe_cases::account::record_for;
 use strobe_cases::cost::of_step;
 use strobe_cases::iio::{ACCEL, Dummy, VOLTAGE};
 use strobe_cases::machine::undisturbed;
-use strobe_cases::{Engine, Kernel, plan};
+use strobe_cases::wave::Wave;
+use strobe_cases::{Engine, pci, plan};
 
 #[test]
-fn each_of_100000_scans_is_a_row() {
+fn each_of_100000_scans_is_a_row_across_subsystems() {
     undisturbed();
     let _dummy = Dummy::new(1000);
+    let _wave = Wave::new(1_000_000);
+    let lab = pci::kernel(&["edu"]);
     let channels = [
+        "edu.id",
         "lab.scan_voltage0",
         "lab.scan_accel_x",
+        "gpio:lab/wave",
         "lab.scan_timestamp",
         "lab.scan_count",
+        "clock.time",
     ];
-    let run = Kernel::open().run(&Plan {
+    let run = lab.engine.run(&Plan {
         limit: Some(100_000),
         ..plan("lab.scan", &channels)
     });
     assert_eq!(run.info().accounting, Accounting::ByTime);
     let (account, end) = record_for(200, &run);
     let (first, last) = (&account.rows[0], account.rows.last().expect("rows"));
-    let span = last.values[2] - first.values[2];
+    let span = last.values[4] - first.values[4];
     println!(
         "{} rows + {} missed; {} scans came in {span} ns",
         end.head,
         end.missed(),
-        last.values[3]
+        last.values[5]
     );
     assert_eq!((end.head, end.errors, account.lost), (100_000, 0, 0));
     let scans = (span + 500_000) / 1_000_000 + 1;
     assert_eq!(end.head + end.missed(), scans, "{end:?}");
     for row in &account.rows {
-        assert_eq!(row.values[..2], [VOLTAGE, ACCEL], "{row:?}");
+        assert_eq!(row.values[..4], [0x0100_00ed, VOLTAGE, ACCEL, 0], "{row:?}");
+        assert!(row.values[6] >= row.time, "{row:?}");
     }
 }
 

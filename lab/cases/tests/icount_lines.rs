@@ -26,7 +26,8 @@ fn edges() -> u64 {
 #[test]
 fn every_edge_is_a_row_and_is_answered() {
     undisturbed();
-    let wave = Wave::new(period());
+    // Every other edge rises.
+    let wave = Wave::new(period() / 2);
     // The chip wants the inverse of its wave: after each rising edge a 0, which is a 1 again before the next.
     let run = Kernel::open().run(&Plan {
         steps: vec![

@@ -54,6 +54,7 @@ mod polling;
 mod program_check;
 mod program_spoilt;
 mod programs;
+mod replay;
 mod ring_fds;
 mod rpmsg;
 mod rpmsg_commands;

@@ -48,6 +48,7 @@ macro_rules! engine {
                 a_reader_attached_late_begins_with_the_oldest_row,
                 eight_readers_two_of_them_slow_are_all_exact,
                 a_reader_is_woken_at_the_row_it_waits_for,
+                a_signal_ends_a_wait_and_the_longest_time_is_no_error,
                 a_reader_that_is_polled_is_ready_for_each_row_and_for_the_end,
                 the_ring_holds_one_second_of_rows_unless_asked,
             ;

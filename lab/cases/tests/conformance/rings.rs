@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use strobe::plan::Plan;
 use strobe::run::{OwnedRun, Run};
-use strobe_cases::account::{begin, read_now, read_to_end, until_rows};
+use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::patience;
 use strobe_cases::{Engine, Pace, plan};
+use strobe_hw::interrupt::interrupt;
 use strobe_ring::State;
 
 /// A run on `soft` that has been started.
@@ -202,6 +203,28 @@ pub fn a_reader_is_woken_at_the_row_it_waits_for<E: Engine>(engine: &E) {
         thread::sleep(Duration::from_millis(20));
         run.stop().expect("to stop");
     });
+}
+
+pub fn a_signal_ends_a_wait_and_the_longest_time_is_no_error<E: Engine>(engine: &E) {
+    let run = soft(engine, 64, None, &[]);
+    let reader = run.reader().expect("a reader");
+    let waiting = thread::spawn(move || {
+        let begun = Instant::now();
+        reader.wait(1, Duration::MAX).expect("to wait");
+        begun.elapsed()
+    });
+    let pause = Duration::from_millis(50);
+    // One may come before it sleeps.
+    until("the end of the wait", || {
+        thread::sleep(pause);
+        interrupt(&waiting);
+        waiting.is_finished()
+    });
+    let waited = waiting.join().expect("no error");
+    assert!(
+        waited >= pause / 2,
+        "nothing but a signal ends it: {waited:?}"
+    );
 }
 
 pub fn the_ring_holds_one_second_of_rows_unless_asked<E: Engine>(engine: &E) {

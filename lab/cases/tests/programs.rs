@@ -110,13 +110,12 @@ fn each_row_has_what_the_evaluator_makes_of_its_values() {
             );
         }
         // A test of words that never change shows nothing.
-        for column in 4..names.len() {
+        for (column, name) in names.iter().enumerate().skip(4) {
             let first = account.rows[1].values[column];
             let changes = account.column(column).any(|word| word != first);
             assert!(
-                changes || ["step", "rows", "spread"].contains(&names[column]),
-                "{event}: {} is always {first}",
-                names[column]
+                changes || ["step", "rows", "spread"].contains(name),
+                "{event}: {name} is always {first}"
             );
         }
     }

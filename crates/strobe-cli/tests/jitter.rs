@@ -198,7 +198,7 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
     for (words, why) in [
         ("--rate 0", "`0`"),
         ("--rate 0Hz", "more than 0"),
-        ("--rate 1GHz", "no unit"),
+        ("--rate 1GHz", "not a unit"),
         ("--rate 2MHz", "period"),
         ("--band 0%", "more than 0% and less than 100%"),
         ("--band 0us", "more than 0"),
@@ -253,7 +253,7 @@ fn what_cannot_be_is_said_before_anything_is_measured() {
             "--for: a recording is looked at to its end; leave it out",
         ),
         ("user:1 --vs hybrid", "cannot be used with"),
-        ("user:1", "run user:1: there is no run at all"),
+        ("user:1", "run user:1: there are no runs"),
         ("nothing", "write its number"),
     ] {
         let said = refused(words);

@@ -76,7 +76,7 @@ fn usage_errors_exit_with_1() {
         ),
         (
             vec!["record", "--event", "timer:fast", "--read", "a.b"],
-            "no number",
+            "not a number",
         ),
         (
             vec!["record", "--event", "timer:1s2", "--read", "a.b"],
@@ -136,7 +136,7 @@ fn a_board_that_no_driver_takes_is_refused_with_the_command_that_takes_it() {
         let file = format!("{}/../../boards/{board}.toml", env!("CARGO_MANIFEST_DIR"));
         let message = refusal(&["board", "install", &file, "--firmware-dir", place]);
         assert!(
-            message.starts_with(&format!("board {board}: it "))
+            message.starts_with(&format!("board {board}: only the user engine "))
                 && message
                     .ends_with("; the user engine takes the file: strobe record --board FILE\n"),
             "{message}"
@@ -149,7 +149,7 @@ fn a_sink_that_cannot_be_is_refused_before_anything_is_done() {
     assert!(record(&["-o", "scan.txt"]).contains("sink scan.txt: unknown format; end the name in"));
     assert!(
         record(&["--rows", "1", "-o", "{m}.csv"])
-            .contains("sink {m}.csv: {m} is not known; use {n}")
+            .contains("sink {m}.csv: {m} is unknown; use {n}")
     );
     if std::path::Path::new("/dev/strobe").exists() {
         return skip("the kernel engine is loaded");

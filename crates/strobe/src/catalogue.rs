@@ -182,9 +182,9 @@ mod tests {
         assert_eq!(c.instead_of_channel("sim.foo"), "sim has counter, ramp");
         assert_eq!(
             c.instead_of_channel("adc.x"),
-            "there is no adc, but clock, sim"
+            "there is no device adc, only clock, sim"
         );
-        assert_eq!(c.instead_of_channel("bare.x"), "bare has no channel at all");
+        assert_eq!(c.instead_of_channel("bare.x"), "bare has no channel");
         assert_eq!(c.instead_of_output("adc.x"), "no device has an output");
         assert_eq!(c.instead_of_event(), "there are no events");
     }

@@ -354,7 +354,7 @@ fn a_chip_has_many_names_and_wrong_ones_are_answered_with_right_ones() {
         ("gpio:lab/4:both", "gpiochip0 (lab) has lines 0 to 3"),
         (
             "gpio:lab/weave:both",
-            "has no line weave, but 0 to 3, some called wave, answer",
+            "has no line weave; it has lines 0 to 3, some named wave, answer",
         ),
         (
             "gpio:lab/answer:both",

@@ -290,7 +290,7 @@ fn a_recording_that_has_0_where_a_channel_failed_is_refused() {
     assert!(matches!(error, journal::Error::Format { .. }));
     let text = error.to_string();
     assert!(
-        text.contains("of another format (1; this strobe reads format 2)"),
+        text.contains("a recording in format 1, made by strobe 0.1.0; this strobe reads format 2"),
         "{text}"
     );
     assert!(

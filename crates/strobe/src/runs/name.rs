@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(found("7"), Ok("user:7".into()));
         assert_eq!(
             found("1"),
-            Err("run 1: there are kernel:1, user:1; say which".into())
+            Err("run 1: two runs have this number; write kernel:1, user:1".into())
         );
         assert_eq!(
             found("user:2"),

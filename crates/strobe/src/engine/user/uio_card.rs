@@ -188,7 +188,7 @@ disable = [{ register = "control", write = 0xd }]
         assert_eq!(
             value(&cards, "core.outside"),
             Err(
-                "channel core.outside: core.toml:11: map 2 of fpga (uio0) has 0xfc0 bytes, offset 0x1000 lies outside; \
+                "channel core.outside: core.toml:11: map 2 of fpga (uio0) has 0xfc0 bytes, and offset 0x1000 lies outside; \
                  correct the offset or `map`"
                     .to_owned()
             )

@@ -213,7 +213,7 @@ fn what_cannot_be_is_refused_with_the_remedy() {
     for (name, part) in [
         (
             "iio:dac/in_voltage0",
-            "there is no dac; there are adc, thermo",
+            "there is no dac; this machine has adc, thermo",
         ),
         (
             "iio:adc/in_voltage7",

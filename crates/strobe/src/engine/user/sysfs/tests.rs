@@ -125,7 +125,7 @@ fn what_is_not_there_is_answered_with_what_is() {
     for (name, part) in [
         (
             "hwmon:lm76/temp1",
-            "there is no lm76; there are lm75, nct6775, hwmon2, hwmon3",
+            "there is no lm76; this machine has lm75, nct6775, hwmon2, hwmon3",
         ),
         ("hwmon:twin/temp1", "choose one: hwmon2, hwmon3"),
         (
@@ -135,14 +135,14 @@ fn what_is_not_there_is_answered_with_what_is() {
         ("hwmon:nct6775", "name the part"),
         ("hwmon:lm75/../hwmon1/in0_input", "name the part"),
         ("power:BAT0/status", "not a number"),
-        ("power:BAT1/capacity", "there is no BAT1; there are BAT0"),
+        ("power:BAT1/capacity", "there is no BAT1; this machine has BAT0"),
         (
             "thermal:Processor",
-            "there is no Processor; there are x86_pkg_temp",
+            "there is no Processor; this machine has x86_pkg_temp",
         ),
         (
             "led:x/brightness",
-            "there is no x; there are input3::capslock",
+            "there is no x; this machine has input3::capslock",
         ),
         ("led:input3::capslock/x", "leave /x out"),
         ("counter:encoder/count0", "it has no count0; it has count1"),

@@ -148,8 +148,7 @@ fn a_board_that_no_driver_takes_is_refused_with_the_command_that_takes_it() {
 fn a_sink_that_cannot_be_is_refused_before_anything_is_done() {
     assert!(record(&["-o", "scan.txt"]).contains("sink scan.txt: unknown format; end the name in"));
     assert!(
-        record(&["--rows", "1", "-o", "{m}.csv"])
-            .contains("sink {m}.csv: {m} is unknown; use {n}")
+        record(&["--rows", "1", "-o", "{m}.csv"]).contains("sink {m}.csv: {m} is unknown; use {n}")
     );
     if std::path::Path::new("/dev/strobe").exists() {
         return skip("the kernel engine is loaded");

@@ -42,7 +42,12 @@ impl<T: Send + 'static> Answer<T> {
             // Who was interrupted listens no more.
             let _ = done.send(work());
         });
-        let none = |error| Failure::of("strobe", format!("no thread could be started to wait: {error}"));
+        let none = |error| {
+            Failure::of(
+                "strobe",
+                format!("no thread could be started to wait: {error}"),
+            )
+        };
         Ok(Answer {
             answer,
             thread: Some(thread.map_err(none)?),

@@ -4,9 +4,7 @@
  *
  * Uses nothing but include/uapi/strobe.h: maps the ring, follows the numbered
  * steps, and gives an account on stderr when the run has ended, or after ROWS.
- * Exit status: 0 the account holds, 1 it does not, 2 an error. As the header does
- * not say how the user engine's JSON has a channel's type and scale, values are
- * there the words of the ring as they are.
+ * Exit status: 0 the account holds, 1 it does not, 2 an error.
  */
 #include <err.h>
 #include <errno.h>
@@ -32,7 +30,6 @@ typedef unsigned int u32;
 #define COPY_WORDS	8192U		/* of rows, copied at a time */
 #define LINE_BYTES	(4U << 20)	/* of JSON, at most */
 #define WAIT_NS		100000000ULL	/* for rows, at most */
-#define TYPE_UNKNOWN	(~0U)	
 
 static struct column {
 	char name[STROBE_NAME_SIZE];
@@ -103,7 +100,26 @@ static void open_kernel(u32 run)
 	map(reader.fd, reader.ring_bytes);
 }
 
-/* The names of the channels, out of one line of JSON. */
+/* What one key of a channel's object says. */
+static void take(struct column *c, const char *key, const char *value)
+{
+	size_t n = strcspn(value + 1, "\"\\");
+
+	if (!strncmp(key, "name\"", 5)) {
+		if (*value != '"' || n >= STROBE_NAME_SIZE)
+			errx(2, "a channel that cannot be");
+		memcpy(c->name, value + 1, n);
+	} else if (!strncmp(key, "type\"", 5)) {
+		c->type = !strncmp(value, "\"s64\"", 5) ? STROBE_TYPE_S64 :
+			  !strncmp(value, "\"f64\"", 5) ? STROBE_TYPE_F64 : STROBE_TYPE_U64;
+	} else if (!strncmp(key, "scale\"", 6)) {
+		c->scale = strtod(value, NULL);
+	} else if (!strncmp(key, "offset\"", 7)) {
+		c->offset = strtod(value, NULL);
+	}
+}
+
+/* The channels, out of one line of JSON. */
 static void scan(const char *p)
 {
 	int depth = 0, inside = 0, version = 0;
@@ -112,6 +128,11 @@ static void scan(const char *p)
 		const char *s = p + 1, *q;
 
 		depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+		if (*p == '{' && depth == 3 && inside) {
+			if (columns == STROBE_STEPS_MAX)
+				errx(2, "more channels than a run can have");
+			column[columns++].scale = 1;
+		}
 		if (*p != '"')
 			continue;
 		for (p = s; *p != '"'; p += *p == '\\' ? 2 : 1)
@@ -125,14 +146,8 @@ static void scan(const char *p)
 			inside = !strncmp(s, "channels\"", 9);
 		if (depth == 1 && !strncmp(s, "version\"", 8))
 			version = atoi(q);
-		if (depth == 3 && inside && !strncmp(s, "name\"", 5)) {
-			size_t n = strcspn(q + 1, "\"\\");
-
-			if (columns == STROBE_STEPS_MAX || *q != '"' || n >= STROBE_NAME_SIZE)
-				errx(2, "a channel that cannot be");
-			column[columns].type = TYPE_UNKNOWN;
-			memcpy(column[columns++].name, q + 1, n);
-		}
+		if (depth == 3 && inside)
+			take(&column[columns - 1], s, q);
 	}
 	if (version != 2)
 		errx(2, "JSON of version %d", version);
@@ -229,8 +244,6 @@ static void print_row(const struct strobe_row *row, u64 number)
 
 		if (strobe_row_failed(row, columns, i))
 			printf(",");
-		else if (c->type == TYPE_UNKNOWN)
-			printf(",0x%llx", word);
 		else if (c->type == STROBE_TYPE_F64 || c->scale != 1 || c->offset != 0)
 			printf(",%.17g", value * c->scale + c->offset);
 		else

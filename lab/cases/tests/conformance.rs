@@ -46,6 +46,7 @@ macro_rules! engine {
                 a_row_that_is_counted_is_whole,
                 a_reader_that_sleeps_knows_exactly_what_it_lost,
                 a_reader_attached_late_begins_with_the_oldest_row,
+                a_program_written_from_the_header_alone_reads_every_row,
                 eight_readers_two_of_them_slow_are_all_exact,
                 a_reader_is_woken_at_the_row_it_waits_for,
                 a_signal_ends_a_wait_and_the_longest_time_is_no_error,

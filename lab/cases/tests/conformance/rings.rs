@@ -2,6 +2,7 @@
 //! Rings and their readers.
 
 use std::mem::MaybeUninit;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::thread;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use strobe::plan::Plan;
 use strobe::run::{OwnedRun, Run};
-use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
+use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
 use strobe_cases::machine::patience;
 use strobe_cases::{Engine, Pace, plan};
 use strobe_hw::interrupt::interrupt;
@@ -121,6 +122,51 @@ pub fn a_reader_that_sleeps_knows_exactly_what_it_lost<E: Engine>(engine: &E) {
     run.stop().expect("to stop");
     account.settle(&reader.snapshot());
     assert!(account.rows.iter().all(|row| row.values[0] == row.row));
+}
+
+pub fn a_program_written_from_the_header_alone_reads_every_row<E: Engine>(engine: &E) {
+    let run = engine.run(&Plan {
+        limit: Some(200),
+        ..plan("timer:1kHz", &["sim.counter", "sim.sine", "sim.ramp"])
+    });
+    let number = run.info().run;
+    let name = match E::KIND == strobe_ring::Engine::User {
+        true => format!("user:{number}"),
+        false => number.to_string(),
+    };
+    // examples/header_reader.c
+    let mut reader = Command::new("header_reader");
+    reader
+        .arg(name)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let reader = reader.spawn().expect("the program");
+    let (account, end) = record(&run);
+    let output = reader.wait_with_output().expect("its end");
+    let [said, why] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("text"));
+    assert_eq!(output.status.code(), Some(0), "{why}");
+    let channels = &run.info().channels;
+    let mut lines = said.lines();
+    let head = lines.next().expect("a head");
+    assert!(head.ends_with("sim.counter,sim.sine,sim.ramp"), "{head}");
+    let lines: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len() as u64, end.head, "{why}");
+    for (line, row) in lines.iter().zip(&account.rows) {
+        let [number, trigger, time, _, skipped, ..] = line[..] else {
+            panic!("{line:?}");
+        };
+        let numbers: [u64; 4] =
+            [number, trigger, time, skipped].map(|text| text.parse().expect("a number"));
+        assert_eq!(numbers, [row.row, row.trigger, row.time, row.skipped]);
+        for ((text, channel), word) in line[5..].iter().zip(channels).zip(&row.values) {
+            let value: f64 = text.parse().expect("a value");
+            assert!(
+                (value - channel.value(*word)).abs() < 1e-9,
+                "{line:?} {row:?}"
+            );
+        }
+    }
 }
 
 pub fn a_reader_attached_late_begins_with_the_oldest_row<E: Engine>(engine: &E) {

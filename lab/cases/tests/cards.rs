@@ -73,7 +73,7 @@ fn both_engines_read_the_same_values_of_the_same_card() {
         .expect("the card is taken")
         .to_string();
     assert!(
-        error.contains("the driver strobe_board has card"),
+        error.contains("the driver strobe_board has exclusive use of card"),
         "{error}"
     );
     drop(card);

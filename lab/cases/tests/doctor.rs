@@ -57,7 +57,7 @@ fn a_guest_is_found_to_be_what_it_is() {
         ("uio", "ok", "uio_dummy"),
         ("swap", "ok", "no swap"),
         ("isolation", "advice", "isolcpus=managed_irq,domain,1"),
-        ("rt-tasks", "ok", "of CPU 0-1 has 60 or more"),
+        ("rt-tasks", "ok", "on CPU 0-1 has priority 60 or more"),
         ("irqbalance", "ok", "not running"),
         ("virtual-machine", "advice", "hypervisor"),
     ] {

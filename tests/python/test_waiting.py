@@ -55,7 +55,7 @@ class Waiting(unittest.TestCase):
         # Who is started in the background has it ignored.
         self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
 
-    def interrupted(self, wait: Callable[[], object], otherwise: Callable[[], object], what: str = "it") -> None:
+    def interrupted(self, wait: Callable[[], object], otherwise: Callable[[], object], what: str = "it", soon: float = SOON) -> None:
         """Ctrl-C ends it soon: most times, and beside a sleep by turns. `otherwise` ends the wait of a call that does not hear it."""
         took, bare = [], []
         for number in range(TRIES):
@@ -64,7 +64,7 @@ class Waiting(unittest.TestCase):
             took.append(self.once(before, wait, otherwise))
             bare.append(self.once(before, lambda: time.sleep(AT_MOST_S), lambda: None))
         print(f"{self.id().split('.')[-1]}: {what} {median(took) * 1000:.0f} ms, a sleep {median(bare) * 1000:.0f} ms", flush=True)
-        self.assertLess(median(took), median(bare) + SOON, f"{what}: {took}, a sleep {bare}")
+        self.assertLess(median(took), median(bare) + soon, f"{what}: {took}, a sleep {bare}")
 
     def once(self, before: float, wait: Callable[[], object], otherwise: Callable[[], object]) -> float:
         """How long after Ctrl-C it is back, in s."""
@@ -184,7 +184,8 @@ class Waiting(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             run = self.quiet()
             other = strobe.attach(f"user:{run.info.run}")
-            self.interrupted(lambda: other.record(f"{folder}/quiet.arrows", overwrite=True), run.stop)
+            # A recording looks every 100 ms whether it is to end, and then ends its files.
+            self.interrupted(lambda: other.record(f"{folder}/quiet.arrows", overwrite=True), run.stop, soon=2 * SOON)
             self.assertEqual(len(list(strobe.open(f"{folder}/quiet.arrows"))), 0)
 
     def test_a_wait_for_rows_of_a_server(self) -> None:

@@ -358,7 +358,9 @@ mod tests {
             kind: Type::F64,
             ..channel("pid.t", "s", 1.0, 64)
         }];
-        assert!(refused(&fraction, None).starts_with("channel pid.t: it is a number with a fraction"));
+        assert!(
+            refused(&fraction, None).starts_with("channel pid.t: it is a number with a fraction")
+        );
         let unlike = [
             channel("a.count", "ns", 1.0, 32),
             channel("b.count", "ns", 1.0, 64),

@@ -135,7 +135,10 @@ fn what_is_not_there_is_answered_with_what_is() {
         ("hwmon:nct6775", "name the part"),
         ("hwmon:lm75/../hwmon1/in0_input", "name the part"),
         ("power:BAT0/status", "not a number"),
-        ("power:BAT1/capacity", "there is no BAT1; this machine has BAT0"),
+        (
+            "power:BAT1/capacity",
+            "there is no BAT1; this machine has BAT0",
+        ),
         (
             "thermal:Processor",
             "there is no Processor; this machine has x86_pkg_temp",

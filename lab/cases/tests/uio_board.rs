@@ -263,7 +263,7 @@ fn what_the_maps_have_not_is_said_with_the_line_of_the_board_file() {
     for (plan, part) in [
         (
             plan("soft", &["scratch.outside"]),
-            "scratch.toml:11: map 0 of uio_dummy (uio0) has 0x1000 bytes, offset 0x1000 lies outside",
+            "scratch.toml:11: map 0 of uio_dummy (uio0) has 0x1000 bytes, and offset 0x1000 lies outside",
         ),
         (
             plan("soft", &["scratch.nowhere"]),

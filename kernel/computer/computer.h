@@ -30,7 +30,7 @@ struct strobe_given {
 
 /**
  * struct strobe_computer - the program of a run.
- * @func: @prog's machine code.
+ * @func: @prog's machine code; here, so that a row looks for it in one place less.
  * @prog: compiled; it has the address of @state in it.
  * @state: words that it keeps from row to row; only it reads and writes them.
  * @skip: what of its answer leaves the row out: 1, or 0 if it may not.

@@ -4,13 +4,13 @@
 use std::fs::{File, read};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
 use strobe::channel::{Channel, Class, Type};
 use strobe::info::{Clock, End, RunInfo, Totals};
 use strobe::ring::{Engine, Rows, StartTimes};
+use strobe::samples;
 use strobe_files::sink::Sink;
 use strobe_files::sink::arrow::ArrowFile;
 
@@ -109,24 +109,8 @@ fn runs(dir: &Path) -> usize {
     status["runs"].as_array().map_or(0, Vec::len)
 }
 
-/// All that a recording has, but for what names the recording itself: a replay is a run of the user engine with a number, a
-/// ring and a set-up of its own, and how the machine was is noted by who makes a run. crates/strobe-files/tests/replay.rs
-/// compares the bytes.
 fn all_of(path: &Path) -> (RunInfo, Totals, Vec<u64>) {
-    let mut rows = strobe_files::open(path).expect("a recording");
-    let mut words = Vec::new();
-    while let Some(block) = rows.next(Duration::ZERO).expect("rows") {
-        words.extend_from_slice(block.words());
-    }
-    let info = RunInfo {
-        engine: Engine::User,
-        run: 0,
-        capacity: 0,
-        set_up: Vec::new(),
-        doctor: Vec::new(),
-        ..rows.info().clone()
-    };
-    (info, rows.totals().expect("an account"), words)
+    samples::all_of(strobe_files::open(path).expect("a recording"))
 }
 
 /// Another form of a recording, beside it.

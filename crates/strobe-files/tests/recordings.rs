@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use strobe::block::Block;
-use strobe::channel::Type;
-use strobe::info::{RunInfo, Totals};
+use strobe::info::Totals;
 use strobe::ring::{RowShape, Rows};
-use strobe::samples::{channel, info, noted, totals};
+use strobe::samples::{every_type, totals};
 use strobe::source::RowSource;
 use strobe_files::convert::convert;
 use strobe_files::open;
@@ -31,25 +30,6 @@ const ROWS: [[u64; 8]; 3] = [
     [5, 17, 700, 1, 4, -7_i64 as u64, 0xC000_0000_0000_0000, 10],
 ];
 
-/// A run with a channel of each type, an output, and triggers that are skipped.
-fn run() -> RunInfo {
-    let mut scaled = channel("adc.u", Type::S64);
-    (scaled.scale, scaled.offset) = (0.25, -1.0);
-    let mut run = info(vec![
-        channel("sim.counter", Type::U64),
-        scaled,
-        channel("adc.f", Type::F64),
-    ]);
-    for channel in &mut run.channels {
-        // Of the machine, not of the recording.
-        channel.cost_ns = 0;
-    }
-    run.outputs = vec!["sim.latch".into()];
-    run.skips = true;
-    run.doctor.push(noted());
-    run
-}
-
 fn account() -> Totals {
     Totals {
         skipped: 10,
@@ -68,7 +48,7 @@ fn write(folder: &Path, name: &str, account: Option<&Totals>) -> PathBuf {
         outputs: 1,
         skipped: true,
     };
-    sink.begin(&run()).expect("to begin");
+    sink.begin(&every_type()).expect("to begin");
     sink.write(Rows::new(&ROWS.concat(), shape)).expect("rows");
     match account {
         Some(account) => sink.finish(Some(account)).expect("to finish"),
@@ -101,7 +81,7 @@ fn run_rows_losses_and_account_come_back_from_each_format() {
     for name in formats() {
         let path = write(folder.path(), name, Some(&account()));
         let mut source = open(&path).expect("a recording");
-        assert_eq!(source.info(), &run(), "{name}");
+        assert_eq!(source.info(), &every_type(), "{name}");
         let blocks = blocks(source.as_mut());
         let words: Vec<u64> = blocks.iter().flat_map(|b| b.words().to_vec()).collect();
         assert_eq!(words, ROWS.concat(), "{name}");

@@ -10,15 +10,13 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use strobe::channel::Type;
 use strobe::engine::user::{Lock, ReplayOptions, Settings, Speed, User};
 use strobe::info::{RunInfo, Totals};
 use strobe::plan::{Plan, Step};
-use strobe::ring::{Engine, Rows};
+use strobe::ring::Rows;
 use strobe::run::{OwnedRun, Run};
-use strobe::samples::{channel, info, noted};
+use strobe::samples::{self, every_type, nameless};
 use strobe::source::RowSource;
 use strobe_files::open;
 use strobe_files::recorder::Recorder;
@@ -27,18 +25,6 @@ use strobe_files::sink::{Existing, Sink, Written, create};
 
 /// What names a recording.
 const NAMES: [&str; 5] = ["engine", "run", "capacity", "set_up", "doctor"];
-
-/// Without these.
-fn nameless(info: &RunInfo) -> RunInfo {
-    RunInfo {
-        engine: Engine::User,
-        run: 0,
-        capacity: 0,
-        set_up: Vec::new(),
-        doctor: Vec::new(),
-        ..info.clone()
-    }
-}
 
 /// An .arrows file without what names the recording, of one batch.
 struct Whole(ArrowFile);
@@ -106,15 +92,8 @@ fn replay(recording: &Path, folder: &Path) {
     record(Box::new(reader), folder);
 }
 
-/// What is known of the run, its account, and its rows.
 fn all_of(recording: &Path) -> (RunInfo, Totals, Vec<u64>) {
-    let mut source = open(recording).expect("a recording");
-    let mut words = Vec::new();
-    while let Some(block) = source.next(Duration::ZERO).expect("rows") {
-        words.extend_from_slice(block.words());
-    }
-    let totals = source.totals().expect("an account");
-    (nameless(source.info()), totals, words)
+    samples::all_of(open(recording).expect("a recording"))
 }
 
 /// That a recording is the same after a replay, whatever its format.
@@ -159,20 +138,7 @@ const ROWS: [[u64; 8]; 5] = [
 #[test]
 fn a_run_of_the_kernel_engine_is_the_same_again() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut adc = channel("adc.u", Type::S64);
-    (adc.scale, adc.offset) = (0.25, -1.0);
-    let mut run = info(vec![
-        channel("sim.counter", Type::U64),
-        adc,
-        channel("adc.f", Type::F64),
-    ]);
-    for channel in &mut run.channels {
-        // Of the machine, not of the recording.
-        channel.cost_ns = 0;
-    }
-    run.outputs = vec!["sim.latch".into()];
-    run.skips = true;
-    run.doctor.push(noted());
+    let run = every_type();
     let account = Totals {
         rows: 12,
         triggers: 25,

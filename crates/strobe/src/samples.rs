@@ -2,6 +2,8 @@
 //! A channel, a run and its account, for tests.
 #![allow(missing_docs)]
 
+use std::time::Duration;
+
 use strobe_ring::{Engine, StartTimes};
 
 use crate::accounting::Accounting;
@@ -13,6 +15,7 @@ use crate::note::{Noted, State};
 use crate::plan::{Plan, Step};
 use crate::reader::RunReader;
 use crate::run::{OwnedRun, Run};
+use crate::source::RowSource;
 
 pub fn channel(name: &str, kind: Type) -> Channel {
     Channel {
@@ -52,6 +55,48 @@ pub fn info(channels: Vec<Channel>) -> RunInfo {
         set_up: Vec::new(),
         doctor: Vec::new(),
     }
+}
+
+/// A run with a channel of each type, an output, and triggers that are skipped.
+pub fn every_type() -> RunInfo {
+    let mut scaled = channel("adc.u", Type::S64);
+    (scaled.scale, scaled.offset) = (0.25, -1.0);
+    let mut run = info(vec![
+        channel("sim.counter", Type::U64),
+        scaled,
+        channel("adc.f", Type::F64),
+    ]);
+    for channel in &mut run.channels {
+        // Of the machine, not of the recording.
+        channel.cost_ns = 0;
+    }
+    run.outputs = vec!["sim.latch".into()];
+    run.skips = true;
+    run.doctor.push(noted());
+    run
+}
+
+/// Without what names a recording: a replay is a run of the user engine with a number, a ring and a set-up of its own, and how
+/// the machine was is noted by who makes a run.
+pub fn nameless(info: &RunInfo) -> RunInfo {
+    RunInfo {
+        engine: Engine::User,
+        run: 0,
+        capacity: 0,
+        set_up: Vec::new(),
+        doctor: Vec::new(),
+        ..info.clone()
+    }
+}
+
+/// All that a recording has, but for what names it: what is known of the run, its account, and its rows.
+pub fn all_of(mut recording: Box<dyn RowSource>) -> (RunInfo, Totals, Vec<u64>) {
+    let mut words = Vec::new();
+    while let Some(block) = recording.next(Duration::ZERO).expect("rows") {
+        words.extend_from_slice(block.words());
+    }
+    let totals = recording.totals().expect("an account");
+    (nameless(recording.info()), totals, words)
 }
 
 /// What a check may have found.

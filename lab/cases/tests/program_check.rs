@@ -2,6 +2,8 @@
 //! What is no program is refused, and the instruction is named.
 
 use libc::{E2BIG, EFAULT, EINVAL, EOPNOTSUPP, EPERM};
+use strobe_cases::account::until;
+use strobe_cases::machine::Sim;
 use strobe_cases::raw::program::*;
 use strobe_cases::raw::*;
 use strobe_expr::Insn;
@@ -374,6 +376,26 @@ fn without_the_flag_a_program_leaves_nothing_out() {
             (look.head, look.triggers, look.skipped),
             (rows, 10, 10 - rows)
         );
+    }
+}
+
+#[test]
+fn nor_does_it_where_the_event_leaves_triggers_out_and_rows_are_made_in_line() {
+    let _sim = Sim::well();
+    let (insns, derived) = (bytes(&[mov(0, -1), exit()]), columns(DERIVED));
+    for flags in [SKIPS, 0] {
+        let program = Program {
+            flags,
+            ..about(&insns, &derived)
+        };
+        let (answer, created) = ask_on("sim.decimated", &control(), &program);
+        answer.expect("a run");
+        let owner = adopt(created.fd);
+        order(&owner, START, 0).expect("to start");
+        let look = || order(&owner, STATUS, 0).expect("a state");
+        until("pulses", || look().skipped >= 50);
+        order(&owner, STOP, 0).expect("to stop");
+        assert_eq!(look().head > 0, flags == 0, "{flags}: {:?}", look().skipped);
     }
 }
 

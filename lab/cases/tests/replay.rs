@@ -2,7 +2,9 @@
 //! A run of the kernel engine that has missed triggers and lost rows is recorded, replayed by the user engine, and recorded
 //! again: nothing but what names the recording has changed.
 
+use std::path::Path;
 use std::time::Duration;
+use std::{env, fs, process, thread};
 
 use strobe::block::Block;
 use strobe::engine::Error;
@@ -11,11 +13,11 @@ use strobe::info::{RunInfo, Totals};
 use strobe::plan::Plan;
 use strobe::reader::RunReader;
 use strobe::run::{OwnedRun, Run};
+use strobe::samples::all_of;
 use strobe::source::RowSource;
 use strobe_cases::machine::Sim;
 use strobe_cases::{Engine, Kernel, User, plan};
 use strobe_files::recorder::Recorder;
-use strobe_files::sink::Existing;
 
 /// Sleeps before it reads: rows of a short ring are overwritten meanwhile.
 struct Slow(RunReader);
@@ -26,7 +28,7 @@ impl RowSource for Slow {
     }
 
     fn next(&mut self, wait: Duration) -> Result<Option<Block>, Error> {
-        std::thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(50));
         self.0.next(wait)
     }
 
@@ -35,37 +37,14 @@ impl RowSource for Slow {
     }
 }
 
-fn path(name: &str, format: &str) -> String {
-    format!("/tmp/replay-{name}.{format}")
-}
-
-fn record(rows: impl RowSource + 'static, name: &str) {
+fn record(rows: impl RowSource + 'static, folder: &Path, name: &str) {
+    let file = |format| folder.join(name).with_extension(format);
     let recorder = Recorder::of_rows(Box::new(rows))
-        .existing(Existing::Overwrite)
-        .file(path(name, "arrows"))
-        .file(path(name, "csv"));
+        .file(file("arrows").display().to_string())
+        .file(file("csv").display().to_string());
     let summary = recorder.run().expect("a recording");
     let failed = summary.sinks.iter().find(|sink| sink.error.is_some());
     assert!(failed.is_none(), "{failed:?}");
-}
-
-/// What is known of the run, its account, and its rows. What names the recording is left out: a replay is a run of the user
-/// engine with a number, a ring and a set-up of its own; the machine's state is noted by who makes a run.
-fn all_of(name: &str) -> (RunInfo, Totals, Vec<u64>) {
-    let mut source = strobe_files::open(path(name, "arrows").as_ref()).expect("a recording");
-    let mut words = Vec::new();
-    while let Some(block) = source.next(Duration::ZERO).expect("rows") {
-        words.extend_from_slice(block.words());
-    }
-    let info = RunInfo {
-        engine: User::KIND,
-        run: 0,
-        capacity: 0,
-        set_up: Vec::new(),
-        doctor: Vec::new(),
-        ..source.info().clone()
-    };
-    (info, source.totals().expect("an account"), words)
 }
 
 #[test]
@@ -82,14 +61,17 @@ fn a_recording_of_the_kernel_engine_with_gaps_is_the_same_after_a_replay() {
     });
     let reader = run.reader().expect("a reader");
     run.start().expect("to start");
-    record(Slow(reader), "first");
-    let first = all_of("first");
+    let folder = env::temp_dir().join(format!("replay-{}", process::id()));
+    fs::create_dir(&folder).expect("a new folder");
+    let open = |name| strobe_files::open(&folder.join(name)).expect("a recording");
+    record(Slow(reader), &folder, "first");
+    let first = all_of(open("first.arrows"));
     let account = &first.1;
     assert_eq!(account.rows, 3000, "{account:?}");
     assert!(account.missed() > 0 && account.lost > 0, "{account:?}");
     assert!(account.errors > 0, "{account:?}");
 
-    let recording = strobe_files::open(path("first", "arrows").as_ref()).expect("a recording");
+    let recording = open("first.arrows");
     assert_eq!(recording.info().engine, Kernel::KIND);
     let options = ReplayOptions {
         speed: Speed::Max,
@@ -98,10 +80,14 @@ fn a_recording_of_the_kernel_engine_with_gaps_is_the_same_after_a_replay() {
     let replay = User::open().0.replay(recording, &options).expect("a run");
     let reader = replay.reader().expect("a reader");
     replay.start().expect("to start");
-    record(reader, "second");
-    let second = all_of("second");
+    record(reader, &folder, "second");
+    let second = all_of(open("second.arrows"));
     assert_eq!((&second.0, &second.1), (&first.0, &first.1));
     assert!(second.2 == first.2, "the rows are not the same");
-    let text = |name| std::fs::read(path(name, "csv")).expect("text");
-    assert!(text("first") == text("second"), "not the same bytes");
+    let text = |name| fs::read(folder.join(name)).expect("text");
+    assert!(
+        text("first.csv") == text("second.csv"),
+        "not the same bytes"
+    );
+    fs::remove_dir_all(&folder).expect("to leave nothing");
 }

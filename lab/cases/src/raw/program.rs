@@ -73,10 +73,15 @@ pub fn ask_with(program: &Program) -> (Answer, Created) {
 
 /// The same of somebody else.
 pub fn ask_at(control: &OwnedFd, program: &Program) -> (Answer, Created) {
+    ask_on("soft", control, program)
+}
+
+/// The same on another event.
+pub fn ask_on(event: &str, control: &OwnedFd, program: &Program) -> (Answer, Created) {
     let steps = [step(READ, "sim.counter", 0), step(READ, "sim.ramp", 0)];
     let request = Create {
         program: std::ptr::from_ref(program) as u64,
-        ..request("soft", 0, 16, &steps)
+        ..request(event, 0, 16, &steps)
     };
     ask(control, &request)
 }

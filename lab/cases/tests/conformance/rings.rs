@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rings and their readers.
 
+use std::env::current_exe;
 use std::mem::MaybeUninit;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -134,8 +135,9 @@ pub fn a_program_written_from_the_header_alone_reads_every_row<E: Engine>(engine
         true => format!("user:{number}"),
         false => number.to_string(),
     };
-    // examples/header_reader.c
-    let mut reader = Command::new("header_reader");
+    // examples/header_reader.c, which is built into the folder of this program.
+    let here = current_exe().expect("this program");
+    let mut reader = Command::new(here.with_file_name("header_reader"));
     reader
         .arg(name)
         .stdout(Stdio::piped())

@@ -11,6 +11,7 @@
  * All vectors go on and off together: a multi-message MSI has one address for
  * all of them, which the kernel clears when the first is freed.
  */
+#include <linux/cleanup.h>
 #include <linux/interrupt.h>
 #include <linux/pci.h>
 #include <linux/timekeeping.h>
@@ -99,6 +100,16 @@ static irqreturn_t board_interrupt(int irq, void *data)
 	return result;
 }
 
+/*
+ * Of a platform device's line. The chip that it comes by may hand its interrupts on from
+ * a thread, on PREEMPT_RT with interrupts on, where a row must not be interrupted.
+ */
+static irqreturn_t board_line_interrupt(int irq, void *data)
+{
+	guard(irqsave)();
+	return board_interrupt(irq, data);
+}
+
 /* Of a shared line's action, whose handler does all there is to do: nobody wakes it. */
 static irqreturn_t board_no_thread(int irq, void *data)
 {
@@ -160,6 +171,7 @@ static int board_irqs_request(struct board *board)
 {
 	const struct strobe_board_header *header = board->blob.header;
 	bool intx = header->irq == STROBE_BOARD_IRQ_INTX;
+	bool line = header->irq == STROBE_BOARD_IRQ_LINE;
 	unsigned int i;
 	int ret;
 
@@ -169,13 +181,14 @@ static int board_irqs_request(struct board *board)
 		if (!vector->events)
 			continue;
 		/* platform.c has asked for a platform device's own. */
-		if (header->irq != STROBE_BOARD_IRQ_LINE)
+		if (!line)
 			vector->irq = intx ? board->pdev->irq : pci_irq_vector(board->pdev, i);
 		if (intx)
 			ret = board_request_shared(board, vector);
 		else
-			ret = request_irq(vector->irq, board_interrupt, IRQF_NO_THREAD,
-					  board->irq_name, vector);
+			ret = request_irq(vector->irq,
+					  line ? board_line_interrupt : board_interrupt,
+					  IRQF_NO_THREAD, board->irq_name, vector);
 		if (ret) {
 			board_irqs_free(board, i);
 			return ret;

@@ -11,7 +11,8 @@ struct task_struct;
  * struct strobe_slow - what a run with slow channels has besides.
  * @run: whose it is.
  * @lock: protects all that follows, and the run's head, triggers and missed
- *	counts.
+ *	counts. The words that steps store need no lock: each column has one writer;
+ *	nor do @row, @now and @due while the steps go on, which were set before.
  * @thread: does the steps, if one of them may sleep; else NULL. Constant while
  *	triggers may come.
  * @idle: where others wait for the thread to be done with the steps; woken by
@@ -27,7 +28,7 @@ struct task_struct;
  * @now: its stamp, CLOCK_MONOTONIC.
  * @time: its stamp on the run's clock.
  * @due: when it was due, CLOCK_MONOTONIC.
- * @began: when its steps began, CLOCK_MONOTONIC.
+ * @began: when its steps began, CLOCK_MONOTONIC. Only who does the steps has it.
  * @status: its status, so far.
  * @faults: what has failed beyond that, so far.
  * @missed: triggers that were missed while it is open.

@@ -20,7 +20,7 @@ static void fail(struct strobe_run *run, u16 column)
  * @run: the run.
  * @action: the step.
  *
- * Context: interrupts off.
+ * Context: who does the steps of the run.
  */
 void strobe_fail_step(struct strobe_run *run, const struct strobe_action *action)
 {
@@ -182,6 +182,19 @@ int strobe_write_step(const struct strobe_action *action)
 	return 0;
 }
 
+/* A provider reads a channel of class hard. */
+static __always_inline void call_step(struct strobe_run *run, const struct strobe_action *action,
+				      u64 *values)
+{
+	u64 value = 0;
+
+	if (unlikely(action->read(action->channel, &value))) {
+		value = 0;
+		fail(run, action->column);
+	}
+	WRITE_ONCE(values[action->column], value);
+}
+
 /* A step of the less common kinds. What fails leaves its mark in the row, a channel 0. */
 static void other_step(struct strobe_run *run, const struct strobe_action *action, u64 *values,
 		       u64 now, u64 due)
@@ -210,29 +223,21 @@ static void other_step(struct strobe_run *run, const struct strobe_action *actio
  * @now: the row's stamp.
  * @due: when the trigger was due.
  *
- * The tests are in the order of what is common.
+ * What providers read is common, and comes in groups: a loop of its own.
  *
  * Context: hard; the caller is the only producer.
  */
 void strobe_other_steps(struct strobe_run *run, const struct strobe_action *action, u64 *values,
 			u64 now, u64 due)
 {
-	while (action->todo != STROBE_DO_END) {
-		const struct strobe_action *next = action + 1;
-
-		if (action->todo == STROBE_DO_CALL) {
-			u64 value = 0;
-
-			if (unlikely(action->read(action->channel, &value))) {
-				value = 0;
-				fail(run, action->column);
-			}
-			WRITE_ONCE(values[action->column], value);
-		} else if (action->todo == STROBE_DO_SIGNED || action->todo == STROBE_DO_FIELDS) {
-			next = strobe_cut_steps(run, action, values);
-		} else {
-			other_step(run, action, values, now, due);
-		}
-		action = next;
+	for (;;) {
+		for (; action->todo == STROBE_DO_CALL; action++)
+			call_step(run, action, values);
+		if (action->todo == STROBE_DO_END)
+			return;
+		if (action->todo == STROBE_DO_SIGNED || action->todo == STROBE_DO_FIELDS)
+			action = strobe_cut_steps(run, action, values);
+		else
+			other_step(run, action++, values, now, due);
 	}
 }

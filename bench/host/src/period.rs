@@ -12,11 +12,11 @@ use serde::Serialize;
 use strobe::clock::monotonic;
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::event::EventSpec;
+use strobe::plan::CpuLatency;
 use strobe::plan::Plan;
-use strobe::plan::WakeWithin;
 use strobe::rt::{self, Policy, Usage};
 use strobe::run::{OwnedRun, Run};
-use strobe_hw::awake::Awake;
+use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 
 /// Rates that are measured.
 const RATES: [u64; 2] = [1_000, 10_000];
@@ -27,18 +27,18 @@ const PRIORITY: u8 = 60;
 /// A way to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum WaitMethod {
     Bare,
     Block,
     Hybrid,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for WaitMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::Bare => "bare clock_nanosleep",
-            Way::Block => "strobe, block",
-            Way::Hybrid => "strobe, hybrid",
+            WaitMethod::Bare => "bare clock_nanosleep",
+            WaitMethod::Block => "strobe, block",
+            WaitMethod::Hybrid => "strobe, hybrid",
         })
     }
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Way {
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
     pub rate: u64,
-    pub way: Way,
+    pub way: WaitMethod,
     /// Points of the grid.
     pub triggers: u64,
     pub missed: u64,
@@ -92,16 +92,16 @@ pub fn measure(
         return Ok(figures);
     }
     for rate in RATES {
-        let ways = [Way::Bare, Way::Block, Way::Hybrid];
+        let ways = [WaitMethod::Bare, WaitMethod::Block, WaitMethod::Hybrid];
         let mut of_rate = ways.map(|way| Figure::new(rate, way));
         let points = u64::from(seconds) * rate / u64::from(TURNS);
         for turn in 0..TURNS as usize {
             // Who comes first changes: what comes and goes with the time is everybody's.
             for index in (0..ways.len()).map(|index| (index + turn) % ways.len()) {
                 let made = match ways[index] {
-                    Way::Bare => bare(rate, points, cpu)?,
-                    Way::Block => engine(rate, points, cpu, WaitMode::Block)?,
-                    Way::Hybrid => engine(rate, points, cpu, WaitMode::Hybrid)?,
+                    WaitMethod::Bare => bare(rate, points, cpu)?,
+                    WaitMethod::Block => engine(rate, points, cpu, WaitMode::Block)?,
+                    WaitMethod::Hybrid => engine(rate, points, cpu, WaitMode::Hybrid)?,
                 };
                 of_rate[index].add(&made, seconds)?;
                 tick();
@@ -116,7 +116,7 @@ pub fn measure(
 fn bare(rate: u64, points: u64, cpu: usize) -> Result<Turn, Box<dyn Error>> {
     let period = 1_000_000_000 / rate;
     // As a run has them: what is compared is the loop.
-    let _awake = Awake::hold(WakeWithin::default().0);
+    let _awake = CpuLatencyRequest::hold(CpuLatency::default().0);
     let work = std::thread::spawn(move || {
         rt::lock_memory();
         rt::set_up_thread(Some(cpu), Policy::Fifo(PRIORITY));
@@ -185,7 +185,7 @@ fn engine(rate: u64, points: u64, cpu: usize, wait: WaitMode) -> Result<Turn, Bo
 }
 
 impl Figure {
-    fn new(rate: u64, way: Way) -> Self {
+    fn new(rate: u64, way: WaitMethod) -> Self {
         Figure {
             rate,
             way,

@@ -8,18 +8,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use strobe::bell::Bell;
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
 use strobe::clock::RunClock;
 use strobe::engine;
-use strobe::engine::user::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
-use strobe::engine::user::trigger::{Cadence, EventSource, Trigger, Woken};
+use strobe::engine::user::provider::{ChannelOpener, EventOpener, Provider, ReadChannel, Row};
+use strobe::engine::user::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::event::EventSpec;
 use strobe::map::Register;
 use strobe::plan::{Plan, Step};
 use strobe::run::{OwnedRun, Run};
+use strobe::wakeup::Wakeup;
 
 use crate::consumer::Consumer;
 use crate::words::{CHANNELS, Memory, RING_ROWS, values};
@@ -93,7 +93,7 @@ struct Words(Memory);
 impl Provider for Words {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, engine::Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, engine::Error>> {
         let index: usize = name.strip_prefix("bench.word")?.parse().ok()?;
         let about = Channel {
             name: name.to_owned(),
@@ -109,15 +109,15 @@ impl Provider for Words {
         };
         let register = self.0.word(index).ok()?;
         let reader = Box::new(Word(register));
-        Some(Ok(FoundChannel::ready(about, reader)))
+        Some(Ok(ChannelOpener::ready(about, reader)))
     }
 
     fn event(
         &self,
         event: &EventSpec,
         _: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, engine::Error>> {
-        let found = || Ok(FoundEvent::ready(Cadence::default(), Box::new(Always)));
+    ) -> Option<Result<EventOpener<'_>, engine::Error>> {
+        let found = || Ok(EventOpener::ready(Cadence::default(), Box::new(Always)));
         (event.to_string() == "bench.always").then(found)
     }
 }
@@ -137,10 +137,10 @@ impl EventSource for Always {
         Ok(None)
     }
 
-    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
-        Ok(match bell.rang() {
-            true => Woken::Bell,
-            false => Woken::Trigger(Trigger::PLAIN),
+    fn wait(&mut self, _: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
+        Ok(match wakeup.is_pending() {
+            true => WaitOutcome::Wakeup,
+            false => WaitOutcome::Trigger(Trigger::PLAIN),
         })
     }
 }

@@ -11,18 +11,23 @@ use strobe_measure::machine::Machine;
 
 mod bus;
 mod daemon;
+mod protocol;
 pub mod raw;
 mod report;
 pub mod undisturbed;
-mod ways;
 
 use daemon::{Daemon, ROW_BYTES, cpu_s};
+use protocol::{Protocol, Source};
 use raw::Raw;
-use ways::{Source, Way};
 
 /// How many clients there are at once.
 const CLIENTS: [u64; 2] = [1, 10];
-const WAYS: [Way; 4] = [Way::Raw, Way::Panda, Way::Arrow, Way::WebSocket];
+const PROTOCOLS: [Protocol; 4] = [
+    Protocol::Raw,
+    Protocol::Panda,
+    Protocol::Arrow,
+    Protocol::WebSocket,
+];
 
 /// How it is measured.
 #[derive(clap::Args)]
@@ -53,7 +58,7 @@ pub enum Place {
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
     pub place: Place,
-    pub way: Way,
+    pub way: Protocol,
     pub clients: u64,
     /// Rows a second of all clients together, of each round.
     pub rows_per_s: Vec<f64>,
@@ -117,17 +122,17 @@ fn throughput(rounds: u32, rows: u64, bar: &ProgressBar) -> Result<Vec<Figure>, 
             daemon.until(run, |view| view.end.is_some())?;
         }
         for clients in CLIENTS {
-            let mut of = WAYS.map(|way| Figure::new(place, way, clients));
+            let mut of = PROTOCOLS.map(|way| Figure::new(place, way, clients));
             for round in 0..rounds as usize {
-                let mut speeds = [0.0; WAYS.len()];
+                let mut speeds = [0.0; PROTOCOLS.len()];
                 // Who comes first changes.
-                for index in (0..WAYS.len()).map(|index| (index + round) % WAYS.len()) {
-                    let pid = match WAYS[index] {
-                        Way::Raw => raw.pid(),
+                for index in (0..PROTOCOLS.len()).map(|index| (index + round) % PROTOCOLS.len()) {
+                    let pid = match PROTOCOLS[index] {
+                        Protocol::Raw => raw.pid(),
                         _ => daemon.pid(),
                     };
                     let before = cpu_s(pid)?;
-                    let took = turn(WAYS[index], source, rows, clients)?;
+                    let took = turn(PROTOCOLS[index], source, rows, clients)?;
                     let all = (rows * clients) as f64;
                     speeds[index] = all / took.as_secs_f64();
                     of[index].cpu_ns += 1e9 * (cpu_s(pid)? - before) / all / f64::from(rounds);
@@ -145,11 +150,11 @@ fn throughput(rounds: u32, rows: u64, bar: &ProgressBar) -> Result<Vec<Figure>, 
 }
 
 /// All these clients at once, each on a thread of its own.
-fn turn(way: Way, from: Source, rows: u64, clients: u64) -> Result<Duration, Box<dyn Error>> {
+fn turn(way: Protocol, from: Source, rows: u64, clients: u64) -> Result<Duration, Box<dyn Error>> {
     let begun = Instant::now();
     let done = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..clients)
-            .map(|_| scope.spawn(move || ways::read(way, from, rows)))
+            .map(|_| scope.spawn(move || protocol::read(way, from, rows)))
             .collect();
         let done = threads.into_iter().map(|thread| thread.join());
         done.collect::<Result<Result<(), _>, _>>()
@@ -160,7 +165,7 @@ fn turn(way: Way, from: Source, rows: u64, clients: u64) -> Result<Duration, Box
 }
 
 impl Figure {
-    fn new(place: Place, way: Way, clients: u64) -> Self {
+    fn new(place: Place, way: Protocol, clients: u64) -> Self {
         Figure {
             place,
             way,

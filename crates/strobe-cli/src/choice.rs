@@ -11,7 +11,7 @@ use strobe::engine::user::WaitMode;
 use strobe::event::EventSpec;
 use strobe::plan::Plan;
 use strobe::run::OwnedRun;
-use strobe::select::{self, Chosen, Selection, Wanted};
+use strobe::select::{self, EnginePreference, SelectedEngine, Selection};
 use strobe_board::{Faults, NotFound};
 use strobe_files::recipe::Recipe;
 use strobe_measure::cpu::{NoCpu, StartedOn, check_cpu};
@@ -48,12 +48,12 @@ impl From<WaitChoice> for WaitMode {
     }
 }
 
-impl From<EngineChoice> for Wanted {
-    fn from(choice: EngineChoice) -> Wanted {
+impl From<EngineChoice> for EnginePreference {
+    fn from(choice: EngineChoice) -> EnginePreference {
         match choice {
-            EngineChoice::Auto => Wanted::Auto,
-            EngineChoice::Kernel => Wanted::Kernel,
-            EngineChoice::User => Wanted::User,
+            EngineChoice::Auto => EnginePreference::Auto,
+            EngineChoice::Kernel => EnginePreference::Kernel,
+            EngineChoice::User => EnginePreference::User,
         }
     }
 }
@@ -178,14 +178,14 @@ impl Args {
 
     /// Writes what was given into a recipe.
     pub fn change(&self, recipe: &mut Recipe) {
-        recipe.engine = self.engine.map_or(recipe.engine, Wanted::from);
+        recipe.engine = self.engine.map_or(recipe.engine, EnginePreference::from);
         recipe.wait = self.wait.map(WaitMode::from).or(recipe.wait);
         recipe.board = self.board.clone().or(recipe.board.take());
     }
 }
 
 /// The engine that was asked for, or the one that can do this.
-pub fn choose(selection: &Selection, plan: &Plan) -> Result<Chosen, Error> {
+pub fn choose(selection: &Selection, plan: &Plan) -> Result<SelectedEngine, Error> {
     check_cpu(selection.cpu)?;
     let chosen = selection.choose(plan)?;
     complain(&chosen);
@@ -194,12 +194,12 @@ pub fn choose(selection: &Selection, plan: &Plan) -> Result<Chosen, Error> {
 
 /// The run, which begins on this CPU if one was asked for.
 pub fn create(
-    chosen: &Chosen,
+    chosen: &SelectedEngine,
     plan: &Plan,
     cpu: Option<usize>,
 ) -> Result<Arc<dyn OwnedRun>, Error> {
     let run = chosen.create(plan)?;
-    if let (Chosen::Kernel(_), Some(_)) = (chosen, cpu) {
+    if let (SelectedEngine::Kernel(_), Some(_)) = (chosen, cpu) {
         let mut channels = run.info().channels.iter();
         let sleeps = channels.find(|c| c.class == Class::Sleep);
         return match sleeps {
@@ -211,8 +211,8 @@ pub fn create(
 }
 
 /// Says why the kernel engine does not make the rows, if it might.
-pub fn complain(chosen: &Chosen) {
-    if let Chosen::User(_, Some(error)) = chosen {
+pub fn complain(chosen: &SelectedEngine) {
+    if let SelectedEngine::User(_, Some(error)) = chosen {
         say(format_args!(
             "strobe: {error}; until then the user engine makes the rows"
         ));

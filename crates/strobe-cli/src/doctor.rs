@@ -13,7 +13,7 @@ use strobe::stop::Stop;
 use strobe_files::record::{self as recording};
 use strobe_measure::cpu::{NoCpu, check_cpu};
 use strobe_measure::doctor::prove::{Proof, prove};
-use strobe_measure::doctor::{CHECKS, Check, Intent, Line, System, When};
+use strobe_measure::doctor::{CHECKS, Check, CheckResult, Intent, System, When};
 
 use crate::choice::WaitChoice;
 use crate::progress::Rounds;
@@ -98,7 +98,7 @@ struct Report {
     ok: usize,
     advice: usize,
     unknown: usize,
-    checks: Vec<Line>,
+    checks: Vec<CheckResult>,
     /// Null without --prove.
     proofs: Option<Vec<Proof>>,
 }
@@ -125,8 +125,8 @@ fn report(args: &Args) -> Result<Report, Error> {
         system.watch(WATCHED);
     }
     let fitting = checks.iter().filter(|check| check.fits(&system, &intent));
-    let lines = fitting.map(|check| check.line(&system, &intent));
-    let checks: Vec<Line> = lines.collect();
+    let lines = fitting.map(|check| check.result(&system, &intent));
+    let checks: Vec<CheckResult> = lines.collect();
     let stop = Stop::default();
     let proofs = match args.prove {
         true => {

@@ -7,25 +7,25 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use strobe::engine::user::Lock;
-use strobe::plan::{Step, WakeWithin};
+use strobe::plan::{CpuLatency, Step};
 use strobe::quantity::{duration_ns, period_ns};
 use strobe::select::Selection;
 use strobe::stop::Stop;
 use strobe_board::{Board, Faults, NotFound};
 use strobe_files::recipe::setting;
 use strobe_measure::jitter::band::Band;
-use strobe_measure::jitter::compare::{self, Comparison, Measured, Outcome};
+use strobe_measure::jitter::compare::{self, Comparison, Outcome, PacingResult};
 use strobe_measure::jitter::contender::Contender;
 use strobe_measure::jitter::judge::Judge;
 use strobe_measure::jitter::load::Load;
+use strobe_measure::jitter::pacing::{PacingSettings, Policy};
 use strobe_measure::jitter::round::Round;
-use strobe_measure::jitter::way::{Asked, Policy};
-use strobe_measure::late::Which;
+use strobe_measure::late::LateSelection;
 
 use crate::at;
 use crate::progress::Rounds;
 use crate::record::handle_signals;
-use crate::rows::{self, What};
+use crate::rows::{self, RunOrFile};
 use crate::term::{self, fail};
 use crate::why;
 use crate::with_parent;
@@ -75,7 +75,7 @@ pub struct Args {
     /// A run (its number, as `strobe status` shows it) or a recording (.arrows or .h5)
     /// to look at, instead of measuring
     #[arg(value_name = "RUN|FILE", conflicts_with_all = ["wait", "versus", "policy", "cpu", "wake_within", "slack", "load", "rounds", "worst", "stop_on", "read", "set", "judge", "board"])]
-    what: Option<What>,
+    what: Option<RunOrFile>,
 
     #[command(flatten)]
     at: at::Args,
@@ -104,7 +104,7 @@ pub struct Args {
     /// How long CPUs may take to wake from sleep: 10us; any, to save power; 0, to
     /// let none sleep
     #[arg(long, value_name = "TIME", default_value_t)]
-    wake_within: WakeWithin,
+    wake_within: CpuLatency,
 
     /// How much later than its point the thread of kernel:loop may wake, so that the kernel
     /// can wake several at once: 100us
@@ -177,7 +177,7 @@ pub fn run(args: &Args) -> ExitCode {
     for found in outcome.ways.iter().filter_map(|way| way.late_rows.as_ref()) {
         why::complain(found);
     }
-    let is_whole = |way: &Measured| way.rounds.iter().all(Round::is_whole);
+    let is_whole = |way: &PacingResult| way.rounds.iter().all(Round::is_whole);
     let status = term::status(outcome.interrupted, outcome.ways.iter().all(is_whole));
     term::found(&outcome, args.json, table::text, status)
 }
@@ -219,8 +219,8 @@ fn instead(error: &compare::Error) -> &'static str {
 }
 
 /// How regular the rows are that somebody else has made.
-fn judged(args: &Args, what: &What, stop: &Stop) -> Result<Outcome, Error> {
-    if matches!(what, What::File(_)) && args.duration.is_some() {
+fn judged(args: &Args, what: &RunOrFile, stop: &Stop) -> Result<Outcome, Error> {
+    if matches!(what, RunOrFile::File(_)) && args.duration.is_some() {
         return Err(Error::Duration);
     }
     let (mut rows, name) = what.rows(&args.at)?;
@@ -263,12 +263,12 @@ fn comparison(args: &Args) -> Result<Comparison, NoBoard> {
     let board = file.as_deref().map(Board::read).transpose()?;
     let reads = args.read.iter().cloned().map(Step::Read);
     let several = if args.versus.is_empty() { 1 } else { 3 };
-    let worst = args.worst.map(|count| Which::Worst(count as usize));
+    let worst = args.worst.map(|count| LateSelection::Worst(count as usize));
     Ok(Comparison {
         ways: std::iter::once(args.wait)
             .chain(args.versus.iter().copied())
             .collect(),
-        asked: Asked {
+        asked: PacingSettings {
             period_ns: args.rate.unwrap_or(PERIOD_NS),
             policy: args.policy,
             cpu: args.cpu,
@@ -290,7 +290,7 @@ fn comparison(args: &Args) -> Result<Comparison, NoBoard> {
         load: args.load.iter().copied().map(Load::from).collect(),
         duration: Duration::from_nanos(args.duration.unwrap_or(DURATION_NS)),
         rounds: args.rounds.unwrap_or(several),
-        late: worst.or(args.stop_on.map(Which::First)),
+        late: worst.or(args.stop_on.map(LateSelection::First)),
         keep: args.keep.place().to_owned(),
     })
 }

@@ -15,11 +15,11 @@ mod words;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    way: Way,
+    way: Kind,
 }
 
 #[derive(clap::Subcommand)]
-enum Way {
+enum Kind {
     Gpio(Box<gpio::Args>),
     Hook(Box<hook::Args>),
     Kernel(Box<kernel::Args>),
@@ -29,10 +29,10 @@ enum Way {
 
 pub fn run(args: &Args) -> ExitCode {
     match &args.way {
-        Way::Gpio(args) => gpio::run(args),
-        Way::Hook(args) => hook::run(args),
-        Way::Kernel(args) => kernel::run(args),
-        Way::Uio(args) => uio::run(args),
-        Way::Wake(args) => wake::run(args),
+        Kind::Gpio(args) => gpio::run(args),
+        Kind::Hook(args) => hook::run(args),
+        Kind::Kernel(args) => kernel::run(args),
+        Kind::Uio(args) => uio::run(args),
+        Kind::Wake(args) => wake::run(args),
     }
 }

@@ -67,7 +67,7 @@ enum Error {
 
 /// What was read.
 #[derive(Serialize)]
-struct Got {
+struct ReadResult {
     time_ns: u64,
     channels: Vec<Reading>,
 }
@@ -82,7 +82,7 @@ struct Reading {
 
 /// What was written.
 #[derive(Serialize)]
-struct Written {
+struct WriteResult {
     time_ns: u64,
     outputs: Vec<Writing>,
 }
@@ -112,7 +112,7 @@ pub fn get(args: &Get) -> ExitCode {
         ));
         status = term::NOT_WHOLE;
     }
-    let text = |got: &Got| {
+    let text = |got: &ReadResult| {
         let line = |reading: &Reading| {
             let value = match &reading.value {
                 Value::Null => "failed".to_owned(),
@@ -145,7 +145,7 @@ pub fn set(args: &Set) -> ExitCode {
 }
 
 /// What was read: here, or by a server.
-fn got(args: &Get) -> Result<Got, Error> {
+fn got(args: &Get) -> Result<ReadResult, Error> {
     args.at.refuse(&args.choice.given())?;
     #[cfg(feature = "remote")]
     if let Some(server) = args.at.server()? {
@@ -158,14 +158,14 @@ fn got(args: &Get) -> Result<Got, Error> {
         channel: channel.name,
         unit: channel.unit,
     });
-    Ok(Got {
+    Ok(ReadResult {
         time_ns: row.time_ns,
         channels: readings.collect(),
     })
 }
 
 /// What was written: here, or by a server.
-fn done(args: &Set) -> Result<Written, Error> {
+fn done(args: &Set) -> Result<WriteResult, Error> {
     args.at.refuse(&args.choice.given())?;
     #[cfg(feature = "remote")]
     if let Some(server) = args.at.server()? {
@@ -177,7 +177,7 @@ fn done(args: &Set) -> Result<Written, Error> {
         Step::Read(_) => 0,
     });
     let writings = row.outputs.into_iter().zip(values);
-    Ok(Written {
+    Ok(WriteResult {
         time_ns: row.time_ns,
         outputs: writings
             .map(|((output, written), value)| Writing {

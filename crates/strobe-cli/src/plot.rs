@@ -15,7 +15,7 @@ use strobe_files::sink::Existing;
 
 use crate::at;
 use crate::existing;
-use crate::rows::{self, What};
+use crate::rows::{self, RunOrFile};
 use crate::term::{self, fail, say};
 
 mod draw;
@@ -43,7 +43,7 @@ pub struct Args {
     /// The recording: an .arrows or .h5 file; or what strobe jitter or strobe latency has
     /// printed with --json: a .json file; or the number of a run, as `strobe status` shows it
     #[arg(value_name = "RUN|FILE")]
-    what: What,
+    what: RunOrFile,
 
     #[command(flatten)]
     at: at::Args,
@@ -109,12 +109,14 @@ fn plot(args: &Args) -> Result<u8, Error> {
         path: &args.output,
         is_svg,
     };
-    if matches!(args.what, What::File(_)) {
+    if matches!(args.what, RunOrFile::File(_)) {
         args.at.refuse(&[("a file", true)])?;
     }
     let results_of = match &args.what {
-        What::File(file) => Some(file).filter(|file| file.extension().is_some_and(|e| e == "json")),
-        What::Run(_) => None,
+        RunOrFile::File(file) => {
+            Some(file).filter(|file| file.extension().is_some_and(|e| e == "json"))
+        }
+        RunOrFile::Run(_) => None,
     };
     if let Some(file) = results_of {
         let drawn = results(file).map_err(|why| Error::Results(file.display().to_string(), why))?;
@@ -129,8 +131,8 @@ fn plot(args: &Args) -> Result<u8, Error> {
         return Ok(term::COMPLETE);
     }
     let (trace, source) = match &args.what {
-        What::Run(name) => of_run(args, name)?,
-        What::File(file) => {
+        RunOrFile::Run(name) => of_run(args, name)?,
+        RunOrFile::File(file) => {
             let trace = Trace::read(&mut |_| Ok(strobe_files::open(file)?))?;
             (trace, file.display().to_string())
         }
@@ -143,8 +145,8 @@ fn plot(args: &Args) -> Result<u8, Error> {
     drawn.map_err(|error| Error::Draw(name(), error))?;
     let (why, status) = match (&trace.totals, &args.what) {
         (Some(_), _) => return Ok(term::COMPLETE),
-        (None, What::Run(_)) => ("the run goes on", term::COMPLETE),
-        (None, What::File(_)) => ("the recording was cut off", term::NOT_WHOLE),
+        (None, RunOrFile::Run(_)) => ("the run goes on", term::COMPLETE),
+        (None, RunOrFile::File(_)) => ("the recording was cut off", term::NOT_WHOLE),
     };
     say(format_args!(
         "strobe: {source}: {why}; drawn {} rows",

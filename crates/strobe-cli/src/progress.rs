@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use strobe::quantity::show_ns;
 use strobe_files::record::Progress;
-use strobe_measure::jitter::Counted;
+use strobe_measure::jitter::PeriodCounts;
 use strobe_measure::jitter::round::Shown;
 
 // What matters most comes first: the end is cut off where the terminal ends.
@@ -105,8 +105,8 @@ impl Rounds {
 }
 
 /// The counts of a measurement that is under way.
-fn counted(counts: Counted) -> String {
-    let Counted {
+fn counted(counts: PeriodCounts) -> String {
+    let PeriodCounts {
         in_range,
         over,
         under,
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_counts_of_a_measurement_come_first() {
-        let counts = Counted {
+        let counts = PeriodCounts {
             in_range: 98,
             over: 2,
             under: 0,

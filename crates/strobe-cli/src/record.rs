@@ -22,7 +22,7 @@ use strobe_files::record::{Observer, Options, Progress, record};
 use strobe_files::summary::Summary;
 use strobe_files::{record, sink};
 use strobe_measure::doctor;
-use strobe_measure::late::{self, Found, Late, Which};
+use strobe_measure::late::{self, Late, LateRows, LateSelection};
 use strobe_measure::preflight::too_long;
 
 use crate::choice;
@@ -116,7 +116,7 @@ fn run_recipe(args: &Args) -> Result<ExitCode, Error> {
     if let Some(server) = args.at.server()? {
         return remote::run(args, &recipe, &server);
     }
-    let asked = Asked {
+    let asked = Request {
         args,
         plan: recipe.plan(),
         selection: recipe.selection().map_err(choice::Error::from)?,
@@ -132,14 +132,14 @@ fn run_recipe(args: &Args) -> Result<ExitCode, Error> {
 }
 
 /// What was asked for, by the arguments and a recipe together.
-struct Asked<'a> {
+struct Request<'a> {
     args: &'a Args,
     recipe: Recipe,
     plan: Plan,
     selection: Selection,
 }
 
-impl Asked<'_> {
+impl Request<'_> {
     /// Writes the recipe, if that was asked for: it can be run, as is known by now.
     fn save(&self) -> Result<(), Error> {
         match &self.args.save {
@@ -149,8 +149,8 @@ impl Asked<'_> {
     }
 }
 
-fn record_run(asked: &Asked<'_>) -> Result<ExitCode, Error> {
-    let Asked {
+fn record_run(asked: &Request<'_>) -> Result<ExitCode, Error> {
+    let Request {
         args, plan, recipe, ..
     } = asked;
     let stop = Stop::default();
@@ -183,7 +183,7 @@ fn record_run(asked: &Asked<'_>) -> Result<ExitCode, Error> {
     asked.save()?;
     let late = args
         .trace_late
-        .map(|ns| Late::of(run.as_ref(), Which::LaterThan(ns)));
+        .map(|ns| Late::of(run.as_ref(), LateSelection::LaterThan(ns)));
     let mut view = View {
         line: Line::new(plan.limit, options.duration),
         late: late.transpose()?,
@@ -244,8 +244,8 @@ struct Account<'a> {
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes the run, when all that it needs is there; `None` if a signal came first.
-fn create(asked: &Asked<'_>, stop: &Stop) -> Result<Option<Arc<dyn OwnedRun>>, Error> {
-    let Asked {
+fn create(asked: &Request<'_>, stop: &Stop) -> Result<Option<Arc<dyn OwnedRun>>, Error> {
+    let Request {
         args,
         plan,
         selection,
@@ -297,7 +297,7 @@ fn trigger_by_lines(trigger: impl Fn() -> bool + Send + 'static, stop: Stop) {
 }
 
 /// Says how a recording went.
-pub fn show(json: bool, sinks: &[String], summary: &Summary, found: Option<&Found>) {
+pub fn show(json: bool, sinks: &[String], summary: &Summary, found: Option<&LateRows>) {
     if json {
         let account = Account {
             summary,

@@ -12,22 +12,24 @@ use crate::at;
 
 /// What is named on the command line.
 #[derive(Debug, Clone)]
-pub enum What {
+pub enum RunOrFile {
     /// A run.
     Run(RunName),
     /// A recording.
     File(PathBuf),
 }
 
-impl FromStr for What {
+impl FromStr for RunOrFile {
     type Err = &'static str;
 
     /// Runs have numbers. What is not one is a file, if it has an extension or is there.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let path = Path::new(text);
         match text.parse() {
-            Ok(run) => Ok(What::Run(run)),
-            Err(_) if path.extension().is_some() || path.exists() => Ok(What::File(path.into())),
+            Ok(run) => Ok(RunOrFile::Run(run)),
+            Err(_) if path.extension().is_some() || path.exists() => {
+                Ok(RunOrFile::File(path.into()))
+            }
             Err(why) => Err(why),
         }
     }
@@ -44,16 +46,16 @@ pub enum Error {
     Machine(#[from] strobe::error::Error),
 }
 
-impl What {
+impl RunOrFile {
     /// Its rows, from the oldest one on that is there, and what it is called.
     pub fn rows(&self, at: &at::Args) -> Result<(Box<dyn RowSource>, String), Error> {
         match self {
-            What::Run(name) => {
+            RunOrFile::Run(name) => {
                 let machine = at.machine()?;
                 let place = place(machine.as_ref(), name)?;
                 Ok((machine.rows(place)?, place.to_string()))
             }
-            What::File(file) => {
+            RunOrFile::File(file) => {
                 at.refuse(&[("a recording", true)])?;
                 let recording = strobe_files::open(file).map_err(strobe::error::Error::from)?;
                 Ok((recording, file.display().to_string()))

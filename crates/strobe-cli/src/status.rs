@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use strobe::catalogue::RunStatus;
-use strobe::engine::user::registry::Silent;
+use strobe::engine::user::registry::UnresponsiveRun;
 use strobe::quantity::show_ns;
 
 use crate::at;
@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> ExitCode {
         };
     }
     let mut text = table_of(&found.runs);
-    for Silent { run, why, .. } in &found.silent {
+    for UnresponsiveRun { run, why, .. } in &found.silent {
         text.push_str(&format!("user:{run} {why}\n"));
     }
     if text.is_empty() {

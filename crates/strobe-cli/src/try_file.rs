@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use strobe::computed::Computed;
+use strobe::computed_rows::ComputedRows;
 use strobe::program::ProgramText;
 use strobe::stop::Stop;
 use strobe_files::convert;
@@ -59,7 +59,7 @@ fn try_file(args: &Args) -> Result<ExitCode, record::Error> {
     record::handle_signals(&stop).map_err(record::Error::Signals)?;
     let mut text = ProgramText::default();
     args.program.change(&mut text);
-    let mut rows = Computed::new(strobe_files::open(&args.file)?, &text)?;
+    let mut rows = ComputedRows::new(strobe_files::open(&args.file)?, &text)?;
     let options = Options {
         sinks: args.sinks.clone(),
         existing: args.existing.existing(),

@@ -20,7 +20,7 @@ use strobe::runs::{AttachError, Place};
 use strobe::source::Live;
 
 use crate::at;
-use crate::rows::What;
+use crate::rows::RunOrFile;
 use crate::term::{answer, fail, say};
 
 mod choose;
@@ -39,7 +39,7 @@ pub struct Args {
     /// engines have it; or a recording (.arrows or .h5). Without it: the only run,
     /// or a list to choose from
     #[arg(value_name = "RUN|FILE")]
-    what: Option<What>,
+    what: Option<RunOrFile>,
 
     #[command(flatten)]
     at: at::Args,
@@ -82,9 +82,9 @@ fn watch(args: &Args) -> Result<String, Error> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&leave))?;
     }
-    if let Some(What::File(file)) = &args.what {
+    if let Some(RunOrFile::File(file)) = &args.what {
         args.at.refuse(&[("a recording", true)])?;
-        let watched = Watched::file(file)?;
+        let watched = WatchedRun::file(file)?;
         return watched.show(&mut Screen::new(leave)?);
     }
     let machine = args.at.machine()?;
@@ -93,7 +93,7 @@ fn watch(args: &Args) -> Result<String, Error> {
         say(format_args!("strobe: {note}"));
     }
     let place = match &args.what {
-        Some(What::Run(name)) => Some(runs.find(name).map_err(Error::Name)?),
+        Some(RunOrFile::Run(name)) => Some(runs.find(name).map_err(Error::Name)?),
         _ => match runs.places().as_slice() {
             [] => return Err(Error::NoRun),
             [place] => Some(*place),
@@ -101,13 +101,13 @@ fn watch(args: &Args) -> Result<String, Error> {
         },
     };
     // Before the screen is taken, so that a refusal is an ordinary message.
-    let watched = place.map(|place| Watched::new(machine.as_ref(), place));
+    let watched = place.map(|place| WatchedRun::new(machine.as_ref(), place));
     let watched = watched.transpose()?;
     let mut screen = Screen::new(leave)?;
     let watched = match watched {
         Some(watched) => watched,
         None => match choose::choose(machine.as_ref(), &mut screen)? {
-            Some(place) => Watched::new(machine.as_ref(), place)?,
+            Some(place) => WatchedRun::new(machine.as_ref(), place)?,
             None => return Ok(String::new()),
         },
     };
@@ -203,18 +203,18 @@ impl Drop for Screen {
 }
 
 /// A run, and what was seen of it.
-struct Watched {
+struct WatchedRun {
     run: Box<dyn Live>,
     figures: Figures,
     /// Makes the rows, if the run is a recording's.
     _replay: Option<UserRun>,
 }
 
-impl Watched {
+impl WatchedRun {
     fn new(machine: &dyn Machine, place: Place) -> Result<Self, Error> {
         let run = machine.live(place)?;
         let figures = Figures::new(place.to_string(), run.info().clone());
-        Ok(Watched {
+        Ok(WatchedRun {
             run,
             figures,
             _replay: None,
@@ -233,7 +233,7 @@ impl Watched {
         let reader = replay.reader()?;
         replay.start()?;
         let figures = Figures::new(file.display().to_string(), replay.info().clone());
-        Ok(Watched {
+        Ok(WatchedRun {
             run: Box::new(reader),
             figures,
             _replay: Some(replay),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use strobe::quantity::show_ns;
-use strobe_measure::late::{Error, Found};
+use strobe_measure::late::{Error, LateRows};
 
 use crate::term::say;
 
@@ -26,7 +26,7 @@ impl Keep {
     }
 
     /// Writes what is to be kept; the names of the files begin like this.
-    pub fn keep(&self, found: &mut Found, name: &str) -> Result<(), Error> {
+    pub fn keep(&self, found: &mut LateRows, name: &str) -> Result<(), Error> {
         found.keep(&self.trace_to, name)
     }
 }
@@ -40,7 +40,7 @@ pub fn instead(error: &Error) -> &'static str {
 }
 
 /// The verdicts in words; a line ends each.
-pub fn text(found: &Found) -> String {
+pub fn text(found: &LateRows) -> String {
     let mut text = String::new();
     for verdict in &found.verdicts {
         text += &verdict.text();
@@ -64,7 +64,7 @@ pub fn text(found: &Found) -> String {
 }
 
 /// What has gone wrong meanwhile, on standard error.
-pub fn complain(found: &Found) {
+pub fn complain(found: &LateRows) {
     if let Some(error) = &found.failed {
         say(format_args!(
             "strobe: cannot tell why some rows were late: {error}"

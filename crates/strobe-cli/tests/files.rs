@@ -7,7 +7,7 @@ use std::process::{Command, Output as Answer};
 
 use strobe::channel::{Channel, Class, Type};
 use strobe::info::{Clock, End, RunInfo, Totals};
-use strobe::note::{Noted, State};
+use strobe::note::{Note, State};
 use strobe::ring::{Engine, RowShape, Rows, StartTimes};
 use strobe_files::sink::Sink;
 use strobe_files::sink::arrow::ArrowFile;
@@ -53,7 +53,7 @@ fn info() -> RunInfo {
         skips: false,
         accounting: strobe::accounting::Accounting::Exact,
         set_up: Vec::new(),
-        doctor: vec![Noted {
+        doctor: vec![Note {
             check: "fifo".into(),
             state: State::Ok,
             evidence: "fifo:60: tried".to_owned(),

@@ -18,7 +18,7 @@ use std::time::Duration;
 use strobe::channel::{Channel, Class, Type};
 use strobe::engine;
 use strobe::info::{Clock, RunInfo};
-use strobe::reader::{ReaderOptions, RunReader, Wake};
+use strobe::reader::{ReaderOptions, RunReader, Waiter};
 use strobe::ring::{
     End, Engine, Geometry, Header, Memory, MemoryMut, Missed, Reader, RowShape, StartTimes, Writer,
 };
@@ -41,7 +41,7 @@ struct Lines {
 /// Looks again and again; nobody waits for its descriptor.
 struct Polling(File);
 
-impl Wake for Polling {
+impl Waiter for Polling {
     fn wait(&self, _: &Reader, _: u64, timeout: Duration) -> io::Result<()> {
         std::thread::sleep(timeout.min(Duration::from_millis(5)));
         Ok(())

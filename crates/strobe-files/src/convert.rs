@@ -60,7 +60,7 @@ impl fmt::Display for Error {
 
 /// What was converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Converted {
+pub struct ConversionSummary {
     /// Rows that are in the new file.
     pub rows: u64,
     /// The recording has its account; else it was cut off.
@@ -73,7 +73,7 @@ pub struct Converted {
 ///
 /// # Errors
 /// One of the two cannot be used.
-pub fn convert(input: &Path, name: &str, existing: Existing) -> Result<Converted, Error> {
+pub fn convert(input: &Path, name: &str, existing: Existing) -> Result<ConversionSummary, Error> {
     sink::check(name)?;
     let mut source = journal::open(input)?;
     if is_same(input, name.as_ref()) {
@@ -90,7 +90,7 @@ pub fn copy(
     source: &mut dyn RowSource,
     name: &str,
     existing: Existing,
-) -> Result<Converted, Error> {
+) -> Result<ConversionSummary, Error> {
     let (name, mut sink) = sink::create(name, &source.info().event, existing)?;
     let failed = |source| Error::Write {
         name: name.clone(),
@@ -104,7 +104,7 @@ pub fn copy(
     }
     let totals = source.totals();
     sink.finish(totals.as_ref()).map_err(failed)?;
-    Ok(Converted {
+    Ok(ConversionSummary {
         rows: sink.written().rows,
         is_whole: totals.is_some(),
         is_torn: source.is_torn(),

@@ -37,7 +37,7 @@ mod segment;
 use blocks::Blocks;
 use messages::Messages;
 use rows::interleave;
-pub use segment::{Segment, Stored, has_batch};
+pub use segment::{Segment, StoredBatch, has_batch};
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]

@@ -14,10 +14,10 @@ use strobe::engine::user::{Lock, WaitMode};
 use strobe::error::Words;
 use strobe::event::EventSpec;
 use strobe::info::Clock;
-use strobe::plan::{Plan, Step, WakeWithin};
+use strobe::plan::{CpuLatency, Plan, Step};
 use strobe::program::ProgramText;
 use strobe::rt::Policy;
-use strobe::select::{Selection, Wanted};
+use strobe::select::{EnginePreference, Selection};
 use strobe_board::{Faults, NotFound};
 
 use crate::sink::Existing;
@@ -41,7 +41,7 @@ pub struct Recipe {
     /// What is computed from a row, and whether it is kept.
     pub program: ProgramText,
     /// Who makes the rows.
-    pub engine: Wanted,
+    pub engine: EnginePreference,
     /// How the user engine waits; `None`: as it likes.
     pub wait: Option<WaitMode>,
     /// A board of the user engine: its name, or the path of its file.
@@ -51,7 +51,7 @@ pub struct Recipe {
     /// Policy of the thread that makes the rows; `None`: the engine's choice.
     pub policy: Option<Policy>,
     /// How long CPUs may take to wake.
-    pub wake_within: WakeWithin,
+    pub wake_within: CpuLatency,
     /// Clock of all times.
     pub clock: Clock,
     /// Rows the ring is to hold; `None`: the engine's choice.
@@ -107,12 +107,12 @@ impl Recipe {
             read: Vec::new(),
             set: Vec::new(),
             program: ProgramText::default(),
-            engine: Wanted::Auto,
+            engine: EnginePreference::Auto,
             wait: None,
             board: None,
             cpu: None,
             policy: None,
-            wake_within: WakeWithin::default(),
+            wake_within: CpuLatency::default(),
             clock: Clock::Monotonic,
             ring: None,
             shared: false,

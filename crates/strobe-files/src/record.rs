@@ -15,9 +15,9 @@ use strobe::engine;
 use strobe::engine::user::available_memory;
 use strobe::error::Words;
 use strobe::faults::FaultCount;
-use strobe::follow::{self, Followed, Follower, Until, to_end};
+use strobe::follow::{self, FollowOutcome, Follower, Until, to_end};
 use strobe::info::{End, RunInfo, Totals};
-use strobe::note::Noted;
+use strobe::note::Note;
 use strobe::reader::RunReader;
 use strobe::run::OwnedRun;
 use strobe::stop::Stop;
@@ -47,7 +47,7 @@ pub struct Options {
     /// What becomes of files that are there already.
     pub existing: Existing,
     /// How the machine is, for sinks to say.
-    pub notes: Vec<Noted>,
+    pub notes: Vec<Note>,
     /// End the run after this time; it is complete then.
     pub duration: Option<Duration>,
     /// Keep only so many rows in the sinks, the last ones. They are in memory until the run has ended.
@@ -387,7 +387,7 @@ impl Recording<'_> {
         }
     }
 
-    fn finish(self, followed: Followed, threads: Threads) -> Summary {
+    fn finish(self, followed: FollowOutcome, threads: Threads) -> Summary {
         let reader = followed.reader;
         let last = reader.snapshot();
         let mut totals = Totals {

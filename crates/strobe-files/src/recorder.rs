@@ -25,7 +25,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use strobe::info::RunInfo;
-use strobe::note::Noted;
+use strobe::note::Note;
 use strobe::ring::{Row, State};
 use strobe::run::OwnedRun;
 use strobe::source::RowSource;
@@ -106,7 +106,7 @@ impl Recorder {
 
     /// How the machine is, for sinks to say.
     #[must_use]
-    pub fn notes(mut self, notes: Vec<Noted>) -> Self {
+    pub fn notes(mut self, notes: Vec<Note>) -> Self {
         self.options.notes = notes;
         self
     }
@@ -148,7 +148,7 @@ impl Recorder {
     /// There is no thread to be had.
     pub fn spawn(mut self) -> io::Result<Recording> {
         let progress = Arc::default();
-        let mut watched = Watched {
+        let mut watched = ProgressObserver {
             progress: Arc::clone(&progress),
             observer: self.observer.take(),
         };
@@ -211,12 +211,12 @@ impl Recording {
 }
 
 /// Keeps the progress, and passes on what it sees.
-struct Watched {
+struct ProgressObserver {
     progress: Arc<Mutex<Option<Progress>>>,
     observer: Option<Box<dyn Observer + Send>>,
 }
 
-impl Observer for Watched {
+impl Observer for ProgressObserver {
     fn begun(&mut self, info: &RunInfo) {
         if let Some(observer) = &mut self.observer {
             observer.begun(info);

@@ -75,7 +75,7 @@ pub trait Sink: Send {
     fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()>;
 
     /// What is in the file by now, also after an error.
-    fn written(&self) -> Written;
+    fn written(&self) -> SinkProgress;
 
     /// Rows that survive the end of this process by now; `None`: before `finish`, none does.
     fn safe(&self) -> Option<u64> {
@@ -85,7 +85,7 @@ pub trait Sink: Send {
 
 /// Part of the rows that a sink was given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct SinkProgress {
     /// Rows that are in the file.
     pub rows: u64,
     /// Bytes that are in the file.
@@ -260,7 +260,7 @@ pub fn create(
 /// of others.
 struct Appender {
     file: File,
-    written: Written,
+    written: SinkProgress,
     /// Where the first byte is, if the file is this writer's alone. Others may write into a pipe, into a file that was
     /// handed over, or one that is open for appending; what is there is left as it is.
     start: Option<u64>,
@@ -282,7 +282,7 @@ impl Appender {
     fn shared(file: File) -> Self {
         Appender {
             file,
-            written: Written::default(),
+            written: SinkProgress::default(),
             start: None,
         }
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use strobe::channel::Channel;
-use strobe::computed::Computed;
+use strobe::computed_rows::ComputedRows;
 use strobe::engine::user::User;
 use strobe::info::Totals;
 use strobe::plan::{Plan, Step};
@@ -150,7 +150,7 @@ fn a_run_with_a_program_has_the_rows_that_the_program_makes_of_a_recording_witho
         }
         let (channels, rows, totals) = of_run(&plan(&READ, &program), all);
         let mut tried =
-            Computed::new(open(&path).expect("a recording"), &program).expect("a program");
+            ComputedRows::new(open(&path).expect("a recording"), &program).expect("a program");
         let known = |channels: &[Channel]| -> Vec<_> {
             let about = |c: &Channel| {
                 (
@@ -239,7 +239,8 @@ fn a_row_in_which_something_failed_is_kept_and_the_program_does_not_see_it() {
     assert_eq!((totals.rows, totals.skipped, totals.errors), (3, 3, 1));
     let path = folder.path().join("plain.arrows");
     record(&path, &read, triggers);
-    let mut tried = Computed::new(open(&path).expect("a recording"), &program).expect("a program");
+    let mut tried =
+        ComputedRows::new(open(&path).expect("a recording"), &program).expect("a program");
     assert_eq!(rows_of(&mut tried), rows);
     assert_eq!(tried.totals().map(|totals| totals.errors), Some(1));
 }

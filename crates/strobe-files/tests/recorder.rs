@@ -15,7 +15,7 @@ use strobe::run::{OwnedRun, Run};
 use strobe_files::open;
 use strobe_files::record::{Observer, Progress};
 use strobe_files::recorder::{Recorder, Recording};
-use strobe_files::sink::{Sink, Written};
+use strobe_files::sink::{Sink, SinkProgress};
 
 /// A run on software triggers, which has not started.
 fn soft() -> Arc<UserRun> {
@@ -50,8 +50,8 @@ impl Sink for Kept {
         Ok(())
     }
 
-    fn written(&self) -> Written {
-        Written::default()
+    fn written(&self) -> SinkProgress {
+        SinkProgress::default()
     }
 }
 
@@ -207,8 +207,8 @@ impl Sink for Late {
         Ok(())
     }
 
-    fn written(&self) -> Written {
-        Written {
+    fn written(&self) -> SinkProgress {
+        SinkProgress {
             rows: self.0.load(Ordering::Relaxed),
             bytes: 0,
         }

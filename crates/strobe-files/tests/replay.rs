@@ -21,7 +21,7 @@ use strobe::source::RowSource;
 use strobe_files::open;
 use strobe_files::recorder::Recorder;
 use strobe_files::sink::arrow::ArrowFile;
-use strobe_files::sink::{Existing, Sink, Written, create};
+use strobe_files::sink::{Existing, Sink, SinkProgress, create};
 
 /// What names a recording.
 const NAMES: [&str; 5] = ["engine", "run", "capacity", "set_up", "doctor"];
@@ -46,7 +46,7 @@ impl Sink for Whole {
         self.0.finish(totals)
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> SinkProgress {
         self.0.written()
     }
 }

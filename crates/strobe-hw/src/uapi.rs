@@ -16,7 +16,7 @@ use crate::fd;
 
 pub mod program;
 
-use program::{Given, Program};
+use program::{Program, ProgramParts};
 
 /// The control device.
 pub const DEVICE_PATH: &str = "/dev/strobe";
@@ -389,7 +389,7 @@ pub fn create(
     fd: BorrowedFd<'_>,
     create: &Create,
     steps: &[Step],
-    program: Option<&Given>,
+    program: Option<&ProgramParts>,
     answer: &mut Created,
 ) -> io::Result<Option<OwnedFd>> {
     *answer = Created::NOTHING;

@@ -10,7 +10,7 @@
 use serde::Serialize;
 use strobe::engine::user::{PRIORITY, WaitMode};
 use strobe::info::RunInfo;
-use strobe::note::{Noted, State};
+use strobe::note::{Note, State};
 
 mod cpu;
 mod cpus;
@@ -137,7 +137,7 @@ pub struct Check {
 
 /// A check, and what it has found.
 #[derive(Debug, Serialize)]
-pub struct Line {
+pub struct CheckResult {
     /// What the check is called.
     pub check: &'static str,
     /// What it belongs to.
@@ -151,8 +151,8 @@ pub struct Line {
 
 impl Check {
     /// Looks, and says what at.
-    pub fn line(&self, system: &System, intent: &Intent) -> Line {
-        Line {
+    pub fn result(&self, system: &System, intent: &Intent) -> CheckResult {
+        CheckResult {
             check: self.name,
             subject: self.subject,
             about: self.about,
@@ -240,12 +240,12 @@ pub const CHECKS: &[Check] = &[
 ];
 
 /// All checks that take a moment only, of this machine, for a run like this one.
-pub fn note(info: &RunInfo) -> Vec<Noted> {
+pub fn note(info: &RunInfo) -> Vec<Note> {
     let (system, intent) = (System::this_one(), Intent::of(info));
     let fitting = CHECKS.iter().filter(|check| check.fits(&system, &intent));
     let noted = fitting.map(|check| {
         let finding = check.find(&system, &intent);
-        Noted {
+        Note {
             check: check.name.into(),
             state: finding.state,
             evidence: finding.evidence,

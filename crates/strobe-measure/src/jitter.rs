@@ -14,10 +14,10 @@ pub mod contender;
 mod drift;
 pub mod judge;
 pub mod load;
+pub mod pacing;
 mod relative;
 pub mod round;
 pub mod timeline;
-pub mod way;
 
 use drift::Drift;
 use timeline::Timeline;
@@ -35,7 +35,7 @@ pub struct Target {
 
 /// Periods, as a counter counts them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct PeriodCounts {
     /// In the band.
     pub in_range: u64,
     /// Longer.
@@ -149,8 +149,8 @@ impl Jitter {
     }
 
     /// The counts so far.
-    pub fn counted(&self) -> Counted {
-        Counted {
+    pub fn counted(&self) -> PeriodCounts {
+        PeriodCounts {
             in_range: self.in_range,
             over: self.over,
             under: self.under,

@@ -38,7 +38,7 @@ const MOST: usize = 1000;
 
 /// Which rows are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum LateSelection {
     /// So many, those that came latest.
     Worst(usize),
     /// Those later than this, ns.
@@ -146,7 +146,7 @@ impl Late {
     ///
     /// # Errors
     /// It cannot be known who makes its rows, or there is no tracing.
-    pub fn of(run: &dyn OwnedRun, which: Which) -> Result<Late, Error> {
+    pub fn of(run: &dyn OwnedRun, which: LateSelection) -> Result<Late, Error> {
         let info = run.info();
         let maker = maker(run).ok_or_else(|| Error::Maker(info.event.clone()))?;
         let period_ns = info.period_ns.unwrap_or(0).max(1);
@@ -181,7 +181,7 @@ impl Late {
 
     /// Whether the first late row has come, if that is the one that is looked for.
     pub fn has_first(&self) -> bool {
-        matches!(self.suspects.which, Which::First(_)) && self.suspects.seen > 0
+        matches!(self.suspects.which, LateSelection::First(_)) && self.suspects.seen > 0
     }
 
     /// Looks at the events of late rows; to be called some ten times a second, when there are no rows to be read.
@@ -193,7 +193,7 @@ impl Late {
         // Who looks for the worst may wait for worse, but not until the events are gone.
         let now = self.clock.now();
         let is_early = |suspect: &Suspect| suspect.delay.to + SPAN_NS / 2 > now;
-        if matches!(self.suspects.which, Which::Worst(_))
+        if matches!(self.suspects.which, LateSelection::Worst(_))
             && self.suspects.waiting.iter().all(is_early)
         {
             return;
@@ -237,7 +237,7 @@ impl Late {
 
     fn judged(&mut self, verdict: Verdict) {
         self.verdicts.push(verdict);
-        if let Which::Worst(count) = self.suspects.which {
+        if let LateSelection::Worst(count) = self.suspects.which {
             keep_worst(&mut self.verdicts, count);
             if let Some(least) = self
                 .verdicts
@@ -251,12 +251,12 @@ impl Late {
 
     /// The verdicts: of the worst the worst first, else in the order of the rows. Tracing has ended, and its instance is
     /// gone.
-    pub fn end(mut self) -> Found {
+    pub fn end(mut self) -> LateRows {
         self.look_now();
-        if let Which::LaterThan(_) = self.suspects.which {
+        if let LateSelection::LaterThan(_) = self.suspects.which {
             self.verdicts.sort_by_key(|verdict| verdict.row);
         }
-        Found {
+        LateRows {
             verdicts: self.verdicts,
             more: self.suspects.more,
             overlooked: self.suspects.overlooked,
@@ -267,7 +267,7 @@ impl Late {
 
 /// What was found out.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct LateRows {
     /// Of each late row.
     pub verdicts: Vec<Verdict>,
     /// Late rows beyond these, of which nothing is kept.
@@ -279,7 +279,7 @@ pub struct Found {
     pub failed: Option<trace::Error>,
 }
 
-impl Found {
+impl LateRows {
     /// Writes the events of each verdict into a file of this directory, which is made if there is something to be kept.
     /// Rows of two rounds that have the same number have a file each.
     ///
@@ -306,7 +306,7 @@ impl Found {
     }
 
     /// Of two rounds of the same, the worst of both.
-    pub fn merge_worst(&mut self, other: Found, count: usize) {
+    pub fn merge_worst(&mut self, other: LateRows, count: usize) {
         self.verdicts.extend(other.verdicts);
         keep_worst(&mut self.verdicts, count);
         self.more += other.more;

@@ -6,10 +6,10 @@
 //! the owner was killed; and what even that left behind is removed when the next instance is made.
 //!
 //! ```no_run
-//! use strobe_measure::trace::{Instance, Settings, Wanted};
+//! use strobe_measure::trace::{Instance, Settings, EventRequest};
 //!
-//! let switches = Wanted::event("sched:sched_switch");
-//! let mine = Wanted::event("syscalls:sys_exit_read").only(format!("common_pid == {}", std::process::id()));
+//! let switches = EventRequest::event("sched:sched_switch");
+//! let mine = EventRequest::event("syscalls:sys_exit_read").only(format!("common_pid == {}", std::process::id()));
 //! let instance = Instance::create(&Settings::of([switches, mine.or_without()]))?;
 //! instance.turn_on()?;
 //! // ... what is to be seen happens ...
@@ -112,17 +112,17 @@ pub enum Error {
 
 /// An event that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EventRequest {
     name: String,
     filter: Option<String>,
     stack: Option<String>,
     needed: bool,
 }
 
-impl Wanted {
+impl EventRequest {
     /// This event, as `system:event`. Without it there is no instance.
-    pub fn event(name: impl Into<String>) -> Wanted {
-        Wanted {
+    pub fn event(name: impl Into<String>) -> EventRequest {
+        EventRequest {
             name: name.into(),
             filter: None,
             stack: None,
@@ -132,21 +132,21 @@ impl Wanted {
 
     /// Only if its fields are like this, in the kernel's words: `irq == 24`, `common_pid != 0`, `comm ~ "strobe*"`.
     #[must_use]
-    pub fn only(mut self, filter: impl Into<String>) -> Wanted {
+    pub fn only(mut self, filter: impl Into<String>) -> EventRequest {
         self.filter = Some(filter.into());
         self
     }
 
     /// With the functions that the CPU is in, whenever the fields are like this.
     #[must_use]
-    pub fn with_stack_if(mut self, filter: impl Into<String>) -> Wanted {
+    pub fn with_stack_if(mut self, filter: impl Into<String>) -> EventRequest {
         self.stack = Some(filter.into());
         self
     }
 
     /// It can be done without: [`Instance::missing`] names it then.
     #[must_use]
-    pub fn or_without(mut self) -> Wanted {
+    pub fn or_without(mut self) -> EventRequest {
         self.needed = false;
         self
     }
@@ -156,7 +156,7 @@ impl Wanted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// What is traced.
-    pub events: Vec<Wanted>,
+    pub events: Vec<EventRequest>,
     /// Clock of the events' times; that of the run, so that they can be compared with its rows.
     pub clock: Clock,
     /// Memory for the events of each CPU, KiB. When it is full the oldest go.
@@ -165,7 +165,7 @@ pub struct Settings {
 
 impl Settings {
     /// These events, on CLOCK_MONOTONIC.
-    pub fn of(events: impl IntoIterator<Item = Wanted>) -> Settings {
+    pub fn of(events: impl IntoIterator<Item = EventRequest>) -> Settings {
         Settings {
             events: events.into_iter().collect(),
             clock: Clock::Monotonic,
@@ -233,7 +233,7 @@ impl Instance {
             .try_for_each(|wanted| self.enable(wanted))
     }
 
-    fn enable(&mut self, wanted: &Wanted) -> Result<(), Error> {
+    fn enable(&mut self, wanted: &EventRequest) -> Result<(), Error> {
         let place = format!("events/{}", wanted.name.replacen(':', "/", 1));
         if !wanted.name.contains(':') || !self.dir.join(&place).join("enable").exists() {
             if wanted.needed {

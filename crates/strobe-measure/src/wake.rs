@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strobe::clock::monotonic;
-use strobe::plan::WakeWithin;
+use strobe::plan::CpuLatency;
 use strobe::stats::Stats;
-use strobe_hw::awake::Awake;
+use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 use strobe_hw::rt::{self, Policy, Step};
 
 mod link;
@@ -25,7 +25,7 @@ use link::{Link, Signal, Sleep};
 /// What a thread sleeps in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum WakeMechanism {
     /// It does not: it looks at a word in memory all the time.
     Spin,
     /// futex(2).
@@ -44,30 +44,30 @@ pub enum Way {
     Uring,
 }
 
-impl Way {
+impl WakeMechanism {
     /// All there are, the quickest first.
-    pub const ALL: [Way; 8] = [
-        Way::Spin,
-        Way::Futex,
-        Way::Eventfd,
-        Way::Poll,
-        Way::Epoll,
-        Way::Pipe,
-        Way::Socket,
-        Way::Uring,
+    pub const ALL: [WakeMechanism; 8] = [
+        WakeMechanism::Spin,
+        WakeMechanism::Futex,
+        WakeMechanism::Eventfd,
+        WakeMechanism::Poll,
+        WakeMechanism::Epoll,
+        WakeMechanism::Pipe,
+        WakeMechanism::Socket,
+        WakeMechanism::Uring,
     ];
 
     /// In one word.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Spin => "spin",
-            Way::Futex => "futex",
-            Way::Eventfd => "eventfd",
-            Way::Poll => "poll",
-            Way::Epoll => "epoll",
-            Way::Pipe => "pipe",
-            Way::Socket => "socket",
-            Way::Uring => "uring",
+            WakeMechanism::Spin => "spin",
+            WakeMechanism::Futex => "futex",
+            WakeMechanism::Eventfd => "eventfd",
+            WakeMechanism::Poll => "poll",
+            WakeMechanism::Epoll => "epoll",
+            WakeMechanism::Pipe => "pipe",
+            WakeMechanism::Socket => "socket",
+            WakeMechanism::Uring => "uring",
         }
     }
 
@@ -80,16 +80,23 @@ impl Way {
     }
 }
 
-impl FromStr for Way {
+impl FromStr for WakeMechanism {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Way, String> {
-        let way = Way::ALL.into_iter().find(|way| way.name() == text);
-        way.ok_or_else(|| format!("there are {}", Way::ALL.map(Way::name).join(", ")))
+    fn from_str(text: &str) -> Result<WakeMechanism, String> {
+        let way = WakeMechanism::ALL
+            .into_iter()
+            .find(|way| way.name() == text);
+        way.ok_or_else(|| {
+            format!(
+                "there are {}",
+                WakeMechanism::ALL.map(WakeMechanism::name).join(", ")
+            )
+        })
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for WakeMechanism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -99,7 +106,7 @@ impl fmt::Display for Way {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
     /// What the sleeper sleeps in.
-    pub way: Way,
+    pub way: WakeMechanism,
     /// Policy of the sleeper. The signaller has the same one, one step below if it has steps: where both have one CPU,
     /// the sleeper is to run as soon as it is woken, and not when the signaller has no more to do.
     pub policy: Policy,
@@ -115,7 +122,7 @@ pub struct Plan {
 
 /// What came out.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct WakeTimes {
     /// From the signal to the return of the wait, ns.
     pub took: Stats,
     /// Real-time set-up of both threads: what was got, and what was refused.
@@ -141,10 +148,10 @@ const STACK: usize = 256 * 1024;
 ///
 /// # Errors
 /// The way cannot be had, or there is no memory for two threads.
-pub fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<Measured> {
+pub fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<WakeTimes> {
     let Link { signal, sleep } = Link::new(plan.way)?;
     let shared = &Shared::default();
-    let awake = Awake::hold(WakeWithin::default().0);
+    let awake = CpuLatencyRequest::hold(CpuLatency::default().0);
     let mut set_up = vec![rt::lock_memory(), awake.step.clone()];
     let policy = match plan.policy {
         Policy::Fifo(priority) => Policy::Fifo(priority.saturating_sub(1).max(1)),
@@ -175,7 +182,7 @@ pub fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<Measured> {
         for ns in took? {
             stats.add(ns);
         }
-        Ok(Measured {
+        Ok(WakeTimes {
             took: stats,
             set_up,
         })
@@ -229,7 +236,7 @@ mod tests {
     use super::*;
 
     /// With the policy that everybody may have, on the CPU that there is.
-    fn plan(way: Way) -> Plan {
+    fn plan(way: WakeMechanism) -> Plan {
         let cpus = rt::cpus();
         let (first, last) = (cpus.first().copied(), cpus.last().copied());
         Plan {
@@ -244,10 +251,10 @@ mod tests {
 
     #[test]
     fn by_each_way_the_sleeper_is_woken_as_often_as_it_was_signalled() {
-        for way in Way::ALL {
+        for way in WakeMechanism::ALL {
             if let Err(why) = way.check() {
                 // Many containers may not.
-                assert_eq!(way, Way::Uring, "{way:?}: {why}");
+                assert_eq!(way, WakeMechanism::Uring, "{way:?}: {why}");
                 continue;
             }
             let measured = measure(&plan(way), &AtomicBool::new(false))
@@ -266,7 +273,7 @@ mod tests {
     fn a_measurement_that_is_stopped_comes_to_its_end_at_once() {
         let plan = Plan {
             count: u64::MAX >> 40,
-            ..plan(Way::Eventfd)
+            ..plan(WakeMechanism::Eventfd)
         };
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use pyo3::prelude::*;
 use serde_json::json;
 use strobe::engine::user::{Lock, WaitMode};
-use strobe::plan::WakeWithin;
+use strobe::plan::CpuLatency;
 use strobe::quantity::period_ns;
 use strobe::stop::Stop;
 use strobe_measure::cpu::check_cpu;
-use strobe_measure::doctor::{CHECKS, Intent, Line, System};
+use strobe_measure::doctor::{CHECKS, CheckResult, Intent, System};
 use strobe_measure::jitter::compare::{self, Comparison};
-use strobe_measure::jitter::way::Asked;
+use strobe_measure::jitter::pacing::PacingSettings;
 
 use crate::error::Failure;
 
@@ -59,7 +59,9 @@ pub fn doctor(
             }
         });
         let fitting = CHECKS.iter().filter(|check| check.fits(&system, &intent));
-        let lines: Vec<Line> = fitting.map(|check| check.line(&system, &intent)).collect();
+        let lines: Vec<CheckResult> = fitting
+            .map(|check| check.result(&system, &intent))
+            .collect();
         json!(lines).to_string()
     });
     raised.map(|()| lines)
@@ -91,11 +93,11 @@ pub fn jitter(
     let ways: PyResult<Vec<_>> = wait.iter().map(|way| word("wait", way)).collect();
     let comparison = Comparison {
         ways: ways?,
-        asked: Asked {
+        asked: PacingSettings {
             period_ns: period_ns(rate).map_err(|error| Failure::of("rate", error))?,
             policy: policy.map(|policy| word("policy", policy)).transpose()?,
             cpu,
-            wake_within: WakeWithin::default(),
+            wake_within: CpuLatency::default(),
             slack_ns: 0,
             steps: Vec::new(),
             board: None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strobe::block::{Block, Place};
 use strobe::info::RunInfo;
-use strobe_files::journal::{Error, Stored};
+use strobe_files::journal::{Error, StoredBatch};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
@@ -42,7 +42,7 @@ pub struct Cursor {
     /// Rows from the disk that were not given yet.
     held: Option<Piece>,
     /// A batch from the disk that was not given yet.
-    stored: Option<Stored>,
+    stored: Option<StoredBatch>,
     /// The file that they are from.
     reading: Option<Reading>,
     /// A file is being read.
@@ -66,7 +66,7 @@ struct Pending {
 /// What was read.
 enum Read {
     Rows(Option<(Piece, Reading)>),
-    Batch(Option<Stored>, Reading),
+    Batch(Option<StoredBatch>, Reading),
 }
 
 impl Cursor {
@@ -129,7 +129,7 @@ impl Cursor {
 
     /// The next batch as it lies on the disk, for who wants no other form of it: if it begins with the next row, which is not
     /// in memory, and ends before `to`. `None`: ask for the [`next`](Self::next) rows. May be dropped at any moment.
-    pub async fn batch(&mut self, to: u64) -> Option<Stored> {
+    pub async fn batch(&mut self, to: u64) -> Option<StoredBatch> {
         let row = self.next;
         let is_held = self.held.as_ref().is_some_and(|held| held.end() > row);
         if is_held || self.skip > row {
@@ -140,7 +140,7 @@ impl Cursor {
             self.read(place, Some(to)).await;
         }
         // A read that was begun before may be of other rows.
-        let is_next = |stored: &Stored| stored.rows.start == row && stored.rows.end <= to;
+        let is_next = |stored: &StoredBatch| stored.rows.start == row && stored.rows.end <= to;
         let stored = self.stored.take().filter(is_next)?;
         self.pass(stored.rows.end).then_some(stored)
     }

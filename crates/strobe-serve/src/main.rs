@@ -12,7 +12,7 @@ use strobe::info::End;
 use strobe_files::sink::Existing;
 use strobe_serve::config::Config;
 use strobe_serve::nats::subscribe::{Matches, Options, Outcome};
-use strobe_serve::start::{self, Wanted};
+use strobe_serve::start::{self, ListenAddresses};
 use strobe_serve::systemd::HandedOver;
 
 /// Serves runs and their rows to clients: a page in the browser, HTTP, the PandA protocol.
@@ -165,7 +165,7 @@ fn run(arguments: Arguments, handed_over: HandedOver) -> Result<(), Words> {
     };
     config.data = arguments.data.or(config.data).or_else(start::usual_data);
     config.demo |= arguments.demo;
-    let wanted = Wanted {
+    let wanted = ListenAddresses {
         http: arguments.http,
         panda: arguments.panda,
     };

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use crate::served::Served;
 use crate::spool::{Bounds, Spool};
 use crate::store::{About, Left, Store};
-use crate::systemd::{HandedOver, Kept};
+use crate::systemd::{FdStoreEntry, HandedOver};
 
 /// Runs that have ended and are kept, at most: the oldest one goes when there are more.
 const ENDED: usize = 64;
@@ -60,7 +60,7 @@ impl Runs {
             last: store.last(),
             ..All::default()
         };
-        let mut owners: BTreeMap<Kept, OwnedFd> = handed_over.runs.into_iter().collect();
+        let mut owners: BTreeMap<FdStoreEntry, OwnedFd> = handed_over.runs.into_iter().collect();
         let left = store.runs();
         let is_known = left.is_ok();
         let mut left = left.unwrap_or_else(|error| {
@@ -86,7 +86,7 @@ impl Runs {
                 }
                 Some(Ok(None)) | None => {
                     // Its end is written already.
-                    kept.iter().for_each(Kept::end);
+                    kept.iter().for_each(FdStoreEntry::end);
                     past(id, &about, &folder, bounds, None)
                 }
             };
@@ -192,7 +192,7 @@ impl Runs {
             let owner = run.owner().filter(|_| is_stored);
             let kept = owner.and_then(|owner| about.kept(id).give(owner));
             Served::own(id, about.name, run, spool, kept.clone())
-                .inspect_err(|_| kept.iter().for_each(Kept::end))
+                .inspect_err(|_| kept.iter().for_each(FdStoreEntry::end))
         })
     }
 
@@ -308,7 +308,7 @@ impl Runs {
 }
 
 /// Of a run that was given to the service manager, and that no folder knows: its rows would be seen by nobody.
-pub(crate) fn stray(kept: &Kept) -> Words {
+pub(crate) fn stray(kept: &FdStoreEntry) -> Words {
     kept.end();
     let object = format!("run kernel:{}", kept.run);
     Words::new(
@@ -355,7 +355,7 @@ fn past(
     about: &About,
     folder: &Path,
     bounds: Bounds,
-    kept: Option<Kept>,
+    kept: Option<FdStoreEntry>,
 ) -> Result<Option<Arc<Served>>, Words> {
     let spool = Spool::past(bounds, folder).map_err(|error| {
         let object = format!("the rows of run {} ({})", id, about.name);

@@ -15,7 +15,7 @@ use strobe::run::{OwnedRun, Run};
 use crate::cursor::{Cursor, From};
 use crate::drain;
 use crate::spool::{Progress, Spool};
-use crate::systemd::Kept;
+use crate::systemd::FdStoreEntry;
 
 /// A run with its spool.
 pub struct Served {
@@ -25,7 +25,7 @@ pub struct Served {
     /// The run, if it is the daemon's own. It is let go when it has ended, or is removed: its ring and its thread with it.
     own: Mutex<Option<Arc<dyn OwnedRun>>>,
     /// What lets it outlive the daemon.
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<FdStoreEntry>>,
     is_own: bool,
 }
 
@@ -39,7 +39,7 @@ impl Served {
         name: String,
         run: Arc<dyn OwnedRun>,
         spool: Arc<Spool>,
-        kept: Option<Kept>,
+        kept: Option<FdStoreEntry>,
     ) -> Result<Arc<Self>, Words> {
         let served = Arc::new(Served {
             id,
@@ -74,7 +74,7 @@ impl Served {
         name: String,
         spool: Arc<Spool>,
         is_own: bool,
-        kept: Option<Kept>,
+        kept: Option<FdStoreEntry>,
     ) -> Arc<Self> {
         Arc::new(Served {
             id,

@@ -39,7 +39,7 @@ engine = "user"
 
 /// What the command line says about where to listen.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
+pub struct ListenAddresses {
     /// For HTTP.
     pub http: Option<SocketAddr>,
     /// For PandA clients.
@@ -59,7 +59,7 @@ pub fn usual_data() -> Option<PathBuf> {
 ///
 /// # Errors
 /// It cannot begin: a folder or an address cannot be used.
-pub fn run(config: Config, wanted: Wanted, handed_over: HandedOver) -> Result<(), Words> {
+pub fn run(config: Config, wanted: ListenAddresses, handed_over: HandedOver) -> Result<(), Words> {
     let runtime = runtime().map_err(|error| Words::new("the daemon", error.to_string()))?;
     let (mut config, mut handed_over) = (config, handed_over);
     let sockets = std::mem::take(&mut handed_over.sockets);

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use strobe::error::Words;
 
-use crate::systemd::Kept;
+use crate::systemd::FdStoreEntry;
 
 /// The folder, which is this daemon's alone.
 pub struct Store {
@@ -40,8 +40,8 @@ pub struct About {
 
 impl About {
     /// What a service manager that keeps the run calls it.
-    pub fn kept(&self, id: u32) -> Kept {
-        Kept {
+    pub fn kept(&self, id: u32) -> FdStoreEntry {
+        FdStoreEntry {
             id,
             run: self.run,
             made: self.made,

@@ -33,10 +33,10 @@ pub fn watchdog() -> Option<Duration> {
     Some((patience / 3).max(Duration::from_millis(10)))
 }
 
-/// A run that the manager keeps alive, whatever happens to this process: until it is told otherwise, by [`Kept::end`] and
+/// A run that the manager keeps alive, whatever happens to this process: until it is told otherwise, by [`FdStoreEntry::end`] and
 /// by nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Kept {
+pub struct FdStoreEntry {
     /// Its number in the daemon.
     pub id: u32,
     /// Its number in the kernel.
@@ -45,9 +45,9 @@ pub struct Kept {
     pub made: u64,
 }
 
-impl Kept {
+impl FdStoreEntry {
     /// Gives the manager a copy of the run's owner fd. `None` without a manager, or one that keeps nothing.
-    pub fn give(self, owner: BorrowedFd<'_>) -> Option<Kept> {
+    pub fn give(self, owner: BorrowedFd<'_>) -> Option<FdStoreEntry> {
         let limit = env::var("FDSTORE").ok();
         let is_manager = env::var_os("NOTIFY_SOCKET").is_some() && keeps(limit.as_deref());
         let words = format!("FDSTORE=1\nFDPOLL=0\nFDNAME={self}");
@@ -63,9 +63,9 @@ impl Kept {
     }
 
     /// That of this name.
-    fn of(name: &str) -> Option<Kept> {
+    fn of(name: &str) -> Option<FdStoreEntry> {
         let mut numbers = name.strip_prefix("run-")?.split('-');
-        let kept = Kept {
+        let kept = FdStoreEntry {
             id: numbers.next()?.parse().ok()?,
             run: numbers.next()?.parse().ok()?,
             made: numbers.next()?.parse().ok()?,
@@ -75,7 +75,7 @@ impl Kept {
 }
 
 /// The name of its file.
-impl fmt::Display for Kept {
+impl fmt::Display for FdStoreEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "run-{}-{}-{}", self.id, self.run, self.made)
     }
@@ -93,7 +93,7 @@ fn keeps(limit: Option<&str>) -> bool {
 #[derive(Default)]
 pub struct HandedOver {
     /// Runs that outlived the daemon, and their owner fds.
-    pub runs: Vec<(Kept, OwnedFd)>,
+    pub runs: Vec<(FdStoreEntry, OwnedFd)>,
     /// Sockets, by the name of their unit.
     pub sockets: Vec<(String, OwnedFd)>,
 }
@@ -103,7 +103,7 @@ impl HandedOver {
     pub fn take() -> Self {
         let mut found = HandedOver::default();
         for (name, fd) in strobe_hw::fd::handed_over() {
-            match Kept::of(&name) {
+            match FdStoreEntry::of(&name) {
                 Some(kept) => found.runs.push((kept, fd)),
                 None => found.sockets.push((name, fd)),
             }
@@ -140,12 +140,12 @@ mod tests {
 
     #[test]
     fn a_run_is_found_again_by_the_name_of_its_file() {
-        let kept = Kept {
+        let kept = FdStoreEntry {
             id: 7,
             run: 12,
             made: 1_700_000_000_000_000_000,
         };
-        assert_eq!(Kept::of(&kept.to_string()), Some(kept));
+        assert_eq!(FdStoreEntry::of(&kept.to_string()), Some(kept));
         for other in [
             "http",
             "run-",
@@ -154,7 +154,7 @@ mod tests {
             "run-1-2-3-4",
             "stored",
         ] {
-            assert_eq!(Kept::of(other), None, "{other}");
+            assert_eq!(FdStoreEntry::of(other), None, "{other}");
         }
     }
 

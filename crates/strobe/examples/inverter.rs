@@ -16,15 +16,15 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use strobe::bell::{Bell, Rope, bell};
 use strobe::clock::{RunClock, monotonic};
 use strobe::engine::user::WaitMode;
 use strobe::engine::user::gpio::{Drive, Gpio};
 use strobe::engine::user::provider::WriteOutput;
-use strobe::engine::user::trigger::{EventSource, Woken};
+use strobe::engine::user::trigger::{EventSource, WaitOutcome};
 use strobe::event::Edge;
 use strobe::info::Clock;
 use strobe::rt::{self, Policy};
+use strobe::wakeup::{Waker, Wakeup, wakeup};
 
 const USAGE: &str =
     "usage: inverter CHIP IN OUT [--wait block|spin] [--edges N] [--priority P] [--cpu N]";
@@ -87,7 +87,7 @@ fn options() -> Result<Options, String> {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let (rope, mut bell) = bell().map_err(|error| error.to_string())?;
+    let (waker, mut wakeup) = wakeup().map_err(|error| error.to_string())?;
     let count = AtomicU64::new(0);
     rt::lock_memory();
     let line = thread::scope(|scope| {
@@ -96,13 +96,13 @@ fn run(options: &Options) -> Result<(), String> {
                 options.cpu,
                 Policy::Fifo(options.priority),
             ));
-            answer(options, &mut bell, &count)
+            answer(options, &mut wakeup, &count)
         });
         // Above the other one, which may have the only CPU to itself.
         scope
             .spawn(|| {
                 rt::set_up_thread(None, Policy::Fifo(options.priority.saturating_add(1)));
-                watch(&rope, &count, || answering.is_finished());
+                watch(&waker, &count, || answering.is_finished());
                 answering.join()
             })
             .join()
@@ -128,7 +128,7 @@ fn report(steps: &[rt::Step]) {
 }
 
 /// Rings when no edge has come for too long.
-fn watch(rope: &Rope, count: &AtomicU64, is_finished: impl Fn() -> bool) {
+fn watch(waker: &Waker, count: &AtomicU64, is_finished: impl Fn() -> bool) {
     let (mut before, mut patience) = (0, 100);
     while !is_finished() && patience > 0 {
         thread::sleep(Duration::from_millis(100));
@@ -136,7 +136,7 @@ fn watch(rope: &Rope, count: &AtomicU64, is_finished: impl Fn() -> bool) {
         patience = if now > before { 10 } else { patience - 1 };
         before = now;
     }
-    rope.ring();
+    waker.wake();
 }
 
 /// The price of answering: time and CPU time since the first edge.
@@ -168,13 +168,13 @@ fn cpu_time() -> u64 {
     used.tv_sec.unsigned_abs() * 1_000_000_000 + used.tv_nsec.unsigned_abs()
 }
 
-fn answer(options: &Options, bell: &mut Bell, count: &AtomicU64) -> Result<String, String> {
+fn answer(options: &Options, wakeup: &mut Wakeup, count: &AtomicU64) -> Result<String, String> {
     let gpio = Gpio::default();
     let output = gpio.drive(&options.chip, &options.output)?;
     let failed = |error: io::Error| format!("{}: {error}", options.chip);
     match options.wait {
-        WaitMode::Spin => spin(options, &gpio, output, bell, count)?.map_err(failed),
-        _ => block(options, &gpio, output, bell, count)?.map_err(failed),
+        WaitMode::Spin => spin(options, &gpio, output, wakeup, count)?.map_err(failed),
+        _ => block(options, &gpio, output, wakeup, count)?.map_err(failed),
     }
 }
 
@@ -184,7 +184,7 @@ fn block(
     options: &Options,
     gpio: &Gpio,
     mut output: Drive,
-    bell: &mut Bell,
+    wakeup: &mut Wakeup,
     count: &AtomicU64,
 ) -> Answered {
     let mut edges = gpio.edges(&options.chip, &options.input, Edge::Both, options.wait)?;
@@ -193,7 +193,7 @@ fn block(
         let (mut price, mut answered, mut missed) = (Price::default(), 0, 0);
         edges.begin(&clock, clock.now())?;
         while answered + missed < options.edges {
-            let Woken::Trigger(trigger) = edges.wait(&clock, bell)? else {
+            let WaitOutcome::Trigger(trigger) = edges.wait(&clock, wakeup)? else {
                 break;
             };
             output.write(u64::from(!edges.is_high()))?;
@@ -211,7 +211,7 @@ fn spin(
     options: &Options,
     gpio: &Gpio,
     mut output: Drive,
-    bell: &mut Bell,
+    wakeup: &mut Wakeup,
     count: &AtomicU64,
 ) -> Answered {
     let input = gpio.level(&options.chip, &options.input)?;
@@ -219,7 +219,7 @@ fn spin(
         let (mut price, mut answered) = (Price::default(), 0);
         let mut before = input.is_high()?;
         output.write(u64::from(!before))?;
-        while answered < options.edges && !bell.rang() {
+        while answered < options.edges && !wakeup.is_pending() {
             let high = input.is_high()?;
             if high != before {
                 output.write(u64::from(!high))?;

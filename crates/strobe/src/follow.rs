@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const STACK: usize = 256 * 1024;
 
 /// How the reader works.
-pub struct Reading {
+pub struct FollowSettings {
     /// Its policy; `None`: the one it has.
     pub policy: Option<Policy>,
     /// The CPU it runs on.
@@ -78,7 +78,7 @@ impl Account {
 /// The run cannot be started, or its rows not be waited for.
 pub fn follow(
     run: &dyn OwnedRun,
-    reading: &Reading,
+    reading: &FollowSettings,
     stop: &Stop,
     mut each: impl FnMut(&Row<'_>, u64) + Send,
 ) -> Result<Account, Error> {
@@ -106,7 +106,7 @@ pub fn follow(
 
 fn read(
     run: &dyn OwnedRun,
-    reading: &Reading,
+    reading: &FollowSettings,
     stop: &Stop,
     each: &mut impl FnMut(&Row<'_>, u64),
 ) -> Result<Account, Error> {
@@ -162,7 +162,7 @@ pub struct Until<'s> {
 }
 
 /// What has come of following a run.
-pub struct Followed {
+pub struct FollowOutcome {
     /// The reader, which has read all.
     pub reader: RunReader,
     /// As what the run was asked to end, if it was.
@@ -187,7 +187,7 @@ pub fn to_end(
     sleep: Option<u64>,
     until: Until<'_>,
     follower: &mut dyn Follower,
-) -> Followed {
+) -> FollowOutcome {
     let mut asked = None;
     let mut is_abandoned = false;
     loop {
@@ -220,7 +220,7 @@ pub fn to_end(
             std::thread::sleep(LOOK_EVERY);
         }
     }
-    Followed {
+    FollowOutcome {
         reader,
         asked,
         is_abandoned,

@@ -12,7 +12,7 @@ use strobe_ring::{Engine, Missed, RowShape, Snapshot, StartTimes, State};
 use crate::accounting::Accounting;
 use crate::channel::{Channel, column_names, numbered};
 use crate::fields;
-use crate::note::Noted;
+use crate::note::Note;
 use crate::quantity::show_ns;
 
 /// Clock of all times of a run.
@@ -83,7 +83,7 @@ pub struct RunInfo {
     pub set_up: Vec<Step>,
     /// How the machine was when it was recorded; nothing of a run that is not.
     #[serde(default, deserialize_with = "fields::list")]
-    pub doctor: Vec<Noted>,
+    pub doctor: Vec<Note>,
 }
 
 impl RunInfo {

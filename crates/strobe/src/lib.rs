@@ -34,7 +34,7 @@ pub mod catalogue;
 pub mod channel;
 pub mod clock;
 #[doc(hidden)]
-pub mod computed;
+pub mod computed_rows;
 pub mod engine;
 pub mod error;
 pub mod event;
@@ -74,5 +74,5 @@ pub mod timing;
 pub use strobe_board as board;
 pub use strobe_hw::rt;
 #[doc(hidden)]
-pub use strobe_hw::{bell, map, rpmsg, uio};
+pub use strobe_hw::{map, rpmsg, uio, wakeup};
 pub use strobe_ring as ring;

@@ -30,7 +30,7 @@ impl State {
 
 /// What a recording says of the machine it was made on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Noted {
+pub struct Note {
     /// Name of the check.
     pub check: Cow<'static, str>,
     /// How it was.

@@ -34,16 +34,16 @@ impl Step {
 
 /// How long a CPU may take to wake, us; `None`: as long as it likes. With 0 none sleeps: idle ones spin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WakeWithin(pub Option<u32>);
+pub struct CpuLatency(pub Option<u32>);
 
-impl Default for WakeWithin {
+impl Default for CpuLatency {
     /// States that are called C1 and the like are left, deep ones are not: little power for the most of it.
     fn default() -> Self {
-        WakeWithin(Some(10))
+        CpuLatency(Some(10))
     }
 }
 
-impl fmt::Display for WakeWithin {
+impl fmt::Display for CpuLatency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(0) => f.write_str("0"),
@@ -54,12 +54,12 @@ impl fmt::Display for WakeWithin {
 }
 
 /// A time in whole microseconds, `0`, or `any`.
-impl FromStr for WakeWithin {
+impl FromStr for CpuLatency {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<WakeWithin, String> {
+    fn from_str(text: &str) -> Result<CpuLatency, String> {
         let us = match text {
-            "any" => return Ok(WakeWithin(None)),
+            "any" => return Ok(CpuLatency(None)),
             "0" => Some(0),
             _ => duration_ns(text)
                 .ok()
@@ -67,7 +67,7 @@ impl FromStr for WakeWithin {
                 .and_then(|ns| i32::try_from(ns / 1000).ok())
                 .and_then(|us| u32::try_from(us).ok()),
         };
-        us.map(|us| WakeWithin(Some(us))).ok_or_else(|| {
+        us.map(|us| CpuLatency(Some(us))).ok_or_else(|| {
             "write a time in whole microseconds such as 10us, or 0, or any".to_owned()
         })
     }
@@ -93,7 +93,7 @@ pub struct Plan {
     /// Whether anybody who can see the run may read its ring.
     pub shared: bool,
     /// How long CPUs may take to wake for a row.
-    pub wake_within: WakeWithin,
+    pub wake_within: CpuLatency,
 }
 
 impl Plan {
@@ -108,7 +108,7 @@ impl Plan {
             clock: Clock::Monotonic,
             priority: None,
             shared: false,
-            wake_within: WakeWithin::default(),
+            wake_within: CpuLatency::default(),
         }
     }
 
@@ -145,12 +145,12 @@ mod tests {
             ("1ms", Some(1000)),
             ("any", None),
         ] {
-            let within: WakeWithin = text.parse().expect("a time");
-            assert_eq!(within, WakeWithin(us));
+            let within: CpuLatency = text.parse().expect("a time");
+            assert_eq!(within, CpuLatency(us));
             assert_eq!(within.to_string().parse(), Ok(within));
         }
         for text in ["", "10", "-1us", "1500ns", "3000s", "never"] {
-            assert!(text.parse::<WakeWithin>().is_err(), "{text}");
+            assert!(text.parse::<CpuLatency>().is_err(), "{text}");
         }
     }
 }

@@ -48,7 +48,7 @@ impl ReaderOptions {
 
 /// How a reader sleeps; each engine has its way.
 #[doc(hidden)]
-pub trait Wake: Send {
+pub trait Waiter: Send {
     /// Returns when `rows` rows were made in all, the run has ended, the time
     /// is over, or a signal came.
     ///
@@ -67,13 +67,13 @@ pub trait Wake: Send {
     /// What is ready to be read when it is time to look at the ring; see [`RunReader::arm`].
     fn fd(&self) -> BorrowedFd<'_>;
 
-    /// Makes [`Wake::fd`] ready when `rows` rows were made in all, or the run has ended.
+    /// Makes [`Waiter::fd`] ready when `rows` rows were made in all, or the run has ended.
     ///
     /// # Errors
     /// Those of the system.
     fn arm(&self, ring: &Reader, rows: u64) -> io::Result<()>;
 
-    /// [`Wake::fd`] does not become ready any more, but perhaps at the end of the run.
+    /// [`Waiter::fd`] does not become ready any more, but perhaps at the end of the run.
     ///
     /// # Errors
     /// Those of the system.
@@ -89,7 +89,7 @@ pub trait Wake: Send {
 /// A reader of a run with a cursor of its own.
 pub struct RunReader {
     ring: Reader,
-    wake: Box<dyn Wake>,
+    waiter: Box<dyn Waiter>,
     info: Arc<RunInfo>,
     on_loss: OnLoss,
     /// Used again for the next block as soon as the last one is not needed any more.
@@ -99,11 +99,16 @@ pub struct RunReader {
 }
 
 impl RunReader {
-    /// A reader of `ring`, of this run, that sleeps by `wake`.
+    /// A reader of `ring`, of this run, that sleeps by `waiter`.
     #[doc(hidden)]
-    pub fn new(ring: Reader, wake: Box<dyn Wake>, info: &RunInfo, options: ReaderOptions) -> Self {
+    pub fn new(
+        ring: Reader,
+        waiter: Box<dyn Waiter>,
+        info: &RunInfo,
+        options: ReaderOptions,
+    ) -> Self {
         RunReader {
-            wake,
+            waiter,
             info: Arc::new(info.clone()),
             on_loss: options.on_loss,
             words: Arc::default(),
@@ -129,7 +134,7 @@ impl RunReader {
         let mut block = self.block();
         if block.is_empty() && block.lost() == 0 && !self.ring.ended() {
             let waited = match wait.is_zero() {
-                true => self.wake.look(&self.ring),
+                true => self.waiter.look(&self.ring),
                 false => self.wait(1, wait),
             };
             waited.map_err(|source| self.no_wait(source))?;
@@ -222,7 +227,7 @@ impl RunReader {
     /// Those of the system; the ring cannot be waited for any more.
     pub fn wait(&self, rows: u64, timeout: Duration) -> io::Result<()> {
         let rows = self.ring.next_row().saturating_add(rows);
-        self.wake.wait(&self.ring, rows, timeout)
+        self.waiter.wait(&self.ring, rows, timeout)
     }
 
     /// Makes the descriptor of this reader ready, for poll, epoll and what is built on them, when there are `rows` more
@@ -233,7 +238,7 @@ impl RunReader {
     /// Those of the system; the ring cannot be waited for any more.
     pub fn arm(&self, rows: u64) -> io::Result<()> {
         let rows = self.ring.next_row().saturating_add(rows);
-        self.wake.arm(&self.ring, rows)
+        self.waiter.arm(&self.ring, rows)
     }
 
     /// The descriptor does not become ready any more, but perhaps at the end of the run.
@@ -241,7 +246,7 @@ impl RunReader {
     /// # Errors
     /// Those of the system.
     pub fn disarm(&self) -> io::Result<()> {
-        self.wake.disarm()
+        self.waiter.disarm()
     }
 
     /// Makes a run of the user engine wake this reader at each row, instead of letting it look every 1 to 16 ms. It costs
@@ -251,7 +256,7 @@ impl RunReader {
     /// # Errors
     /// The owner of the run, another process, does not do that.
     pub fn wake_at_each_row(&self) -> io::Result<()> {
-        self.wake.wake_at_each_row()
+        self.waiter.wake_at_each_row()
     }
 
     /// State and counters of the run, now.
@@ -268,7 +273,7 @@ impl RunReader {
 /// Ready when it is time to read, once it is [armed](RunReader::arm).
 impl AsFd for RunReader {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.wake.fd()
+        self.waiter.fd()
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::catalogue::RunStatus;
 use crate::engine::kernel::Control;
-use crate::engine::user::registry::{self, Registry, Silent};
+use crate::engine::user::registry::{self, Registry, UnresponsiveRun};
 use crate::error::{Error, Words};
 use crate::run::Run;
 
@@ -19,7 +19,7 @@ pub struct Runs {
     /// What they do.
     pub runs: Vec<RunStatus>,
     /// Those of the user engine that do not say.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<UnresponsiveRun>,
     /// Why runs may be missing.
     #[serde(skip)]
     pub notes: Vec<String>,

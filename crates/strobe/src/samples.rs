@@ -11,7 +11,7 @@ use crate::channel::{Channel, Class, Type};
 use crate::engine::user::User;
 use crate::figures::Figures;
 use crate::info::{Clock, End, RunInfo, Totals};
-use crate::note::{Noted, State};
+use crate::note::{Note, State};
 use crate::plan::{Plan, Step};
 use crate::reader::RunReader;
 use crate::run::{OwnedRun, Run};
@@ -100,8 +100,8 @@ pub fn all_of(mut recording: Box<dyn RowSource>) -> (RunInfo, Totals, Vec<u64>) 
 }
 
 /// What a check may have found.
-pub fn noted() -> Noted {
-    Noted {
+pub fn noted() -> Note {
+    Note {
         check: "fifo".into(),
         state: State::Advice,
         evidence: "other; fifo:60 was refused (\"EPERM\")".into(),

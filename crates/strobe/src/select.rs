@@ -18,7 +18,7 @@ use crate::run::OwnedRun;
 
 /// The engine that is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Wanted {
+pub enum EnginePreference {
     /// The kernel module where it is loaded and has what the plan asks for, else the user engine.
     #[default]
     Auto,
@@ -32,7 +32,7 @@ pub enum Wanted {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Who is to make the rows.
-    pub engine: Wanted,
+    pub engine: EnginePreference,
     /// How the user engine is to wait; only it has a choice.
     pub wait: Option<WaitMode>,
     /// What the user engine locks in memory.
@@ -106,7 +106,7 @@ impl fmt::Display for Error {
 }
 
 /// The engine of a run.
-pub enum Chosen {
+pub enum SelectedEngine {
     /// The kernel module.
     Kernel(Control),
     /// A thread of this process. Of the kernel engine, why it cannot be used, though it is there.
@@ -118,18 +118,20 @@ impl Selection {
     ///
     /// # Errors
     /// There is none, or what was asked for does not fit together.
-    pub fn choose(&self, plan: &Plan) -> Result<Chosen, Error> {
+    pub fn choose(&self, plan: &Plan) -> Result<SelectedEngine, Error> {
         let chosen = self.engine(plan)?;
         match (&chosen, self.cpu, plan.event.event()) {
-            (Chosen::User(..), ..) | (_, None, _) | (_, _, Event::Timer { .. }) => Ok(chosen),
+            (SelectedEngine::User(..), ..) | (_, None, _) | (_, _, Event::Timer { .. }) => {
+                Ok(chosen)
+            }
             _ => Err(Error::Cpu(plan.event.to_string())),
         }
     }
 
-    fn engine(&self, plan: &Plan) -> Result<Chosen, Error> {
+    fn engine(&self, plan: &Plan) -> Result<SelectedEngine, Error> {
         match self.engine {
-            Wanted::Kernel if self.wait.is_some() => Err(Error::Wait),
-            Wanted::Kernel => {
+            EnginePreference::Kernel if self.wait.is_some() => Err(Error::Wait),
+            EnginePreference::Kernel => {
                 if let Some(path) = &self.board {
                     let board = Board::read(path);
                     let is_for_user = board.is_ok_and(|board| board.is_for_user_engine_only());
@@ -142,16 +144,16 @@ impl Selection {
                     return Err(Error::Policy(policy));
                 }
                 kernel::check(plan)?;
-                Ok(Chosen::Kernel(Control::open()?))
+                Ok(SelectedEngine::Kernel(Control::open()?))
             }
-            Wanted::Auto
+            EnginePreference::Auto
                 if self.wait.is_none()
                     && self.board.is_none()
                     && self.policy_of_user().is_none() =>
             {
                 self.auto(plan)
             }
-            Wanted::Auto | Wanted::User => self.user(),
+            EnginePreference::Auto | EnginePreference::User => self.user(),
         }
     }
 
@@ -161,12 +163,12 @@ impl Selection {
             .filter(|policy| !matches!(policy, Policy::Fifo(_)))
     }
 
-    fn user(&self) -> Result<Chosen, Error> {
+    fn user(&self) -> Result<SelectedEngine, Error> {
         let mut user = User::new(self.settings());
         if let Some(board) = &self.board {
             user = user.with_board(Board::read(board)?);
         }
-        Ok(Chosen::User(user, None))
+        Ok(SelectedEngine::User(user, None))
     }
 
     fn settings(&self) -> Settings {
@@ -178,39 +180,39 @@ impl Selection {
         }
     }
 
-    fn auto(&self, plan: &Plan) -> Result<Chosen, Error> {
+    fn auto(&self, plan: &Plan) -> Result<SelectedEngine, Error> {
         let user = || User::new(self.settings());
         let control = match kernel::check(plan).and_then(|()| Control::open()) {
             Ok(control) => control,
             // The event is one of the user engine, or there is no module.
             Err(engine::Error::NotOfKernel(_) | engine::Error::NoModule { .. }) => {
-                return Ok(Chosen::User(user(), None));
+                return Ok(SelectedEngine::User(user(), None));
             }
-            Err(error) => return Ok(Chosen::User(user(), Some(error))),
+            Err(error) => return Ok(SelectedEngine::User(user(), Some(error))),
         };
         let is_line = matches!(plan.event.event(), Event::Gpio { .. });
         Ok(match control.dry_run(plan) {
             // Something that this engine has not; the other may have all of it, and of lines it knows best what is wrong.
             Err(engine::Error::NotHere { .. }) if is_line || user().dry_run(plan).is_ok() => {
-                Chosen::User(user(), None)
+                SelectedEngine::User(user(), None)
             }
             Err(engine::Error::ProgramOfKernel(_)) if user().dry_run(plan).is_ok() => {
-                Chosen::User(user(), None)
+                SelectedEngine::User(user(), None)
             }
-            _ => Chosen::Kernel(control),
+            _ => SelectedEngine::Kernel(control),
         })
     }
 }
 
-impl Chosen {
+impl SelectedEngine {
     /// Makes the run.
     ///
     /// # Errors
     /// The run is refused; the reason.
     pub fn create(&self, plan: &Plan) -> Result<Arc<dyn OwnedRun>, engine::Error> {
         Ok(match self {
-            Chosen::Kernel(control) => Arc::new(control.create(plan)?),
-            Chosen::User(user, _) => Arc::new(user.create(plan)?),
+            SelectedEngine::Kernel(control) => Arc::new(control.create(plan)?),
+            SelectedEngine::User(user, _) => Arc::new(user.create(plan)?),
         })
     }
 
@@ -220,8 +222,8 @@ impl Chosen {
     /// The run would be refused; the reason.
     pub fn dry_run(&self, plan: &Plan) -> Result<DryRun, engine::Error> {
         Ok(match self {
-            Chosen::Kernel(control) => control.dry_run(plan)?,
-            Chosen::User(user, _) => user.dry_run(plan)?,
+            SelectedEngine::Kernel(control) => control.dry_run(plan)?,
+            SelectedEngine::User(user, _) => user.dry_run(plan)?,
         })
     }
 }

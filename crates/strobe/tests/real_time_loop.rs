@@ -10,7 +10,7 @@ use std::time::Duration;
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
 use strobe::engine;
-use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
+use strobe::engine::user::provider::{ChannelOpener, Provider, ReadChannel, Row};
 use strobe::engine::user::{Settings, User, WaitMode};
 use strobe::plan::{Plan, Step};
 use strobe::rt::Usage;
@@ -39,7 +39,7 @@ fn faults() -> io::Result<u64> {
 impl Provider for Own {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, engine::Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, engine::Error>> {
         let number: fn() -> io::Result<u64> = match name {
             "own.calls" => || Ok(calls()),
             "own.faults" => faults,
@@ -59,7 +59,7 @@ impl Provider for Own {
             in_use: false,
         };
         let reader = Box::new(Number(number));
-        Some(Ok(FoundChannel::ready(about, reader)))
+        Some(Ok(ChannelOpener::ready(about, reader)))
     }
 }
 

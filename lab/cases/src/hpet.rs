@@ -3,18 +3,18 @@
 
 use std::fs;
 
-use strobe::bell::bell;
 use strobe::clock::RunClock;
 use strobe::engine::user::WaitMode;
-use strobe::engine::user::trigger::{EventSource, Woken};
+use strobe::engine::user::trigger::{EventSource, WaitOutcome};
 use strobe::info::Clock;
 use strobe::internals::Hpet;
+use strobe::wakeup::wakeup;
 
 /// Interrupts of the HPET, as the kernel counts them, before this and after it: it says so only while they are
 /// on, so this switches them on, for one.
 pub fn interrupts() -> (u64, u64) {
     let clock = RunClock::new(Clock::Monotonic);
-    let (_rope, mut bell) = bell().expect("a bell");
+    let (_waker, mut wakeup) = wakeup().expect("a wake-up");
     let mut mine = 0;
     loop {
         let mut source = Hpet::new(250_000_000, WaitMode::Block).expect("an HPET");
@@ -22,7 +22,8 @@ pub fn interrupts() -> (u64, u64) {
         source.begin(&clock, clock.now()).expect("to begin");
         let text = fs::read_to_string("/proc/interrupts").expect("the interrupts");
         source.end();
-        let Woken::Trigger(trigger) = source.wait(&clock, &mut bell).expect("to wait") else {
+        let WaitOutcome::Trigger(trigger) = source.wait(&clock, &mut wakeup).expect("to wait")
+        else {
             panic!("nobody rang");
         };
         mine += trigger.count;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
 use strobe::engine::Error;
-use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
+use strobe::engine::user::provider::{ChannelOpener, Provider, ReadChannel, Row};
 
 /// Has the channel `slow.count`, which counts its reads.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +53,11 @@ pub fn made_up(name: &str) -> Channel {
 impl Provider for Slowness {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let reader = Box::new(Slow {
             slowness: *self,
             count: 0,
         });
-        (name == "slow.count").then(|| Ok(FoundChannel::ready(made_up(name), reader)))
+        (name == "slow.count").then(|| Ok(ChannelOpener::ready(made_up(name), reader)))
     }
 }

@@ -12,7 +12,7 @@ use std::thread;
 
 use strobe::catalogue::Catalogue;
 use strobe::engine;
-use strobe::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
+use strobe::engine::user::provider::{ChannelOpener, Provider, ReadChannel, Row};
 use strobe::engine::user::{Settings, User};
 use strobe::plan::{Plan, Step};
 use strobe::run::OwnedRun;
@@ -229,8 +229,8 @@ impl ReadChannel for Calls {
 impl Provider for Own {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, engine::Error>> {
-        let found = || Ok(FoundChannel::ready(made_up(name), Box::new(Calls)));
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, engine::Error>> {
+        let found = || Ok(ChannelOpener::ready(made_up(name), Box::new(Calls)));
         (name == "own.calls").then(found)
     }
 }

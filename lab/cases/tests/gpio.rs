@@ -11,17 +11,17 @@ use std::thread;
 
 use gpiocdev_uapi::v2::{self, LineFlags};
 use rustix::io::Errno;
-use strobe::bell::{Bell, bell};
 use strobe::clock::RunClock;
 use strobe::engine::Error;
 use strobe::engine::user::gpio::{Edges, Gpio, QUEUE};
 use strobe::engine::user::provider::WriteOutput;
-use strobe::engine::user::trigger::{EventSource, Woken};
+use strobe::engine::user::trigger::{EventSource, WaitOutcome};
 use strobe::engine::user::{self, Settings, WaitMode};
 use strobe::event::Edge;
 use strobe::info::Clock;
 use strobe::plan::{Plan, Step};
 use strobe::run::{OwnedRun, Run};
+use strobe::wakeup::{Wakeup, wakeup};
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
 use strobe_cases::machine::pin;
 use strobe_cases::wave::Wave;
@@ -36,10 +36,15 @@ fn edges(gpio: &Gpio, edge: Edge, wait: WaitMode) -> Edges {
         .expect("the wave's line")
 }
 
-/// Triggers and misses until the bell rings, which is when they are as many as the chip has raised, or never will be.
-fn count(source: &mut Edges, clock: &RunClock, bell: &mut Bell, so_far: &AtomicU64) -> (u64, u64) {
+/// Triggers and misses until the thread is woken, which is when they are as many as the chip has raised, or never will be.
+fn count(
+    source: &mut Edges,
+    clock: &RunClock,
+    wakeup: &mut Wakeup,
+    so_far: &AtomicU64,
+) -> (u64, u64) {
     let (mut triggers, mut missed) = (0, 0);
-    while let Woken::Trigger(trigger) = source.wait(clock, bell).expect("to wait") {
+    while let WaitOutcome::Trigger(trigger) = source.wait(clock, wakeup).expect("to wait") {
         triggers += 1;
         missed += trigger.missed;
         assert_eq!(trigger.count, triggers + missed, "the kernel's own number");
@@ -60,15 +65,15 @@ fn every_edge_is_a_trigger_or_missed_as_the_chip_counts_them() {
         for (edge, share) in [(Edge::Both, 1), (Edge::Rising, 2), (Edge::Falling, 2)] {
             let wave = Wave::new(PERIOD_NS);
             let clock = RunClock::new(Clock::Monotonic);
-            let (rope, mut bell) = bell().expect("a bell");
+            let (waker, mut wakeup) = wakeup().expect("a wake-up");
             let mut source = edges(&Gpio::default(), edge, wait);
             source.begin(&clock, clock.now()).expect("to begin");
             let so_far = AtomicU64::new(0);
             let (triggers, missed) = thread::scope(|scope| {
-                let counting = scope.spawn(|| count(&mut source, &clock, &mut bell, &so_far));
+                let counting = scope.spawn(|| count(&mut source, &clock, &mut wakeup, &so_far));
                 wave.made(2000);
                 until_all(&wave, &so_far);
-                rope.ring();
+                waker.wake();
                 counting.join().expect("it counts")
             });
             let (raised, dropped) = (wave.figure("raised"), wave.figure("dropped"));
@@ -85,15 +90,15 @@ fn every_edge_is_a_trigger_or_missed_as_the_chip_counts_them() {
 fn edges_that_overflow_the_queue_are_missed() {
     let wave = Wave::new(PERIOD_NS);
     let clock = RunClock::new(Clock::Monotonic);
-    let (rope, mut bell) = bell().expect("a bell");
+    let (waker, mut wakeup) = wakeup().expect("a wake-up");
     let mut source = edges(&Gpio::default(), Edge::Both, WaitMode::Spin);
     source.begin(&clock, clock.now()).expect("to begin");
     wave.made(u64::from(QUEUE) + 500);
     let so_far = AtomicU64::new(0);
     thread::scope(|scope| {
-        let counting = scope.spawn(|| count(&mut source, &clock, &mut bell, &so_far));
+        let counting = scope.spawn(|| count(&mut source, &clock, &mut wakeup, &so_far));
         until_all(&wave, &so_far);
-        rope.ring();
+        waker.wake();
         let (triggers, missed) = counting.join().expect("it counts");
         assert_eq!(triggers, u64::from(QUEUE), "what the queue holds");
         assert_eq!(triggers + missed, wave.figure("raised"));
@@ -105,7 +110,7 @@ fn an_edge_has_the_time_at_which_it_happened_and_its_level() {
     let wave = Wave::new(PERIOD_NS);
     for run_clock in [Clock::Monotonic, Clock::Tai] {
         let clock = RunClock::new(run_clock);
-        let (_rope, mut bell) = bell().expect("a bell");
+        let (_waker, mut wakeup) = wakeup().expect("a wake-up");
         let mut source = edges(&Gpio::default(), Edge::Both, WaitMode::Block);
         source.begin(&clock, clock.now()).expect("to begin");
         // One at a time: of an edge whose thread comes late the kernel tells the level of the next.
@@ -113,8 +118,8 @@ fn an_edge_has_the_time_at_which_it_happened_and_its_level() {
             let before = clock.now();
             wave.made(1);
             let after = clock.now();
-            match source.wait(&clock, &mut bell).expect("to wait") {
-                Woken::Trigger(trigger) => {
+            match source.wait(&clock, &mut wakeup).expect("to wait") {
+                WaitOutcome::Trigger(trigger) => {
                     assert!(trigger.time > before && trigger.time < after, "{trigger:?}");
                 }
                 other => panic!("nobody rang: {other:?}"),
@@ -128,19 +133,22 @@ fn an_edge_has_the_time_at_which_it_happened_and_its_level() {
 fn what_was_queued_before_the_beginning_is_forgotten() {
     let wave = Wave::new(PERIOD_NS);
     let clock = RunClock::new(Clock::Monotonic);
-    let (rope, mut bell) = bell().expect("a bell");
+    let (waker, mut wakeup) = wakeup().expect("a wake-up");
     let mut source = edges(&Gpio::default(), Edge::Both, WaitMode::Spin);
     for edges in [10, 2 * u64::from(QUEUE)] {
         wave.made(edges);
         source.begin(&clock, clock.now()).expect("to begin");
         wave.made(1);
-        match source.wait(&clock, &mut bell).expect("to wait") {
-            Woken::Trigger(trigger) => assert_eq!(trigger.missed, 0, "{trigger:?}"),
+        match source.wait(&clock, &mut wakeup).expect("to wait") {
+            WaitOutcome::Trigger(trigger) => assert_eq!(trigger.missed, 0, "{trigger:?}"),
             other => panic!("nobody rang: {other:?}"),
         }
     }
-    rope.ring();
-    assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+    waker.wake();
+    assert_eq!(
+        source.wait(&clock, &mut wakeup).ok(),
+        Some(WaitOutcome::Wakeup)
+    );
 }
 
 #[test]

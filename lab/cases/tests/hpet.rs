@@ -7,15 +7,15 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::thread::{Uid, set_thread_uid};
-use strobe::bell::bell;
 use strobe::clock::RunClock;
 use strobe::engine::Error;
 use strobe::engine::user::WaitMode;
-use strobe::engine::user::trigger::{EventSource, Woken};
+use strobe::engine::user::trigger::{EventSource, WaitOutcome};
 use strobe::info::{Clock, RunInfo};
 use strobe::internals::Hpet;
 use strobe::plan::Plan;
 use strobe::run::Run;
+use strobe::wakeup::wakeup;
 use strobe_cases::account::record;
 use strobe_cases::hpet::interrupts;
 use strobe_cases::{Engine, User, plan};
@@ -25,13 +25,13 @@ use strobe_ring::{Missed, State};
 /// waited for is missed as well: the source's own account says how much that is, and a run adds it in the same way.
 fn count(wait: WaitMode, triggers: u64) -> (u64, u64) {
     let clock = RunClock::new(Clock::Monotonic);
-    let (_rope, mut bell) = bell().expect("a bell");
+    let (_waker, mut wakeup) = wakeup().expect("a wake-up");
     let mut source = Hpet::new(1_000_000, wait).expect("an HPET");
     source.begin(&clock, clock.now()).expect("to begin");
     let (mut made, mut missed) = (0, 0);
     while made < triggers {
-        match source.wait(&clock, &mut bell).expect("to wait") {
-            Woken::Trigger(trigger) => {
+        match source.wait(&clock, &mut wakeup).expect("to wait") {
+            WaitOutcome::Trigger(trigger) => {
                 made += 1;
                 missed += trigger.missed;
                 assert_eq!(trigger.count, made + missed);
@@ -83,15 +83,15 @@ fn interrupts_make_rows_with_their_number() {
 #[test]
 fn interrupts_before_the_beginning_are_forgotten() {
     let clock = RunClock::new(Clock::Monotonic);
-    let (_rope, mut bell) = bell().expect("a bell");
+    let (_waker, mut wakeup) = wakeup().expect("a wake-up");
     let mut source = Hpet::new(1_000_000, WaitMode::Block).expect("an HPET");
     source.begin(&clock, clock.now()).expect("to begin");
     thread::sleep(Duration::from_millis(500));
     source.end();
     let begun = clock.now();
     source.begin(&clock, begun).expect("to begin again");
-    match source.wait(&clock, &mut bell).expect("to wait") {
-        Woken::Trigger(trigger) => {
+    match source.wait(&clock, &mut wakeup).expect("to wait") {
+        WaitOutcome::Trigger(trigger) => {
             let possible = (clock.now() - begun) / 1_000_000 + 1;
             assert!(
                 trigger.count <= possible,

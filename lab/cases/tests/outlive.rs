@@ -16,7 +16,7 @@ use rustix::net::{
 };
 use strobe::engine::kernel::Control;
 use strobe::info::End;
-use strobe::plan::{Plan, Step, WakeWithin};
+use strobe::plan::{CpuLatency, Plan, Step};
 use strobe::reader::{Begin, ReaderOptions};
 use strobe::run::{OwnedRun, Run};
 use strobe::source::RowSource;
@@ -92,7 +92,7 @@ fn rows_go_on_where_the_one_that_was_killed_has_left_them() {
             .adopt(
                 owner.try_clone().expect("a copy"),
                 number + 1,
-                WakeWithin(None)
+                CpuLatency(None)
             )
             .is_err(),
         "it is another run's number"
@@ -102,7 +102,7 @@ fn rows_go_on_where_the_one_that_was_killed_has_left_them() {
         // Each time somebody else, who knows nothing but this.
         let copy = owner.try_clone().expect("a copy");
         let run = control
-            .adopt(copy, number, WakeWithin(None))
+            .adopt(copy, number, CpuLatency(None))
             .expect("the run");
         assert_eq!(
             (run.info().run, run.info().period_ns),

@@ -10,13 +10,13 @@ use serde::Serialize;
 use strobe_measure::machine::Machine;
 
 use super::daemon::Daemon;
+use super::protocol::{self, Protocol, Source};
 use super::report;
-use super::ways::{self, Source, Way};
 
 /// How many clients there are.
 const CLIENTS: [u64; 2] = [0, 20];
 /// They come by these ways, one after the other.
-const WAYS: [Way; 3] = [Way::Arrow, Way::Panda, Way::WebSocket];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Arrow, Protocol::Panda, Protocol::WebSocket];
 /// Bytes of rows in the daemon's memory, as it is when nobody has said.
 const RECENT: u64 = 16 << 20;
 
@@ -139,9 +139,9 @@ impl Figure {
             http: daemon.http,
             run,
         };
-        let ways = WAYS.into_iter().cycle().zip(0..self.clients);
+        let ways = PROTOCOLS.into_iter().cycle().zip(0..self.clients);
         let clients: Vec<_> = ways
-            .map(|(way, _)| std::thread::spawn(move || ways::read(way, source, rows)))
+            .map(|(way, _)| std::thread::spawn(move || protocol::read(way, source, rows)))
             .collect();
         sleep(Duration::from_millis(500));
         daemon.say("BITS.A=1")?;

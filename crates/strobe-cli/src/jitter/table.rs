@@ -6,8 +6,8 @@ use std::fmt::Write;
 use strobe::info::End;
 use strobe::quantity::show_ns;
 use strobe::stats::{Figures, Stats};
-use strobe_measure::jitter::compare::{Measured, Outcome};
-use strobe_measure::jitter::judge::Judged;
+use strobe_measure::jitter::compare::{Outcome, PacingResult};
+use strobe_measure::jitter::judge::CounterReport;
 use strobe_measure::jitter::round::Round;
 
 use crate::report;
@@ -61,7 +61,7 @@ pub fn band(over_ns: u64, under_ns: u64) -> String {
 }
 
 /// What the counter says of all rounds of a way.
-fn judged(way: &Measured) -> Option<Judged> {
+fn judged(way: &PacingResult) -> Option<CounterReport> {
     let each = way.rounds.iter().filter_map(|round| round.judged);
     each.reduce(|mut all, round| {
         all.merge(round);
@@ -69,7 +69,7 @@ fn judged(way: &Measured) -> Option<Judged> {
     })
 }
 
-fn by_counter(ways: &[Measured]) -> String {
+fn by_counter(ways: &[PacingResult]) -> String {
     let head = [
         "counter", "edges", "in range", "over", "under", "longest", "shortest",
     ];
@@ -92,7 +92,7 @@ fn by_counter(ways: &[Measured]) -> String {
     term::table("", &table)
 }
 
-fn counts(ways: &[Measured]) -> String {
+fn counts(ways: &[PacingResult]) -> String {
     let head = [
         "",
         "rounds",
@@ -144,7 +144,7 @@ fn counts(ways: &[Measured]) -> String {
     term::table("", &table)
 }
 
-fn figures(what: &str, outcome: &Outcome, of: fn(&Measured) -> Option<&Figures>) -> String {
+fn figures(what: &str, outcome: &Outcome, of: fn(&PacingResult) -> Option<&Figures>) -> String {
     let lines = outcome.ways.iter();
     let lines = lines.map(|way| report::line(&way.way, of(way)));
     let table: Vec<[String; 9]> = std::iter::once(report::head(what)).chain(lines).collect();
@@ -152,7 +152,7 @@ fn figures(what: &str, outcome: &Outcome, of: fn(&Measured) -> Option<&Figures>)
 }
 
 /// From the least to the greatest of the rounds: what lies within both ranges of two ways is no difference.
-fn ranges(ways: &[Measured]) -> String {
+fn ranges(ways: &[PacingResult]) -> String {
     let head = [
         "over rounds",
         "in range",
@@ -196,7 +196,7 @@ fn range(values: impl Iterator<Item = f64>, show: impl Fn(f64) -> String) -> Str
     })
 }
 
-fn histogram(to: &mut String, way: &Measured) -> std::fmt::Result {
+fn histogram(to: &mut String, way: &PacingResult) -> std::fmt::Result {
     let (what, stats): (&str, &Stats) = match way.jitter.late().count() {
         0 => ("period", way.jitter.period()),
         _ => ("late", way.jitter.late()),
@@ -205,7 +205,7 @@ fn histogram(to: &mut String, way: &Measured) -> std::fmt::Result {
     report::histogram(to, what, &stats.histogram_doubling(report::LINES))
 }
 
-fn remarks(to: &mut String, way: &Measured) -> std::fmt::Result {
+fn remarks(to: &mut String, way: &PacingResult) -> std::fmt::Result {
     let Some(last) = way.rounds.last() else {
         return Ok(());
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strobe::quantity::{period_ns, show_ns};
 use strobe::stop::Stop;
-use strobe_measure::latency::gpio::{Asked, Error, Line, Observer, Outcome, measure};
+use strobe_measure::latency::gpio::{Error, Line, Observer, Options, Outcome, measure};
 
 use super::{common, words};
 
@@ -43,8 +43,8 @@ pub struct Args {
 }
 
 impl Args {
-    fn asked(&self) -> Asked {
-        Asked {
+    fn asked(&self) -> Options {
+        Options {
             input: self.input.clone(),
             drive: self.drive.clone(),
             rate: self.rate,

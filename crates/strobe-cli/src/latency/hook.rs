@@ -9,7 +9,7 @@ use strobe::quantity::duration_ns;
 use strobe::select;
 use strobe::stop::Stop;
 use strobe_files::recipe::setting;
-use strobe_measure::latency::hook::{Asked, Error, Outcome, measure};
+use strobe_measure::latency::hook::{Error, Options, Outcome, measure};
 
 use crate::choice;
 use crate::progress::Rounds;
@@ -79,8 +79,8 @@ pub struct Args {
 }
 
 impl Args {
-    fn asked(&self) -> Asked {
-        Asked {
+    fn asked(&self) -> Options {
+        Options {
             events: self.events.clone(),
             running: self.running.clone(),
             latched: self.latched.clone(),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strobe::event::EventSpec;
 use strobe::stop::Stop;
-use strobe_measure::latency::kernel::{Asked, Error, Outcome, measure};
+use strobe_measure::latency::kernel::{Error, Options, Outcome, measure};
 
 use super::{common, words};
 
@@ -42,8 +42,8 @@ pub struct Args {
 }
 
 impl Args {
-    fn asked(&self) -> Asked {
-        Asked {
+    fn asked(&self) -> Options {
+        Options {
             event: self.event.clone(),
             read: self.read.clone(),
             running: self.running.clone(),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use strobe::event::EventSpec;
 use strobe::stop::Stop;
-use strobe_measure::latency::uio::{Asked, Error, Outcome, Side, measure};
+use strobe_measure::latency::uio::{Error, Options, Outcome, Side, measure};
 
 use super::{common, words};
 
@@ -42,8 +42,8 @@ pub struct Args {
 }
 
 impl Args {
-    fn asked(&self) -> Asked {
-        Asked {
+    fn asked(&self) -> Options {
+        Options {
             device: self.device.clone(),
             board: self.board.clone(),
             event: self.event.clone(),

@@ -8,8 +8,8 @@ use strobe::quantity::{period_ns, show_ns};
 use strobe::rt::{self, Policy};
 use strobe::stats::Figures;
 use strobe::stop::Stop;
-use strobe_measure::latency::wake::{Asked, Error, Measured, Outcome, Place, measure};
-use strobe_measure::wake::Way;
+use strobe_measure::latency::wake::{CaseResult, Error, Options, Outcome, Place, measure};
+use strobe_measure::wake::WakeMechanism;
 
 use super::common;
 use crate::report;
@@ -24,7 +24,7 @@ use crate::term::{self, say};
 pub struct Args {
     /// Calls to sleep in: spin, futex, eventfd, poll, epoll, pipe, socket, uring (default: all)
     #[arg(value_name = "WAY")]
-    ways: Vec<Way>,
+    ways: Vec<WakeMechanism>,
 
     /// Whether the waking thread runs on the same CPU (default: both, if there are two CPUs)
     #[arg(long, value_name = "PLACE,...", value_delimiter = ',')]
@@ -76,8 +76,8 @@ impl From<PlaceChoice> for Place {
 }
 
 impl Args {
-    fn asked(&self) -> Asked {
-        Asked {
+    fn asked(&self) -> Options {
+        Options {
             ways: self.ways.clone(),
             place: self.place.iter().copied().map(Place::from).collect(),
             policy: self.policy.clone(),
@@ -145,7 +145,7 @@ fn text(outcome: &Outcome) -> String {
 }
 
 /// From the least to the greatest of the rounds.
-fn over_rounds(it: &Measured, of: fn(&Figures) -> Option<i64>) -> String {
+fn over_rounds(it: &CaseResult, of: fn(&Figures) -> Option<i64>) -> String {
     let each = || it.rounds.iter().flatten().filter_map(of);
     let ends = each().min().zip(each().max());
     ends.map_or("-".to_owned(), |(least, most)| {

@@ -9,10 +9,10 @@ use strobe::error::{Error, Words};
 use strobe::plan::Step;
 use strobe_remote::server::Server;
 
-use super::{Got, Reading, Writing, Written};
+use super::{ReadResult, Reading, WriteResult, Writing};
 
 /// What was read.
-pub(super) fn got(server: &Server, names: &[String]) -> Result<Got, Error> {
+pub(super) fn got(server: &Server, names: &[String]) -> Result<ReadResult, Error> {
     let engines = server.engines()?;
     let once = server.get(names)?;
     let catalogues = engines.kernel.iter().chain([&engines.user]);
@@ -25,14 +25,14 @@ pub(super) fn got(server: &Server, names: &[String]) -> Result<Got, Error> {
             unit: channel.map_or(String::new(), |channel| channel.unit.clone()),
         }
     });
-    Ok(Got {
+    Ok(ReadResult {
         time_ns: once.time_ns,
         channels: readings.collect(),
     })
 }
 
 /// What was written.
-pub(super) fn done(server: &Server, settings: &[Step]) -> Result<Written, Error> {
+pub(super) fn done(server: &Server, settings: &[Step]) -> Result<WriteResult, Error> {
     let values = settings.iter().filter_map(|step| match step {
         Step::Write { output, value } => Some((output.clone(), *value)),
         Step::Read(_) => None,
@@ -55,7 +55,7 @@ pub(super) fn done(server: &Server, settings: &[Step]) -> Result<Written, Error>
         output,
         value,
     });
-    Ok(Written {
+    Ok(WriteResult {
         time_ns: once.time_ns,
         outputs: writings.collect(),
     })

@@ -27,7 +27,7 @@ const COMPARISON: u32 = shares::HEIGHT;
 pub struct Results {
     target: Target,
     machine: Machine,
-    ways: Vec<Way>,
+    ways: Vec<PacingResult>,
 }
 
 #[derive(Deserialize)]
@@ -44,7 +44,7 @@ struct Machine {
 }
 
 #[derive(Deserialize)]
-struct Way {
+struct PacingResult {
     way: String,
     all: Counts,
     rounds: Vec<Round>,
@@ -76,7 +76,7 @@ impl Results {
         let results: Results = serde_json::from_value(results).map_err(|error| {
             format!("is not what strobe jitter or strobe latency print with --json: {error}")
         })?;
-        let has_rows = |way: &Way| way.histogram.period.count() > 0;
+        let has_rows = |way: &PacingResult| way.histogram.period.count() > 0;
         match results.ways.iter().any(has_rows) && results.target.period_ns > 0 {
             true => Ok(results),
             false => Err("has no periods, so there is nothing to draw".to_owned()),
@@ -102,7 +102,7 @@ impl Results {
         self.comparison(&below)
     }
 
-    fn shown(&self) -> impl Iterator<Item = (&Way, &RGBColor)> {
+    fn shown(&self) -> impl Iterator<Item = (&PacingResult, &RGBColor)> {
         self.ways.iter().take(WAYS).zip(&CURVES)
     }
 
@@ -123,7 +123,7 @@ impl Results {
     fn panel<DB: DrawingBackend>(
         &self,
         area: &DrawingArea<DB, Shift>,
-        way: &Way,
+        way: &PacingResult,
         color: &RGBColor,
     ) -> Outcome<DB> {
         let (mut bars, mut begin) = (Vec::new(), 0.0);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use strobe::event::EventSpec;
 use strobe::info::Clock;
-use strobe::plan::{Step, WakeWithin};
+use strobe::plan::{CpuLatency, Step};
 use strobe::quantity::duration_ns;
 use strobe::rt::Policy;
 use strobe::runs::RunName;
@@ -112,7 +112,7 @@ pub struct Args {
     /// How long CPUs may take to wake from sleep: 10us; any, to save power; 0, to
     /// let none sleep
     #[arg(long, value_name = "TIME")]
-    pub(super) wake_within: Option<WakeWithin>,
+    pub(super) wake_within: Option<CpuLatency>,
 
     /// Clock of all times
     #[arg(long, value_name = "CLOCK")]

@@ -11,7 +11,7 @@ use strobe::plan::Plan;
 use strobe::quantity::show_ns;
 use strobe_measure::preflight::{self, Preflight};
 
-use super::{Asked, Error};
+use super::{Error, Request};
 use crate::choice;
 use crate::report;
 use crate::term::{self, answer, say};
@@ -25,8 +25,8 @@ struct Answer {
 }
 
 /// Measures, and says what it has found.
-pub fn run(asked: &Asked<'_>) -> Result<ExitCode, Error> {
-    let Asked { args, plan, .. } = asked;
+pub fn run(asked: &Request<'_>) -> Result<ExitCode, Error> {
+    let Request { args, plan, .. } = asked;
     let chosen = choice::choose(&asked.selection, plan)?;
     let dry = chosen.dry_run(plan).map_err(choice::Error::from)?;
     asked.save()?;

@@ -11,11 +11,11 @@ use strobe_files::record::{Options, record_rows};
 
 use super::{Args, Error, View, exit_status, handle_signals, show};
 use crate::progress::Line;
-use crate::rows::What;
+use crate::rows::RunOrFile;
 use crate::term;
 
 pub(super) fn run(args: &Args, name: &RunName) -> Result<ExitCode, Error> {
-    let (mut rows, _) = What::Run(name.clone()).rows(&args.at)?;
+    let (mut rows, _) = RunOrFile::Run(name.clone()).rows(&args.at)?;
     let stop = Stop::default();
     handle_signals(&stop).map_err(Error::Signals)?;
     let options = Options {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strobe::quantity::show_ns;
 use strobe::stop::Stop;
-use strobe_measure::rpmsg::bench::{Asked, Outcome, Way, measure};
+use strobe_measure::rpmsg::bench::{EndpointKind, Options, Outcome, measure};
 
 use crate::record::handle_signals;
 use crate::report;
@@ -52,8 +52,8 @@ pub struct Args {
 }
 
 impl Args {
-    fn asked(&self) -> Asked {
-        Asked {
+    fn asked(&self) -> Options {
+        Options {
             control: self.control.clone(),
             stock: self.stock.clone(),
             count: self.count,
@@ -81,7 +81,11 @@ pub fn run(args: &Args) -> ExitCode {
 fn text(outcome: &Outcome) -> String {
     let mut rows = vec![report::head("")];
     for it in &outcome.ways {
-        let way = if it.way == Way::Node { "node" } else { "file" };
+        let way = if it.way == EndpointKind::Node {
+            "node"
+        } else {
+            "file"
+        };
         for (step, figures) in it.steps.iter().filter(|(_, figures)| figures.is_some()) {
             rows.push(report::line(&format!("{way}: {step}"), figures.as_ref()));
         }
@@ -95,7 +99,11 @@ fn text(outcome: &Outcome) -> String {
         let Some((least, most)) = range(&it.each_ns) else {
             continue;
         };
-        let way = if it.way == Way::Node { "node" } else { "file" };
+        let way = if it.way == EndpointKind::Node {
+            "node"
+        } else {
+            "file"
+        };
         text += &format!(
             "{way}: an endpoint in {} .. {} over the rounds, {} a round\n",
             show_ns(least),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use strobe::quantity::{duration_ns, show_ns};
 use strobe::stop::Stop;
-use strobe_measure::rpmsg::ping::{Asked, Outcome, measure};
+use strobe_measure::rpmsg::ping::{Options, Outcome, measure};
 
 use super::Where;
 use crate::record::handle_signals;
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(endpoint) => endpoint,
         Err(error) => return fail(error),
     };
-    let asked = Asked {
+    let asked = Options {
         count: args.count,
         size: args.size,
         timeout: args.timeout,

@@ -8,7 +8,7 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{List, ListState};
-use strobe::engine::user::registry::Silent;
+use strobe::engine::user::registry::UnresponsiveRun;
 use strobe::machine::Machine;
 use strobe::runs::{Place, Runs};
 
@@ -58,7 +58,7 @@ fn draw(frame: &mut Frame<'_>, runs: &Runs, index: Option<usize>) {
     let mut lines = table.lines();
     let heading = lines.next().unwrap_or("no runs").to_owned();
     let mut items: Vec<Line<'_>> = lines.map(Line::from).collect();
-    for Silent { run, why, .. } in &runs.silent {
+    for UnresponsiveRun { run, why, .. } in &runs.silent {
         items.push(Line::from(format!("  user:{run} {why}")));
     }
     let text = vec![Line::from("strobe: which run?"), Line::from(heading)];

@@ -67,7 +67,7 @@ impl Part {
     }
 
     /// See [`Segment::stored`].
-    fn stored(&mut self, row: u64, to: u64, least: u64) -> io::Result<Option<Stored>> {
+    fn stored(&mut self, row: u64, to: u64, least: u64) -> io::Result<Option<StoredBatch>> {
         loop {
             let begin = self.at;
             let Next::Batch(batch, at) = self.look()? else {
@@ -96,7 +96,7 @@ impl Part {
                 self.go(begin)?;
                 return Ok(None);
             }
-            return Ok(Some(Stored {
+            return Ok(Some(StoredBatch {
                 rows: first..last + 1,
                 bytes,
             }));
@@ -122,7 +122,7 @@ enum Next {
 }
 
 /// A batch as it lies in a file: a message of the stream.
-pub struct Stored {
+pub struct StoredBatch {
     /// Its rows.
     pub rows: Range<u64>,
     /// All of it.
@@ -279,7 +279,7 @@ impl Segment {
         to: u64,
         least: u64,
         end: u64,
-    ) -> Result<Option<Stored>, Error> {
+    ) -> Result<Option<StoredBatch>, Error> {
         let part = self.stream.get_mut();
         part.end = end;
         part.stored(row, to, least).map_err(|source| Error::File {

@@ -7,14 +7,14 @@ use strobe::event::EventSpec;
 use strobe::plan::Plan;
 use strobe::program::ProgramText;
 use strobe::rt;
-use strobe::select::{self, Chosen};
+use strobe::select::{self, SelectedEngine};
 
 use super::Recipe;
-use super::parse::Places;
+use super::parse::Spans;
 use crate::record::{self, Options};
 
 /// Notes all that stands in the way. Nothing is changed: runs are asked for, and not made.
-pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
+pub(super) fn check(recipe: &Recipe, places: &Spans<'_, '_>) {
     if let Some(cpu) = recipe.cpu.filter(|cpu| !rt::cpus().contains(cpu)) {
         places.fault(
             &places.cpu,
@@ -78,7 +78,9 @@ pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
     let error = match chosen.dry_run(&plan) {
         Ok(dry) => {
             let sleeps = dry.channels.iter().find(|c| c.class == Class::Sleep);
-            if let (Chosen::Kernel(_), Some(_), Some(channel)) = (&chosen, recipe.cpu, sleeps) {
+            if let (SelectedEngine::Kernel(_), Some(_), Some(channel)) =
+                (&chosen, recipe.cpu, sleeps)
+            {
                 let name = &channel.name;
                 places.fault(
                     &places.cpu,
@@ -103,6 +105,6 @@ pub(super) fn check(recipe: &Recipe, places: &Places<'_, '_>) {
     places.fault(at, error.to_string());
 }
 
-fn ask(chosen: &Chosen, plan: &Plan) -> Result<(), engine::Error> {
+fn ask(chosen: &SelectedEngine, plan: &Plan) -> Result<(), engine::Error> {
     chosen.dry_run(plan).map(|_| ())
 }

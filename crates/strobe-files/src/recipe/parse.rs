@@ -7,7 +7,7 @@ use strobe::engine::user::WaitMode;
 use strobe::info::Clock;
 use strobe::program::{Part, ProgramText};
 use strobe::quantity::duration_ns;
-use strobe::select::Wanted;
+use strobe::select::EnginePreference;
 use strobe_board::Faults;
 use strobe_board::table::{self, At, Table};
 
@@ -15,10 +15,10 @@ use super::{REFERENCE, Recipe, setting};
 use crate::sink;
 
 /// The words of the keys that have some, as they are read and written.
-pub(super) const ENGINES: [(&str, Wanted); 3] = [
-    ("auto", Wanted::Auto),
-    ("kernel", Wanted::Kernel),
-    ("user", Wanted::User),
+pub(super) const ENGINES: [(&str, EnginePreference); 3] = [
+    ("auto", EnginePreference::Auto),
+    ("kernel", EnginePreference::Kernel),
+    ("user", EnginePreference::User),
 ];
 pub(super) const WAITS: [(&str, WaitMode); 3] = [
     ("block", WaitMode::Block),
@@ -42,7 +42,7 @@ const NOT_HERE: [(&str, &str); 2] = [
 ];
 
 /// Where what a recipe says stands in its text, and where faults are noted.
-pub(super) struct Places<'p, 't> {
+pub(super) struct Spans<'p, 't> {
     table: &'p Table<'t>,
     pub(super) event: Range<usize>,
     /// Of each step: outputs, then channels.
@@ -58,7 +58,7 @@ pub(super) struct Places<'p, 't> {
     pub(super) sync: Range<usize>,
 }
 
-impl Places<'_, '_> {
+impl Spans<'_, '_> {
     /// Where this part of the program stands.
     pub(super) fn program(&self, part: Part) -> &Range<usize> {
         let at = match part {
@@ -79,7 +79,7 @@ impl Places<'_, '_> {
 pub(super) fn recipe(
     file: &str,
     text: &str,
-    look: impl FnOnce(&Recipe, &Places<'_, '_>),
+    look: impl FnOnce(&Recipe, &Spans<'_, '_>),
 ) -> Result<Recipe, Faults> {
     table::read(file, text, REFERENCE, |root| whole(root, look))
 }
@@ -92,7 +92,7 @@ fn value<T>(found: Option<At<T>>) -> Option<T> {
     found.map(|(value, _)| value)
 }
 
-fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Option<Recipe> {
+fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Spans<'_, '_>)) -> Option<Recipe> {
     let event = root.parsed("event", str::parse);
     root.missing(
         "event",
@@ -165,7 +165,7 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Places<'_, '_>)) -> Op
         root.forbid(key, why);
     }
     if let Some(recipe) = &recipe {
-        let places = Places {
+        let places = Spans {
             table: &root,
             event: place(event.as_ref()),
             steps,

@@ -6,12 +6,12 @@ fn whole() -> Recipe {
     Recipe {
         read: vec!["sim.counter".into(), "clock.late".into()],
         set: vec![setting("sim.latch=0x10").expect("a step")],
-        engine: Wanted::User,
+        engine: EnginePreference::User,
         wait: Some(WaitMode::Hybrid),
         board: Some("edu".into()),
         cpu: Some(3),
         policy: Some(Policy::Fifo(70)),
-        wake_within: WakeWithin(None),
+        wake_within: CpuLatency(None),
         clock: Clock::Tai,
         ring: Some(4096),
         shared: true,
@@ -52,7 +52,7 @@ fn the_shortest_recipe_has_an_event_and_a_channel() {
     let recipe = Recipe::from_toml("r.toml", text).expect("a recipe");
     let plan = recipe.plan();
     assert_eq!(plan.steps, [Step::Read("sim.counter".into())]);
-    assert_eq!((plan.limit, recipe.engine), (None, Wanted::Auto));
+    assert_eq!((plan.limit, recipe.engine), (None, EnginePreference::Auto));
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(crate) fn record_rows_into(
     let sinks = targets.create(options.sync)?.into_iter().chain(more);
     let mut rows = Rows {
         sinks: sinks
-            .map(|named| Written::new(named, &info, options.last))
+            .map(|named| OpenSink::new(named, &info, options.last))
             .collect(),
         given: 0,
         next: 0,
@@ -99,7 +99,7 @@ pub(crate) fn record_rows_into(
             break Some(End::Complete);
         }
         if let (false, true) = (rows.sinks.is_empty(), rows.have_all_ended()) {
-            break Some(match rows.sinks.iter().any(Written::has_failed) {
+            break Some(match rows.sinks.iter().any(OpenSink::has_failed) {
                 true => End::Failed("no sink is left".to_owned()),
                 false => End::Stopped,
             });
@@ -126,7 +126,7 @@ pub(crate) fn record_rows_into(
 /// What there is of the rows.
 struct Rows<'i> {
     info: &'i RunInfo,
-    sinks: Vec<Written>,
+    sinks: Vec<OpenSink>,
     /// Rows that were given to the sinks.
     given: u64,
     /// The row after the last one that came.
@@ -138,7 +138,7 @@ struct Rows<'i> {
 }
 
 /// A sink, and why it has ended.
-struct Written {
+struct OpenSink {
     name: String,
     sink: Box<dyn Sink>,
     /// Only so many rows are kept.
@@ -224,9 +224,9 @@ impl Rows<'_> {
     }
 }
 
-impl Written {
+impl OpenSink {
     fn new((name, sink): Named, info: &RunInfo, last: Option<u64>) -> Self {
-        let mut written = Written {
+        let mut written = OpenSink {
             name,
             sink: match last {
                 Some(rows) => Box::new(Last::new(sink, rows)),

@@ -14,7 +14,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_ipc::reader::StreamReader;
 use rustix::io::Errno;
 use strobe::channel::Type;
-use strobe::reader::{ReaderOptions, Wake};
+use strobe::reader::{ReaderOptions, Waiter};
 use strobe::run::Run;
 use strobe::samples as tests;
 use strobe::samples::channel;
@@ -191,7 +191,7 @@ struct Acting {
     fails: bool,
 }
 
-impl Wake for Acting {
+impl Waiter for Acting {
     fn wait(&self, _: &Reader, _: u64, timeout: Duration) -> io::Result<()> {
         if self.fails {
             return Err(io::ErrorKind::Unsupported.into());

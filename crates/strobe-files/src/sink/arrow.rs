@@ -30,7 +30,7 @@ pub use batches::{Batches, StreamError};
 pub use stream::{ArrowStream, account};
 
 use super::table::{Columns, schema};
-use super::{Appender, Sink, Written};
+use super::{Appender, Sink, SinkProgress};
 
 /// Rows of one record batch, at most.
 const BATCH_ROWS: usize = 65_536;
@@ -123,7 +123,7 @@ impl Sink for ArrowFile {
         Ok(())
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> SinkProgress {
         self.file.written
     }
 }

@@ -18,7 +18,7 @@ use strobe_ring::layout::ROW_FAULTS;
 use strobe_ring::{Row, RowShape, Rows};
 
 use super::table::SKIPPED;
-use super::{Appender, Sink, Written, check_shape};
+use super::{Appender, Sink, SinkProgress, check_shape};
 
 /// Lines are written when so many bytes of them are there, or at a flush.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -87,7 +87,7 @@ impl Sink for Csv {
         self.flush()
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> SinkProgress {
         self.file.written
     }
 }
@@ -270,7 +270,7 @@ mod tests {
              1,3,400,1,2,4,NaN,3,3\n"
         );
         let bytes = text.len() as u64;
-        assert_eq!(csv.written(), Written { rows: 2, bytes });
+        assert_eq!(csv.written(), SinkProgress { rows: 2, bytes });
     }
 
     #[test]

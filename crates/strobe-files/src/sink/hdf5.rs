@@ -41,7 +41,7 @@ use strobe::info::{RunInfo, Totals};
 use strobe_ring::layout::ROW_FAULTS;
 use strobe_ring::{Faults, Row, RowShape, Rows};
 
-use super::{Sink, Written, check_shape};
+use super::{Sink, SinkProgress, check_shape};
 
 mod layout;
 
@@ -59,7 +59,7 @@ pub struct Hdf5File {
     // it is open.
     writing: Option<Writing>,
     file: Option<File>,
-    written: Written,
+    written: SinkProgress,
     flush_every: Duration,
 }
 
@@ -143,7 +143,7 @@ impl Hdf5File {
         Ok(Hdf5File {
             writing: None,
             file: Some(file),
-            written: Written::default(),
+            written: SinkProgress::default(),
             flush_every: FLUSH_EVERY,
         })
     }
@@ -217,7 +217,7 @@ impl Sink for Hdf5File {
         Ok(())
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> SinkProgress {
         self.written
     }
 }

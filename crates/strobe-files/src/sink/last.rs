@@ -7,7 +7,7 @@ use std::io;
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::{RowShape, Rows};
 
-use super::{Sink, Written, check_shape};
+use super::{Sink, SinkProgress, check_shape};
 
 /// Keeps the last rows in memory, and writes them into another sink when the run has ended.
 pub(crate) struct Last {
@@ -71,7 +71,7 @@ impl Sink for Last {
         self.sink.finish(totals)
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> SinkProgress {
         self.sink.written()
     }
 

@@ -20,7 +20,7 @@ use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
 use super::table::{Columns, schema};
-use super::{Sink, Written};
+use super::{Sink, SinkProgress};
 
 /// Rows are encoded in steps of so many.
 const BATCH_ROWS: usize = 8 * 1024;
@@ -32,7 +32,7 @@ pub struct ParquetFile {
     /// Until `begin`.
     file: Option<File>,
     writing: Option<Writing>,
-    written: Written,
+    written: SinkProgress,
 }
 
 /// What there is between `begin` and `finish`.
@@ -49,7 +49,7 @@ impl ParquetFile {
         ParquetFile {
             file: Some(file),
             writing: None,
-            written: Written::default(),
+            written: SinkProgress::default(),
         }
     }
 }
@@ -106,7 +106,7 @@ impl Sink for ParquetFile {
         // Before the writer is taken apart, which hides the system's error.
         writing.writer.finish().map_err(io_error)?;
         let file = writing.writer.inner();
-        self.written = Written {
+        self.written = SinkProgress {
             rows: writing.rows,
             bytes: file.metadata()?.len(),
         };
@@ -114,7 +114,7 @@ impl Sink for ParquetFile {
     }
 
     /// Nothing, until all is.
-    fn written(&self) -> Written {
+    fn written(&self) -> SinkProgress {
         self.written
     }
 
@@ -195,10 +195,10 @@ mod tests {
         sink.flush().expect("flush");
         sink.write(Rows::new(&second, RowShape::of_channels(3)))
             .expect("write");
-        assert_eq!(sink.written(), Written::default());
+        assert_eq!(sink.written(), SinkProgress::default());
         sink.finish(Some(&totals(7))).expect("finish");
         let bytes = file.as_file().metadata().expect("its size").len();
-        assert_eq!(sink.written(), Written { rows: 2, bytes });
+        assert_eq!(sink.written(), SinkProgress { rows: 2, bytes });
 
         let input = ParquetRecordBatchReaderBuilder::try_new(file.reopen().expect("a file"));
         let input = input.expect("a Parquet file");
@@ -237,6 +237,6 @@ mod tests {
             .and_then(|()| sink.finish(Some(&totals(0))))
             .map_err(|e| e.kind());
         assert_eq!(error, Err(io::ErrorKind::StorageFull));
-        assert_eq!(sink.written(), Written::default());
+        assert_eq!(sink.written(), SinkProgress::default());
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
 
-use super::{Sink, Written};
+use super::{Sink, SinkProgress};
 
 /// What was flushed is brought to the disk this often. Twice as often as is promised: the disk may take its time.
 const SYNC_EVERY: Duration = Duration::from_millis(500);
@@ -66,7 +66,7 @@ impl Sink for Synced {
         self.file.sync_all()
     }
 
-    fn written(&self) -> Written {
+    fn written(&self) -> SinkProgress {
         self.sink.written()
     }
 

@@ -32,7 +32,7 @@ pub struct Program {
 }
 
 /// What a `struct strobe_program` is made of.
-pub struct Given {
+pub struct ProgramParts {
     pub flags: u32,
     /// Each as a `struct bpf_insn`.
     pub insns: Vec<[u8; 8]>,
@@ -43,7 +43,7 @@ pub struct Given {
 
 impl Program {
     /// Its addresses are good for as long as that is there, and not changed.
-    pub(super) fn of(given: &Given) -> Program {
+    pub(super) fn of(given: &ProgramParts) -> Program {
         let count = |length| u32::try_from(length).unwrap_or(u32::MAX);
         Program {
             size: size_of_u32::<Program>(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strobe::engine::user::{Lock, WaitMode};
-use strobe::plan::WakeWithin;
+use strobe::plan::CpuLatency;
 use strobe::stats::Figures;
 use strobe::stop::Stop;
 use strobe_files::record::{self as recording, Options};
@@ -16,8 +16,8 @@ use strobe_hw::rt;
 
 use super::Intent;
 use crate::jitter::Target;
+use crate::jitter::pacing::{self, Pacing, PacingSettings, Policy};
 use crate::jitter::round::{Round, Show};
-use crate::jitter::way::{self, Asked, Policy, Way};
 use crate::turns::order;
 
 /// 1 kHz, and 3 % of it.
@@ -112,7 +112,7 @@ pub struct Proof {
 struct Side {
     words: String,
     wait: WaitMode,
-    asked: Asked,
+    asked: PacingSettings,
     rounds: Vec<Round>,
 }
 
@@ -140,7 +140,7 @@ pub fn prove(
         let Some(side) = sides.get_mut(turn) else {
             continue;
         };
-        let run = Way::User(side.wait)
+        let run = Pacing::User(side.wait)
             .run(&side.asked)
             .map_err(engine_error)?;
         let (_, round, _) = Round::measure(run.as_ref(), TARGET, &options, stop, None, show)?;
@@ -155,10 +155,10 @@ pub fn prove(
 }
 
 /// The ways of this command are all of the user engine.
-fn engine_error(error: way::Error) -> recording::Error {
+fn engine_error(error: pacing::Error) -> recording::Error {
     match error {
-        way::Error::Engine(error) | way::Error::NoLoop(error) => error.into(),
-        way::Error::Period => strobe::engine::Error::Period {
+        pacing::Error::Engine(error) | pacing::Error::NoLoop(error) => error.into(),
+        pacing::Error::Period => strobe::engine::Error::Period {
             event: "timer".to_owned(),
             period_ns: Some(TARGET.period_ns),
         }
@@ -178,11 +178,11 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
     let side = |words: String, wait, policy, cpu| Side {
         words,
         wait,
-        asked: Asked {
+        asked: PacingSettings {
             period_ns: TARGET.period_ns,
             policy: Some(policy),
             cpu,
-            wake_within: WakeWithin::default(),
+            wake_within: CpuLatency::default(),
             slack_ns: 0,
             steps: Vec::new(),
             board: None,
@@ -214,7 +214,7 @@ fn sides(intent: &Intent) -> (Vec<Side>, Vec<Pair>) {
         fifo,
         cpu,
     );
-    asleep.asked.wake_within = WakeWithin(None);
+    asleep.asked.wake_within = CpuLatency(None);
     pairs.push(pair("idle-states", sides.len(), 0));
     sides.push(asleep);
     let all = rt::cpus();
@@ -374,7 +374,7 @@ mod tests {
                     }
                     "hybrid" => with.wait == WaitMode::Hybrid && without.wait == WaitMode::Block,
                     "idle-states" => {
-                        one.wake_within == WakeWithin(None) && other.wake_within != one.wake_within
+                        one.wake_within == CpuLatency(None) && other.wake_within != one.wake_within
                     }
                     _ => other.cpu.is_some() && one.cpu.is_none(),
                 };

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use strobe::engine;
 use strobe::engine::kernel::Control;
-use strobe::plan::WakeWithin;
-use strobe_hw::awake::Awake;
+use strobe::plan::CpuLatency;
+use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 use strobe_hw::rt::{self, Policy};
 
 use super::Intent;
@@ -74,7 +74,7 @@ impl Trial for Here {
     }
 
     fn awake(&self) -> rt::Step {
-        Awake::hold(WakeWithin::default().0).step
+        CpuLatencyRequest::hold(CpuLatency::default().0).step
     }
 
     fn lock(&self, bytes: u64) -> io::Result<()> {

@@ -14,11 +14,11 @@ use super::band::Band;
 use super::contender::Contender;
 use super::judge::{self, Judge};
 use super::load::{self, Load, Stressor};
+use super::pacing::{self, PacingSettings};
 use super::round::{Round, Show};
-use super::way::{self, Asked};
 use super::{Jitter, Report, Target};
 use crate::cpu::{NoCpu, check_cpu};
-use crate::late::{self, Found, Late, Which};
+use crate::late::{self, Late, LateRows, LateSelection};
 use crate::machine::Machine;
 use crate::turns::order;
 
@@ -27,7 +27,7 @@ pub struct Comparison {
     /// The ways, in the order in which they are shown.
     pub ways: Vec<Contender>,
     /// What they have in common.
-    pub asked: Asked,
+    pub asked: PacingSettings,
     /// How far a period may be from the one asked for.
     pub band: Band,
     /// A counter in hardware that judges the rows, too.
@@ -39,7 +39,7 @@ pub struct Comparison {
     /// Rounds.
     pub rounds: u32,
     /// Which late rows are looked into.
-    pub late: Option<Which>,
+    pub late: Option<LateSelection>,
     /// Where the kernel's events around them are kept.
     pub keep: PathBuf,
 }
@@ -74,7 +74,7 @@ pub enum Error {
     Load(#[from] load::Error),
     /// A way cannot be had.
     #[error("{0}: {1}")]
-    Way(String, way::Error),
+    Pacing(String, pacing::Error),
     /// A run could not be started.
     #[error(transparent)]
     Record(#[from] recording::Error),
@@ -88,7 +88,7 @@ pub enum Error {
 
 /// One way, in all rounds.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct PacingResult {
     /// Its name.
     pub way: String,
     /// All rounds together.
@@ -97,7 +97,7 @@ pub struct Measured {
     pub rounds: Vec<Round>,
     /// Why rows were late, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "verdicts")]
-    pub late_rows: Option<Found>,
+    pub late_rows: Option<LateRows>,
     /// All of the rounds, to be drawn or merged.
     #[serde(rename = "histogram", serialize_with = "histograms")]
     pub jitter: Jitter,
@@ -107,12 +107,12 @@ fn histograms<S: serde::Serializer>(jitter: &Jitter, to: S) -> Result<S::Ok, S::
     to.collect_map([("period", jitter.period()), ("late", jitter.late())])
 }
 
-fn verdicts<S: serde::Serializer>(found: &Option<Found>, to: S) -> Result<S::Ok, S::Error> {
+fn verdicts<S: serde::Serializer>(found: &Option<LateRows>, to: S) -> Result<S::Ok, S::Error> {
     found.as_ref().map(|found| &found.verdicts).serialize(to)
 }
 
 /// What the rounds of a way have given so far.
-type Rounds = (Jitter, Vec<Round>, Option<Found>);
+type Rounds = (Jitter, Vec<Round>, Option<LateRows>);
 
 /// All that was measured.
 #[derive(Serialize)]
@@ -126,7 +126,7 @@ pub struct Outcome {
     /// What the machine had to do meanwhile.
     pub load: Vec<Load>,
     /// Each way.
-    pub ways: Vec<Measured>,
+    pub ways: Vec<PacingResult>,
 }
 
 fn target(band: Band, period_ns: u64) -> Result<Target, Error> {
@@ -170,7 +170,7 @@ pub fn of_rows(
         target,
         machine: Machine::unknown(&source.info().kernel),
         load: Vec::new(),
-        ways: vec![Measured {
+        ways: vec![PacingResult {
             way: name.to_owned(),
             all: round.report.clone(),
             rounds: vec![round],
@@ -217,7 +217,7 @@ pub fn measure(
     // Before anything is loaded: what cannot be had is said at once.
     for way in ways {
         way.run(asked)
-            .map_err(|error| Error::Way(way.to_string(), error))?;
+            .map_err(|error| Error::Pacing(way.to_string(), error))?;
     }
     let options = Options {
         duration: Some(comparison.duration),
@@ -225,7 +225,7 @@ pub fn measure(
     };
     let mut load = Stressor::new(&comparison.load, command)?;
     let most = match comparison.late {
-        Some(Which::Worst(count)) => count,
+        Some(LateSelection::Worst(count)) => count,
         _ => 1,
     };
     let machine = Machine::from_now();
@@ -237,7 +237,7 @@ pub fn measure(
         };
         let run = way
             .run(asked)
-            .map_err(|error| Error::Way(way.to_string(), error))?;
+            .map_err(|error| Error::Pacing(way.to_string(), error))?;
         let late = comparison
             .late
             .map(|which| Late::of(run.as_ref(), which))
@@ -276,7 +276,7 @@ pub fn measure(
         let kept = late_rows
             .as_mut()
             .map(|found| found.keep(&comparison.keep, &name));
-        Some(kept.unwrap_or(Ok(())).map(|()| Measured {
+        Some(kept.unwrap_or(Ok(())).map(|()| PacingResult {
             way: way.to_string(),
             all: jitter.report(missed),
             rounds,
@@ -284,7 +284,7 @@ pub fn measure(
             jitter,
         }))
     });
-    let ways: Result<Vec<Measured>, _> = ways.collect();
+    let ways: Result<Vec<PacingResult>, _> = ways.collect();
     Ok(Outcome {
         interrupted: stop.is_interrupted(),
         target,

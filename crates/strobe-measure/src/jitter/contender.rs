@@ -8,27 +8,27 @@ use std::sync::Arc;
 use strobe::run::OwnedRun;
 use strobe_hw::rt;
 
-use super::way::{Asked, Error, Policy, Way};
+use super::pacing::{Error, Pacing, PacingSettings, Policy};
 
 /// `hybrid`, or `hybrid/other`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contender {
-    way: Way,
+    way: Pacing,
     policy: Option<Policy>,
 }
 
 impl Contender {
     /// Whether a thread of the user engine makes its rows.
     pub fn has_thread(&self) -> bool {
-        matches!(self.way, Way::User(_) | Way::Relative)
+        matches!(self.way, Pacing::User(_) | Pacing::Relative)
     }
 
     /// A run of it. What it says of itself goes before what was asked for all.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn run(&self, asked: &Asked) -> Result<Arc<dyn OwnedRun>, Error> {
-        self.way.run(&Asked {
+    pub fn run(&self, asked: &PacingSettings) -> Result<Arc<dyn OwnedRun>, Error> {
+        self.way.run(&PacingSettings {
             policy: match self.has_thread() {
                 true => self.policy.or(asked.policy),
                 false => self.policy,
@@ -48,7 +48,7 @@ impl FromStr for Contender {
                 policy: None,
             });
         };
-        let (way, policy): (Way, Policy) = (way.parse()?, policy.parse()?);
+        let (way, policy): (Pacing, Policy) = (way.parse()?, policy.parse()?);
         let contender = Contender {
             way,
             policy: Some(policy),

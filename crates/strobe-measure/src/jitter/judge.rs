@@ -26,7 +26,7 @@ pub struct Judge {
 
 /// What the counter says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Judged {
+pub struct CounterReport {
     /// Rising edges: rows.
     pub edges: u64,
     /// Periods in the band.
@@ -88,11 +88,11 @@ impl Judge {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn end(&self) -> Result<Judged, Error> {
+    pub fn end(&self) -> Result<CounterReport, Error> {
         let name = |count: &str| format!("{}.{count}", self.device);
         let row = self.row(COUNTS.iter().map(|count| Step::Read(name(count))).collect())?;
         let word = |nth: usize| row.values.get(nth).and_then(|(_, word)| *word).unwrap_or(0);
-        Ok(Judged {
+        Ok(CounterReport {
             edges: word(0),
             in_range: word(1),
             over: word(2),
@@ -125,9 +125,9 @@ impl Judge {
     }
 }
 
-impl Judged {
+impl CounterReport {
     /// Those of another round as well.
-    pub fn merge(&mut self, other: Judged) {
+    pub fn merge(&mut self, other: CounterReport) {
         self.edges += other.edges;
         self.in_range += other.in_range;
         self.over += other.over;
@@ -144,13 +144,13 @@ impl Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strobe::select::Wanted;
+    use strobe::select::EnginePreference;
 
     fn judge() -> Judge {
         Judge {
             device: "counter".into(),
             engine: Selection {
-                engine: Wanted::User,
+                engine: EnginePreference::User,
                 ..Selection::default()
             },
         }
@@ -185,9 +185,9 @@ mod tests {
 
     #[test]
     fn rounds_are_added_up() {
-        let mut all = Judged::default();
+        let mut all = CounterReport::default();
         for (longest_ns, shortest_ns) in [(12, 9), (0, 0), (15, 8)] {
-            all.merge(Judged {
+            all.merge(CounterReport {
                 edges: 10,
                 in_range: 7,
                 over: 1,

@@ -8,10 +8,10 @@ use strobe::catalogue::Catalogue;
 use strobe::clock::{RunClock, monotonic};
 use strobe::engine::Error;
 use strobe::engine::user::Settings;
-use strobe::engine::user::provider::{FoundEvent, Provider};
-use strobe::engine::user::trigger::{Cadence, EventSource, Trigger, Woken};
+use strobe::engine::user::provider::{EventOpener, Provider};
+use strobe::engine::user::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use strobe::event::EventSpec;
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 
 /// Has such an event, with this period in ns.
 pub struct Relative(pub u64);
@@ -24,9 +24,9 @@ impl Relative {
 impl Provider for Relative {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn event(&self, event: &EventSpec, _: &Settings) -> Option<Result<FoundEvent<'_>, Error>> {
+    fn event(&self, event: &EventSpec, _: &Settings) -> Option<Result<EventOpener<'_>, Error>> {
         let source = Box::new(Sleep(self.0));
-        let found = || Ok(FoundEvent::ready(Cadence::default(), source));
+        let found = || Ok(EventOpener::ready(Cadence::default(), source));
         (event.to_string() == Self::EVENT).then(found)
     }
 }
@@ -38,14 +38,14 @@ impl EventSource for Sleep {
         Ok(None)
     }
 
-    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, _: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         let end = monotonic() + self.0;
-        while !bell.rang() && monotonic() < end {
-            bell.sleep_until(Some(end))?;
+        while !wakeup.is_pending() && monotonic() < end {
+            wakeup.sleep_until(Some(end))?;
         }
-        Ok(match bell.rang() {
-            true => Woken::Bell,
-            false => Woken::Trigger(Trigger::PLAIN),
+        Ok(match wakeup.is_pending() {
+            true => WaitOutcome::Wakeup,
+            false => WaitOutcome::Trigger(Trigger::PLAIN),
         })
     }
 }

@@ -13,10 +13,10 @@ use strobe_files::summary::Summary;
 use strobe_hw::rt::{Step, Usage};
 use strobe_ring::Row;
 
-use super::judge::Judged;
+use super::judge::CounterReport;
 use super::timeline::Timeline;
-use super::{Counted, Jitter, Report, Target};
-use crate::late::{Found, Late};
+use super::{Jitter, PeriodCounts, Report, Target};
+use crate::late::{Late, LateRows};
 use crate::machine::Machine;
 
 /// What one round of one way has given.
@@ -49,7 +49,7 @@ pub struct Round {
     pub set_up: Vec<Step>,
     /// What a counter in hardware says of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Judged>,
+    pub judged: Option<CounterReport>,
     /// How it went on.
     pub timeline: Timeline,
 }
@@ -60,7 +60,7 @@ pub struct Shown {
     /// Where it is.
     pub progress: Progress,
     /// Its counts.
-    pub counted: Option<Counted>,
+    pub counted: Option<PeriodCounts>,
 }
 
 /// Shows where a measurement is; `None`: it is over.
@@ -116,7 +116,7 @@ impl Round {
         stop: &Stop,
         late: Option<Late>,
         show: &Show<'_>,
-    ) -> Result<(Jitter, Round, Option<Found>), recording::Error> {
+    ) -> Result<(Jitter, Round, Option<LateRows>), recording::Error> {
         let machine = Machine::from_now();
         let mut view = View {
             jitter: Jitter::new(run.info(), target),

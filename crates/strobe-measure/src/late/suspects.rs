@@ -7,7 +7,7 @@ use strobe::info::RunInfo;
 use strobe::timing::Timing;
 use strobe_ring::Row;
 
-use super::{MOST, Which};
+use super::{LateSelection, MOST};
 use crate::trace::cause::Delay;
 
 /// A row to be judged.
@@ -28,7 +28,7 @@ impl Suspect {
 /// The rows that are to be looked at.
 #[derive(Debug)]
 pub(super) struct Suspects {
-    pub(super) which: Which,
+    pub(super) which: LateSelection,
     timing: Timing,
     period_ns: u64,
     /// Row, trigger of those that were not skipped, and stamp of the last one.
@@ -48,7 +48,7 @@ pub(super) struct Suspects {
 }
 
 impl Suspects {
-    pub(super) fn new(info: &RunInfo, which: Which) -> Suspects {
+    pub(super) fn new(info: &RunInfo, which: LateSelection) -> Suspects {
         Suspects {
             which,
             timing: Timing::new(info),
@@ -56,8 +56,8 @@ impl Suspects {
             last: None,
             waiting: Vec::new(),
             bar_ns: match which {
-                Which::LaterThan(ns) | Which::First(ns) => ns,
-                Which::Worst(_) => 0,
+                LateSelection::LaterThan(ns) | LateSelection::First(ns) => ns,
+                LateSelection::Worst(_) => 0,
             },
             seen: 0,
             more: 0,
@@ -99,14 +99,14 @@ impl Suspects {
             return;
         }
         match self.which {
-            Which::Worst(_) if suspect.delay.from <= self.since => {
+            LateSelection::Worst(_) if suspect.delay.from <= self.since => {
                 let (count, most) = self.overlooked;
                 self.overlooked = (count + 1, most.max(suspect.delay_ns()));
                 return;
             }
-            Which::Worst(count) if self.waiting.len() > 4 * count => self.keep_worst(count),
-            Which::First(_) if self.seen + self.waiting.len() > 0 => return,
-            Which::LaterThan(_) if self.seen + self.waiting.len() >= MOST => {
+            LateSelection::Worst(count) if self.waiting.len() > 4 * count => self.keep_worst(count),
+            LateSelection::First(_) if self.seen + self.waiting.len() > 0 => return,
+            LateSelection::LaterThan(_) if self.seen + self.waiting.len() >= MOST => {
                 self.more += 1;
                 return;
             }
@@ -123,7 +123,7 @@ impl Suspects {
 
     /// Those to be looked at now.
     pub(super) fn take(&mut self) -> Vec<Suspect> {
-        if let Which::Worst(count) = self.which {
+        if let LateSelection::Worst(count) = self.which {
             self.keep_worst(count);
         }
         self.seen += self.waiting.len();

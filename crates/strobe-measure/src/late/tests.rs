@@ -6,7 +6,7 @@ use strobe_ring::{RowShape, Rows};
 use super::*;
 
 /// Rows of a timer of 1000 ns that is first due at 1000: row, trigger, stamp.
-fn suspects(which: Which, rows: &[[u64; 3]]) -> Suspects {
+fn suspects(which: LateSelection, rows: &[[u64; 3]]) -> Suspects {
     let mut info = info(Vec::new());
     info.period_ns = Some(1000);
     info.start.first_due = 1000;
@@ -29,7 +29,7 @@ fn delays(suspects: &mut Suspects) -> Vec<(u64, u64)> {
 #[test]
 fn rows_later_than_a_time_are_looked_at_in_their_order() {
     let rows = [[0, 0, 1100], [1, 1, 2101], [2, 2, 3050], [3, 3, 4900]];
-    let mut late = suspects(Which::LaterThan(100), &rows);
+    let mut late = suspects(LateSelection::LaterThan(100), &rows);
     assert_eq!(delays(&mut late), [(1, 101), (3, 900)]);
     assert_eq!(delays(&mut late), [], "once");
 }
@@ -38,14 +38,14 @@ fn rows_later_than_a_time_are_looked_at_in_their_order() {
 fn the_worst_rows_are_looked_at_the_worst_first() {
     let rows = [[0, 0, 1100], [1, 1, 2300], [2, 2, 3050], [3, 3, 4200]];
     assert_eq!(
-        delays(&mut suspects(Which::Worst(2), &rows)),
+        delays(&mut suspects(LateSelection::Worst(2), &rows)),
         [(1, 300), (3, 200)]
     );
 }
 
 #[test]
 fn what_is_not_among_the_worst_so_far_is_of_no_interest() {
-    let mut late = suspects(Which::Worst(2), &[[0, 0, 1100]]);
+    let mut late = suspects(LateSelection::Worst(2), &[[0, 0, 1100]]);
     late.bar_ns = 150;
     for words in [[1, 1, 2150, 0], [2, 2, 3151, 0]] {
         Rows::new(&words, RowShape::of_channels(0)).for_each(|row| late.row(&row));
@@ -57,7 +57,7 @@ fn what_is_not_among_the_worst_so_far_is_of_no_interest() {
 fn a_trigger_missed_after_a_row_in_time_is_a_delay_from_when_it_was_due() {
     // Row 1 was made in time, and yet trigger 2 made none.
     let rows = [[0, 0, 1010], [1, 1, 2010], [2, 3, 4020]];
-    let mut late = suspects(Which::LaterThan(500), &rows);
+    let mut late = suspects(LateSelection::LaterThan(500), &rows);
     let taken = late.take();
     let [only] = taken.as_slice() else {
         panic!("{taken:?}");
@@ -74,7 +74,7 @@ fn a_trigger_missed_after_a_row_in_time_is_a_delay_from_when_it_was_due() {
 fn triggers_that_a_late_row_has_left_behind_are_its_own_affair() {
     let rows = [[0, 0, 1010], [1, 1, 5500], [2, 5, 6010]];
     assert_eq!(
-        delays(&mut suspects(Which::LaterThan(500), &rows)),
+        delays(&mut suspects(LateSelection::LaterThan(500), &rows)),
         [(1, 3500)]
     );
 }
@@ -84,7 +84,7 @@ fn after_so_many_late_rows_the_others_are_counted() {
     let rows: Vec<[u64; 3]> = (0..MOST as u64 + 7)
         .map(|n| [n, n, 1900 + n * 1000])
         .collect();
-    let mut late = suspects(Which::LaterThan(500), &rows);
+    let mut late = suspects(LateSelection::LaterThan(500), &rows);
     assert_eq!((late.take().len(), late.more), (MOST, 7));
 }
 
@@ -127,12 +127,18 @@ fn a_verdict_says_what_took_how_long_and_leaves_out_trifles() {
 #[test]
 fn only_the_first_late_row_is_looked_at_if_it_is_to_end_the_run() {
     let rows = [[0, 0, 1100], [1, 1, 2301], [2, 2, 3900]];
-    assert_eq!(delays(&mut suspects(Which::First(200), &rows)), [(1, 301)]);
+    assert_eq!(
+        delays(&mut suspects(LateSelection::First(200), &rows)),
+        [(1, 301)]
+    );
 }
 
 #[test]
 fn a_row_that_came_while_others_were_looked_at_is_not_among_the_worst() {
-    for (which, wanted) in [(Which::Worst(2), 0), (Which::LaterThan(100), 1)] {
+    for (which, wanted) in [
+        (LateSelection::Worst(2), 0),
+        (LateSelection::LaterThan(100), 1),
+    ] {
         let mut late = suspects(which, &[]);
         late.since = 2500;
         Rows::new(&[0, 1, 2900, 0], RowShape::of_channels(0)).for_each(|row| late.row(&row));
@@ -146,9 +152,9 @@ fn a_row_that_came_while_others_were_looked_at_is_not_among_the_worst() {
 fn rows_of_two_rounds_with_the_same_number_have_a_file_each() {
     let dir = tempfile::tempdir().expect("a directory");
     let rows = [[7, 7, 9000, 0], [7, 7, 9500, 0], [8, 8, 9900, 0]];
-    let mut found = Found::default();
+    let mut found = LateRows::default();
     for (round, [row, trigger, time, _]) in rows.into_iter().enumerate() {
-        let suspect = suspects(Which::Worst(1), &[[row, trigger, time]]).take();
+        let suspect = suspects(LateSelection::Worst(1), &[[row, trigger, time]]).take();
         let suspect = suspect.into_iter().next().expect("a late row");
         let verdict = Verdict::new(suspect, Vec::new(), format!("round {round}"));
         found.verdicts.push(verdict);

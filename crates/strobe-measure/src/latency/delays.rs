@@ -15,7 +15,7 @@ use strobe_ring::Row;
 
 /// Where in a row the values are that delays are computed of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct DelayColumns {
     /// The counter that runs on, read one after the other.
     pub running: Range<usize>,
     /// The same counter, as it was at the event.
@@ -51,7 +51,7 @@ pub enum Error {
 /// Delays of all rows so far.
 #[derive(Debug)]
 pub struct Delays {
-    places: Places,
+    places: DelayColumns,
     /// Of the counter.
     count: Option<Counter>,
     /// Of the board's count of events.
@@ -174,7 +174,7 @@ impl Delays {
     ///
     /// # Errors
     /// A channel is not what its place needs.
-    pub fn new(channels: &[Channel], places: Places) -> Result<Self, Error> {
+    pub fn new(channels: &[Channel], places: DelayColumns) -> Result<Self, Error> {
         let at = |place: usize| channels.get(place);
         let running = places.clone().running.next().and_then(at);
         let count = match (running, places.latched.and_then(at)) {
@@ -274,7 +274,7 @@ mod tests {
         let time = || channel("clock.time", "ns", 1.0, 64);
         let index = channel("card.index", "", 1.0, 8);
         let channels = [count(), count(), count(), index, time(), time()];
-        let places = Places {
+        let places = DelayColumns {
             running: 0..2,
             latched: Some(2),
             index: Some(3),
@@ -343,10 +343,10 @@ mod tests {
 
     #[test]
     fn channels_that_count_no_time_are_refused_by_name() {
-        let places = |latched| Places {
+        let places = |latched| DelayColumns {
             running: 0..1,
             latched,
-            ..Places::default()
+            ..DelayColumns::default()
         };
         let refused = |channels: &[Channel], latched| {
             let delays = Delays::new(channels, places(latched));

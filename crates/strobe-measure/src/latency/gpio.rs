@@ -13,7 +13,7 @@ use strobe::engine::user::gpio::{Drive, Gpio};
 use strobe::engine::user::provider::WriteOutput;
 use strobe::engine::user::{Lock, Settings, User, WaitMode};
 use strobe::event::{Event, EventSpec};
-use strobe::follow::{self, Account, Reading, follow};
+use strobe::follow::{self, Account, FollowSettings, follow};
 use strobe::plan::{Plan, Step};
 use strobe::run::OwnedRun;
 use strobe::stop::Stop;
@@ -30,7 +30,7 @@ pub use inverter::Observer;
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Options {
     /// The line whose edges are waited for.
     pub input: Line,
     /// Make the edges: drive this line, and wire it to the other one.
@@ -106,7 +106,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Nothing was measured; why.
-pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
+pub fn measure(asked: &Options, stop: &Stop) -> Result<Outcome, Error> {
     check_cpu(asked.common.cpu)?;
     let other = asked.drive.as_ref().or(asked.answer.as_ref());
     if let Some(line) = other.filter(|line| **line == asked.input) {
@@ -138,9 +138,9 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
 }
 
 /// What is known of an edge: its row, the kernel's stamp, that of the row, and when it was seen.
-type Seen = (u64, u64, u64, u64);
+type EdgeInstants = (u64, u64, u64, u64);
 
-fn rows(asked: &Asked, stop: &Stop) -> Result<(Account, Steps), Error> {
+fn rows(asked: &Options, stop: &Stop) -> Result<(Account, Steps), Error> {
     let wait = match asked.spin {
         true => WaitMode::Spin,
         false => WaitMode::Block,
@@ -160,7 +160,8 @@ fn rows(asked: &Asked, stop: &Stop) -> Result<(Account, Steps), Error> {
         ..Plan::new(event)
     };
     let run = user.create(&plan)?;
-    let mut seen: Vec<Seen> = Vec::with_capacity(usize::try_from(asked.common.rows).unwrap_or(0));
+    let mut seen: Vec<EdgeInstants> =
+        Vec::with_capacity(usize::try_from(asked.common.rows).unwrap_or(0));
     let (account, driven) = followed(asked, &run, drive, stop, &mut seen)?;
     let points: &[&str] = match asked.drive {
         Some(_) => &["driven", "edge", "stamp", "visible"],
@@ -183,13 +184,13 @@ fn rows(asked: &Asked, stop: &Stop) -> Result<(Account, Steps), Error> {
 
 /// Follows the run, and makes its edges meanwhile; answers when each was driven.
 fn followed(
-    asked: &Asked,
+    asked: &Options,
     run: &dyn OwnedRun,
     drive: Option<Drive>,
     stop: &Stop,
-    seen: &mut Vec<Seen>,
+    seen: &mut Vec<EdgeInstants>,
 ) -> Result<(Account, Vec<u64>), Error> {
-    let reading = Reading {
+    let reading = FollowSettings {
         policy: None,
         cpu: None,
         spin: false,

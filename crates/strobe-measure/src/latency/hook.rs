@@ -13,13 +13,13 @@ use strobe::engine;
 use strobe::event::{Event, EventSpec};
 use strobe::plan::{Plan, Step};
 use strobe::run::OwnedRun;
-use strobe::select::{self, Chosen};
+use strobe::select::{self, SelectedEngine};
 use strobe::stop::Stop;
-use strobe_files::record::{self as recording, Observer, Options, Progress, record};
+use strobe_files::record::{self as recording, Observer, Progress, record};
 use strobe_files::summary::Summary;
 use strobe_ring::Row;
 
-use super::delays::{self, Delays, Places, Report};
+use super::delays::{self, DelayColumns, Delays, Report};
 use crate::jitter::round::{Show, Shown};
 
 /// How often the running counter is in a row, and `clock.time`.
@@ -28,7 +28,7 @@ const TIMES: usize = 2;
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Options {
     /// What triggers a row, such as counter.full or timer:5kHz.
     pub events: Vec<EventSpec>,
     /// The counter that runs on; in the order of the events.
@@ -50,7 +50,7 @@ pub struct Asked {
 }
 
 /// Chooses the engine of a plan.
-pub type Choose<'a> = dyn Fn(&Plan) -> Result<Chosen, select::Error> + 'a;
+pub type Choose<'a> = dyn Fn(&Plan) -> Result<SelectedEngine, select::Error> + 'a;
 
 /// Why nothing was measured.
 #[derive(Debug, thiserror::Error)]
@@ -79,7 +79,7 @@ pub enum Error {
 }
 
 /// One event that is measured.
-struct Measured {
+struct MeasuredEvent {
     run: Arc<dyn OwnedRun>,
     delays: Delays,
 }
@@ -106,7 +106,7 @@ pub struct Outcomes {
 /// # Errors
 /// Nothing was measured; why.
 pub fn measure(
-    asked: &Asked,
+    asked: &Options,
     stop: &Stop,
     choose: &Choose<'_>,
     show: &Show<'_>,
@@ -124,15 +124,15 @@ pub fn measure(
         set_once(asked, choose)?;
     }
     let events = asked.events.iter().enumerate();
-    let measured: Result<Vec<Measured>, Error> = events
+    let measured: Result<Vec<MeasuredEvent>, Error> = events
         .map(|(nth, event)| prepare(asked, nth, event, choose))
         .collect();
-    let options = Options {
+    let options = recording::Options {
         duration: asked
             .rows
             .is_none()
             .then_some(Duration::from_nanos(asked.duration)),
-        ..Options::default()
+        ..recording::Options::default()
     };
     let options = &options;
     let runs: Result<Vec<Outcome>, Error> = std::thread::scope(|scope| {
@@ -150,7 +150,7 @@ pub fn measure(
 }
 
 /// One row of the event `soft` writes what was to be written.
-fn set_once(asked: &Asked, choose: &Choose<'_>) -> Result<(), Error> {
+fn set_once(asked: &Options, choose: &Choose<'_>) -> Result<(), Error> {
     let soft = |_| Error::Set("there is no event soft".to_owned());
     let clock = Step::Read("clock.time".to_owned());
     let plan = Plan {
@@ -174,11 +174,11 @@ fn set_once(asked: &Asked, choose: &Choose<'_>) -> Result<(), Error> {
 
 /// The run of an event, ready to start.
 fn prepare(
-    asked: &Asked,
+    asked: &Options,
     nth: usize,
     event: &EventSpec,
     choose: &Choose<'_>,
-) -> Result<Measured, Error> {
+) -> Result<MeasuredEvent, Error> {
     let device = match event.event() {
         Event::Device(name) => name.split_once('.').map(|(device, _)| device),
         _ => None,
@@ -203,7 +203,7 @@ fn prepare(
         names.extend(name.into_iter().flat_map(|n| std::iter::repeat_n(n, times)));
         begin..names.len()
     };
-    let places = Places {
+    let places = DelayColumns {
         running: add(running, RUNNING),
         latched: add(latched, 1).next(),
         index: add(index, 1).next(),
@@ -219,7 +219,7 @@ fn prepare(
     };
     let run = choose(&plan)?.create(&plan)?;
     let delays = Delays::new(&run.info().channels, places)?;
-    Ok(Measured { run, delays })
+    Ok(MeasuredEvent { run, delays })
 }
 
 fn is_here(event: &EventSpec, channel: &str, choose: &Choose<'_>) -> Result<bool, Error> {
@@ -236,10 +236,10 @@ fn is_here(event: &EventSpec, channel: &str, choose: &Choose<'_>) -> Result<bool
     }
 }
 
-impl Measured {
+impl MeasuredEvent {
     fn measure(
         self,
-        options: &Options,
+        options: &recording::Options,
         stop: &Stop,
         show: Option<&Show<'_>>,
     ) -> Result<Outcome, Error> {

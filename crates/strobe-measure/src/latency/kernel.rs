@@ -8,7 +8,7 @@ use serde::Serialize;
 use strobe::engine;
 use strobe::engine::kernel::{self, Control};
 use strobe::event::{Event, EventSpec};
-use strobe::follow::{self, Account, Reading, follow};
+use strobe::follow::{self, Account, FollowSettings, follow};
 use strobe::plan::{Plan, Step};
 use strobe::run::Run;
 use strobe::stop::Stop;
@@ -22,7 +22,7 @@ use crate::machine::Machine;
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Options {
     /// What triggers a row, such as timer:1kHz or counter.eoc.
     pub event: EventSpec,
     /// More channels of each row.
@@ -111,7 +111,7 @@ impl Raised {
 ///
 /// # Errors
 /// Nothing was measured; why.
-pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
+pub fn measure(asked: &Options, stop: &Stop) -> Result<Outcome, Error> {
     check_cpu(asked.common.cpu)?;
     if *asked.event.event() == Event::Soft {
         return Err(Error::Soft);
@@ -123,7 +123,7 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
         _ => &["raised", "interrupt", "stored", "visible"],
     };
     let mut steps = Steps::new(points, asked.common.list);
-    let reading = Reading {
+    let reading = FollowSettings {
         policy: Some(asked.common.policy),
         cpu: asked.common.cpu,
         spin: asked.spin,
@@ -152,7 +152,7 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
     })
 }
 
-fn create(asked: &Asked) -> Result<(StartedOn, Raised), Error> {
+fn create(asked: &Options) -> Result<(StartedOn, Raised), Error> {
     let is_timer = asked.event.period_ns().is_some();
     let counter = asked.running.as_ref().zip(asked.latched.as_ref());
     let first: Vec<&str> = match counter {

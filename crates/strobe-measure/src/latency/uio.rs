@@ -12,7 +12,7 @@ use serde::Serialize;
 use strobe::engine;
 use strobe::engine::user::{Lock, Settings, User};
 use strobe::event::EventSpec;
-use strobe::follow::{self, Account, Reading, follow};
+use strobe::follow::{self, Account, FollowSettings, follow};
 use strobe::plan::{Plan, Step};
 use strobe::run::OwnedRun;
 use strobe::stop::Stop;
@@ -29,7 +29,7 @@ use crate::trace::{self, Instance, Settings as TraceSettings};
 mod chain;
 pub mod cyclictest;
 
-use chain::Way;
+use chain::Chain;
 use cyclictest::Cyclictest;
 
 /// When the module uio_dummy raised its event, for all to read.
@@ -41,7 +41,7 @@ const ROW_BYTES: u64 = 1024;
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Options {
     /// The device: as its driver calls it, or uioN.
     pub device: String,
     /// A board file for the device, with the event that it has there, such as edu.irq.
@@ -102,12 +102,12 @@ pub struct Side {
     pub overtaken: u64,
     /// As the kernel's events say.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub traced: Option<Traced>,
+    pub traced: Option<TraceReport>,
 }
 
 /// What the kernel's events say.
 #[derive(Serialize)]
-pub struct Traced {
+pub struct TraceReport {
     /// From each instant of a row to the next.
     #[serde(flatten)]
     pub report: Report,
@@ -143,7 +143,7 @@ pub struct Outcome {
 }
 
 /// What is known of a row.
-struct Seen {
+struct RowInstants {
     row: u64,
     raised: Option<u64>,
     overtaken: bool,
@@ -155,7 +155,7 @@ struct Seen {
 ///
 /// # Errors
 /// Nothing was measured; why.
-pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
+pub fn measure(asked: &Options, stop: &Stop) -> Result<Outcome, Error> {
     check_cpu(asked.common.cpu)?;
     let device = Uio::find(&asked.device)?;
     // Before anything is measured: what cannot be had is said at once.
@@ -188,7 +188,7 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
 }
 
 /// One run, and the mean distance of its rows.
-fn side(asked: &Asked, device: &Uio, traced: bool, stop: &Stop) -> Result<(Side, u64), Error> {
+fn side(asked: &Options, device: &Uio, traced: bool, stop: &Stop) -> Result<(Side, u64), Error> {
     let run = create(asked, device)?;
     // Removed when it is dropped, whatever happens from here on.
     let instance = match traced {
@@ -227,7 +227,7 @@ fn side(asked: &Asked, device: &Uio, traced: bool, stop: &Stop) -> Result<(Side,
 }
 
 /// The run; its thread is there when this is back.
-fn create(asked: &Asked, device: &Uio) -> Result<Box<dyn OwnedRun>, Error> {
+fn create(asked: &Options, device: &Uio) -> Result<Box<dyn OwnedRun>, Error> {
     let mut user = User::new(Settings {
         lock: Lock::Process,
         cpu: asked.common.cpu,
@@ -249,7 +249,7 @@ fn create(asked: &Asked, device: &Uio) -> Result<Box<dyn OwnedRun>, Error> {
 }
 
 /// The channel that says when the device raised its interrupt.
-fn raised(asked: &Asked, device: &Uio) -> Option<String> {
+fn raised(asked: &Options, device: &Uio) -> Option<String> {
     let dummy = || {
         let (name, path) = DUMMY;
         let is_here = device.name == name && std::path::Path::new(path).exists();
@@ -268,7 +268,7 @@ fn thread_of_run() -> Option<u32> {
     })
 }
 
-fn tracing(asked: &Asked, device: &Uio, thread: u32) -> Result<Instance, Error> {
+fn tracing(asked: &Options, device: &Uio, thread: u32) -> Result<Instance, Error> {
     let interrupts = std::fs::read_to_string("/proc/interrupts").unwrap_or_default();
     let of_device = |line: &str| {
         line.split_whitespace()
@@ -281,9 +281,14 @@ fn tracing(asked: &Asked, device: &Uio, thread: u32) -> Result<Instance, Error> 
     Ok(Instance::create(&settings)?)
 }
 
-fn rows(asked: &Asked, run: &dyn OwnedRun, stop: &Stop) -> Result<(Vec<Seen>, Account), Error> {
-    let mut seen: Vec<Seen> = Vec::with_capacity(usize::try_from(asked.common.rows).unwrap_or(0));
-    let reading = Reading {
+fn rows(
+    asked: &Options,
+    run: &dyn OwnedRun,
+    stop: &Stop,
+) -> Result<(Vec<RowInstants>, Account), Error> {
+    let mut seen: Vec<RowInstants> =
+        Vec::with_capacity(usize::try_from(asked.common.rows).unwrap_or(0));
+    let reading = FollowSettings {
         policy: None,
         cpu: None,
         spin: false,
@@ -301,7 +306,7 @@ fn rows(asked: &Asked, run: &dyn OwnedRun, stop: &Stop) -> Result<(Vec<Seen>, Ac
         let merged = row.trigger != next;
         (next, last) = (row.trigger + 1, said);
         let raised = said.filter(|raised| !merged && *raised <= row.time);
-        seen.push(Seen {
+        seen.push(RowInstants {
             row: row.row,
             raised,
             overtaken: raised.is_none() && said.is_some(),
@@ -313,7 +318,7 @@ fn rows(asked: &Asked, run: &dyn OwnedRun, stop: &Stop) -> Result<(Vec<Seen>, Ac
     Ok((seen, account))
 }
 
-fn own(asked: &Asked, seen: &[Seen]) -> Report {
+fn own(asked: &Options, seen: &[RowInstants]) -> Report {
     let is_raised = seen.iter().any(|row| row.raised.is_some());
     let points: &[&str] = match is_raised {
         true => &["raised", "stamp", "visible"],
@@ -329,16 +334,16 @@ fn own(asked: &Asked, seen: &[Seen]) -> Report {
 }
 
 fn traced_rows(
-    asked: &Asked,
+    asked: &Options,
     device: &Uio,
     instance: &Instance,
     thread: u32,
     begun: u64,
-    seen: &[Seen],
-) -> Result<Traced, Error> {
+    seen: &[RowInstants],
+) -> Result<TraceReport, Error> {
     let text = instance.text()?;
     let stamps: Vec<u64> = seen.iter().map(|row| row.stamp).collect();
-    let ways = chain::ways(&text.trace(), &device.name, thread, begun, &stamps);
+    let ways = chain::chains(&text.trace(), &device.name, thread, begun, &stamps);
     // Of a device with an interrupt both are one.
     let apart = ways.iter().any(|way| way.handler != way.interrupt);
     let names = [
@@ -376,7 +381,7 @@ fn traced_rows(
         steps.add(row.row, &times);
     }
     let whole = || seen.iter().zip(&ways).filter(|(_, way)| way.is_whole());
-    Ok(Traced {
+    Ok(TraceReport {
         report: steps.report(),
         paper: paper.report(),
         rows: whole().count() as u64,
@@ -386,7 +391,7 @@ fn traced_rows(
 }
 
 /// Whether the order of what the device, the kernel and the program have stamped is as it must be.
-fn agree(row: &Seen, way: &Way) -> bool {
+fn agree(row: &RowInstants, way: &Chain) -> bool {
     let raised = row.raised;
     let times = [
         way.interrupt,

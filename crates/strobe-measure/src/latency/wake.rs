@@ -12,13 +12,13 @@ use strobe_hw::rt::{self, Policy};
 use crate::cpu::NoCpu;
 use crate::machine::Machine;
 use crate::turns::order;
-use crate::wake::{self, Plan, Way};
+use crate::wake::{self, Plan, WakeMechanism};
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Options {
     /// What to sleep in: spin, futex, eventfd, poll, epoll, pipe, socket, uring.
-    pub ways: Vec<Way>,
+    pub ways: Vec<WakeMechanism>,
     /// Whether who wakes it runs on the same CPU.
     pub place: Vec<Place>,
     /// Policy of both threads.
@@ -85,7 +85,7 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Case {
     /// What the thread sleeps in.
-    pub way: Way,
+    pub way: WakeMechanism,
     /// Where who wakes it runs.
     pub place: Place,
     /// Policy of both threads.
@@ -97,7 +97,7 @@ pub struct Case {
 
 /// A case, in all rounds.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct CaseResult {
     /// What was measured.
     #[serde(flatten)]
     pub case: Case,
@@ -119,7 +119,7 @@ pub struct Outcome {
     /// Where it was measured.
     pub machine: Machine,
     /// Each case.
-    pub ways: Vec<Measured>,
+    pub ways: Vec<CaseResult>,
     /// Ways that this process may not use, and why.
     #[serde(skip)]
     pub without: Vec<String>,
@@ -129,11 +129,11 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Nothing was measured; why.
-pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
+pub fn measure(asked: &Options, stop: &Stop) -> Result<Outcome, Error> {
     let mut without = Vec::new();
     let cases = cases(asked, &mut without)?;
     let machine = Machine::from_now();
-    let mut measured: Vec<Measured> = cases.into_iter().map(Measured::new).collect();
+    let mut measured: Vec<CaseResult> = cases.into_iter().map(CaseResult::new).collect();
     let turns = (0..asked.rounds).flat_map(|round| order(round, measured.len()));
     for turn in turns.collect::<Vec<_>>() {
         if stop.is_interrupted() {
@@ -152,7 +152,7 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Error> {
 }
 
 /// All that is to be compared; what was not asked for by name, and cannot be had, is left out.
-fn cases(asked: &Asked, without: &mut Vec<String>) -> Result<Vec<Case>, Error> {
+fn cases(asked: &Options, without: &mut Vec<String>) -> Result<Vec<Case>, Error> {
     let cpus = rt::cpus();
     let first = *cpus.first().ok_or(Error::NoCpu)?;
     let sleeper = asked.cpu.unwrap_or(first);
@@ -169,7 +169,7 @@ fn cases(asked: &Asked, without: &mut Vec<String>) -> Result<Vec<Case>, Error> {
         [] => vec![POLICY],
         named => named.to_vec(),
     };
-    let ways: Vec<Way> = match asked.ways.as_slice() {
+    let ways: Vec<WakeMechanism> = match asked.ways.as_slice() {
         [] => usual_ways(without),
         named => named.to_vec(),
     };
@@ -183,7 +183,7 @@ fn cases(asked: &Asked, without: &mut Vec<String>) -> Result<Vec<Case>, Error> {
             Place::Other => other.ok_or(Error::OneCpu)?,
         };
         for way in &ways {
-            if place == Place::Same && *way == Way::Spin {
+            if place == Place::Same && *way == WakeMechanism::Spin {
                 match asked.ways.is_empty() {
                     true => continue,
                     false => return Err(Error::Spin),
@@ -206,8 +206,8 @@ fn cases(asked: &Asked, without: &mut Vec<String>) -> Result<Vec<Case>, Error> {
 }
 
 /// Those that this process may use.
-fn usual_ways(without: &mut Vec<String>) -> Vec<Way> {
-    let ways = Way::ALL.into_iter().filter(|way| {
+fn usual_ways(without: &mut Vec<String>) -> Vec<WakeMechanism> {
+    let ways = WakeMechanism::ALL.into_iter().filter(|way| {
         let may = way.check();
         if let Err(error) = &may {
             let error = io::Error::new(error.kind(), error.to_string());
@@ -230,9 +230,9 @@ impl Case {
     }
 }
 
-impl Measured {
-    fn new(case: Case) -> Measured {
-        Measured {
+impl CaseResult {
+    fn new(case: Case) -> CaseResult {
+        CaseResult {
             case,
             all: None,
             rounds: Vec::new(),
@@ -241,7 +241,7 @@ impl Measured {
         }
     }
 
-    fn round(&mut self, asked: &Asked, stop: &Stop) -> Result<(), Error> {
+    fn round(&mut self, asked: &Options, stop: &Stop) -> Result<(), Error> {
         let [sleeper, signaller] = self.case.cpus;
         let plan = Plan {
             way: self.case.way,

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Options {
     /// The control node, such as strobe_rpmsg0.
     pub control: Option<String>,
     /// The stock driver's control node.
@@ -41,7 +41,7 @@ pub struct Asked {
 /// How an endpoint is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum EndpointKind {
     /// The stock driver's.
     Node,
     /// strobe_rpmsg's.
@@ -67,9 +67,9 @@ struct Sums {
 
 /// A case, in all rounds.
 #[derive(Serialize)]
-pub struct Measured {
+pub struct EndpointTimes {
     /// What the thread sleeps in.
-    pub way: Way,
+    pub way: EndpointKind,
     /// Of each step, over all rounds, ns; null if the way has no such step.
     pub steps: Vec<(&'static str, Option<Figures>)>,
     /// Time of each whole round by its number of endpoints, ns.
@@ -98,7 +98,7 @@ pub struct Outcome {
     /// Where it was measured.
     pub machine: Machine,
     /// Each case.
-    pub ways: Vec<Measured>,
+    pub ways: Vec<EndpointTimes>,
     /// How many times longer a node takes than a file: of the medians, and of each round.
     pub ratio: Option<f64>,
     /// The same of each round.
@@ -128,7 +128,7 @@ pub enum Failure {
 ///
 /// # Errors
 /// Nothing was measured; why.
-pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Failure> {
+pub fn measure(asked: &Options, stop: &Stop) -> Result<Outcome, Failure> {
     let control = Control::find(asked.control.as_deref())?;
     let address = Address {
         name: "strobe-bench".to_owned(),
@@ -139,8 +139,8 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Failure> {
     let clock = Clock::measure();
     let (bytes, _live) = live(&control, &address, asked.live)?;
     let machine = Machine::from_now();
-    let mut ways = vec![Way::File];
-    ways.extend(stock.as_ref().map(|_| Way::Node));
+    let mut ways = vec![EndpointKind::File];
+    ways.extend(stock.as_ref().map(|_| EndpointKind::Node));
     let mut sums: Vec<Sums> = ways.iter().map(|_| Sums::new()).collect();
     let mut error = None;
     'rounds: for round in 0..asked.rounds {
@@ -150,9 +150,11 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Failure> {
             };
             let begun = Instant::now();
             let done = match (way, &stock) {
-                (Way::Node, Some(stock)) => once_each(asked.count, stop, &mut sums.stats, || {
-                    stock.once(&address, clock)
-                }),
+                (EndpointKind::Node, Some(stock)) => {
+                    once_each(asked.count, stop, &mut sums.stats, || {
+                        stock.once(&address, clock)
+                    })
+                }
                 _ => files(&control, &address, asked, clock, stop, &mut sums.stats),
             };
             match done {
@@ -168,20 +170,20 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Failure> {
             break 'rounds;
         }
     }
-    let all: Vec<Measured> = std::iter::zip(ways, sums)
-        .map(|(way, sums)| Measured {
+    let all: Vec<EndpointTimes> = std::iter::zip(ways, sums)
+        .map(|(way, sums)| EndpointTimes {
             way,
             steps: std::iter::zip(STEPS, sums.stats.iter().map(Stats::figures)).collect(),
             each_ns: sums.each_ns,
         })
         .collect();
     let by = |way| all.iter().find(|it| it.way == way);
-    let median = |it: &Measured| {
+    let median = |it: &EndpointTimes| {
         it.steps
             .last()
             .and_then(|(_, figures)| figures.as_ref()?.p50)
     };
-    let (file, node) = (by(Way::File), by(Way::Node));
+    let (file, node) = (by(EndpointKind::File), by(EndpointKind::Node));
     let ratio = node.and_then(median).zip(file.and_then(median));
     let rounds = node.zip(file).map(|(node, file)| {
         std::iter::zip(&node.each_ns, &file.each_ns)
@@ -205,7 +207,7 @@ pub fn measure(asked: &Asked, stop: &Stop) -> Result<Outcome, Failure> {
 }
 
 /// The stock driver, if it is there, or why it is not measured.
-fn stock(asked: &Asked) -> Result<(Option<Stock>, Option<String>), Failure> {
+fn stock(asked: &Options) -> Result<(Option<Stock>, Option<String>), Failure> {
     if let Some(name) = &asked.stock {
         return Ok((Some(Stock::new(name)?), None));
     }
@@ -260,7 +262,7 @@ fn once_each(
 fn files(
     control: &Control,
     address: &Address,
-    asked: &Asked,
+    asked: &Options,
     clock: Clock,
     stop: &Stop,
     stats: &mut [Stats],

@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// What is to be measured.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Options {
     /// Messages.
     pub count: u64,
     /// Bytes of each.
@@ -48,7 +48,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Not even the first one could be sent.
-pub fn measure(endpoint: &Endpoint, asked: &Asked, stop: &Stop) -> Result<Outcome, Failure> {
+pub fn measure(endpoint: &Endpoint, asked: &Options, stop: &Stop) -> Result<Outcome, Failure> {
     // A call that waits for room would know no timeout, and no signal.
     endpoint.set_nonblocking(true)?;
     let mut outcome = Outcome {
@@ -89,7 +89,7 @@ pub enum Failure {
 /// One message, there and back; `None` if it did not come in time.
 fn once(
     endpoint: &Endpoint,
-    asked: &Asked,
+    asked: &Options,
     stop: &Stop,
     outcome: &mut Outcome,
     answer: &mut [u8],

@@ -85,8 +85,8 @@ pub struct Delay {
 }
 
 /// Events that tell why a row was late. Those of one kind of machine only can be done without.
-pub fn wanted() -> Vec<super::Wanted> {
-    use super::Wanted;
+pub fn wanted() -> Vec<super::EventRequest> {
+    use super::EventRequest;
     let needed = [
         "sched:sched_switch",
         "sched:sched_waking",
@@ -109,13 +109,14 @@ pub fn wanted() -> Vec<super::Wanted> {
         "exceptions:page_fault_kernel",
     ];
     // After the work of the interrupt is done, and only where a task was interrupted: rows pay next to nothing for it.
-    let found = Wanted::event("irq_vectors:local_timer_exit").with_stack_if("common_pid != 0");
+    let found =
+        EventRequest::event("irq_vectors:local_timer_exit").with_stack_if("common_pid != 0");
     needed
         .into_iter()
-        .map(Wanted::event)
+        .map(EventRequest::event)
         .chain(
             more.into_iter()
-                .map(|name| Wanted::event(name).or_without()),
+                .map(|name| EventRequest::event(name).or_without()),
         )
         .chain([found.or_without()])
         .collect()

@@ -133,7 +133,7 @@ fn an_instance_of_a_process_that_is_gone_is_known_by_its_name() {
 }
 
 /// An instance, if this test may have one.
-fn instance(events: impl IntoIterator<Item = Wanted>) -> Option<Instance> {
+fn instance(events: impl IntoIterator<Item = EventRequest>) -> Option<Instance> {
     match Instance::create(&Settings::of(events)) {
         Ok(instance) => Some(instance),
         Err(error @ (Error::NotMounted(_) | Error::Denied { .. } | Error::None)) => {
@@ -159,8 +159,8 @@ fn is_contained() -> bool {
 
 #[test]
 fn an_instance_records_what_was_asked_for_until_it_is_dropped() {
-    let switches = Wanted::event("sched:sched_switch").only("prev_pid != 0");
-    let none = Wanted::event("strobe:no_such").or_without();
+    let switches = EventRequest::event("sched:sched_switch").only("prev_pid != 0");
+    let none = EventRequest::event("strobe:no_such").or_without();
     let Some(instance) = instance([switches, none]) else {
         return;
     };
@@ -222,16 +222,19 @@ fn what_the_kernel_does_not_have_or_does_not_take_is_named_and_nothing_is_left()
     let Some(one) = instance([]) else { return };
     for (wanted, said) in [
         (
-            Wanted::event("sched:no_such"),
+            EventRequest::event("sched:no_such"),
             "this kernel has no event sched:no_such",
         ),
-        (Wanted::event("enable"), "this kernel has no event enable"),
         (
-            Wanted::event("sched:sched_switch").only("nobody == 1"),
+            EventRequest::event("enable"),
+            "this kernel has no event enable",
+        ),
+        (
+            EventRequest::event("sched:sched_switch").only("nobody == 1"),
             "event sched:sched_switch: the filter `nobody == 1` was refused: ",
         ),
         (
-            Wanted::event("sched:sched_switch").with_stack_if("x"),
+            EventRequest::event("sched:sched_switch").with_stack_if("x"),
             "event sched:sched_switch: the filter `x` was refused: ",
         ),
     ] {
@@ -260,7 +263,7 @@ fn an_instance_of_a_process_that_was_killed_is_removed_by_its_guard() {
     const NAME: &str =
         "trace::tests::an_instance_of_a_process_that_was_killed_is_removed_by_its_guard";
     if std::env::var_os(CHILD).is_some() {
-        let instance = instance([Wanted::event("sched:sched_switch")]).expect("an instance");
+        let instance = instance([EventRequest::event("sched:sched_switch")]).expect("an instance");
         println!(
             "made {}",
             instance

@@ -14,7 +14,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::futex;
 use strobe_hw::uring::Uring;
 
-use super::Way;
+use super::WakeMechanism;
 
 /// The end that wakes.
 pub trait Signal: Send {
@@ -41,35 +41,37 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(way: Way) -> io::Result<Link> {
+    pub fn new(way: WakeMechanism) -> io::Result<Link> {
         let event = || -> io::Result<(OwnedFd, OwnedFd)> {
             let fd = eventfd(0, EventfdFlags::CLOEXEC)?;
             Ok((fd.try_clone()?, fd))
         };
         let ends: (OwnedFd, Box<dyn Sleep>) = match way {
-            Way::Spin | Way::Futex => return Ok(Link::by_word(way == Way::Futex)),
-            Way::Eventfd => {
+            WakeMechanism::Spin | WakeMechanism::Futex => {
+                return Ok(Link::by_word(way == WakeMechanism::Futex));
+            }
+            WakeMechanism::Eventfd => {
                 let (signal, sleep) = event()?;
                 (signal, Box::new(Read(sleep)))
             }
-            Way::Poll => {
+            WakeMechanism::Poll => {
                 let (signal, sleep) = event()?;
                 (signal, Box::new(Poll(Read(sleep))))
             }
-            Way::Epoll => {
+            WakeMechanism::Epoll => {
                 let (signal, sleep) = event()?;
                 (signal, Box::new(Epoll::new(sleep)?))
             }
-            Way::Pipe => {
+            WakeMechanism::Pipe => {
                 let (sleep, signal) = pipe_with(PipeFlags::CLOEXEC)?;
                 (signal, Box::new(Read(sleep)))
             }
-            Way::Socket => {
+            WakeMechanism::Socket => {
                 let (flags, kind) = (SocketFlags::CLOEXEC, SocketType::STREAM);
                 let (signal, sleep) = socketpair(AddressFamily::UNIX, kind, flags, None)?;
                 (signal, Box::new(Read(sleep)))
             }
-            Way::Uring => {
+            WakeMechanism::Uring => {
                 let (signal, sleep) = event()?;
                 (signal, Box::new(Uring::new(sleep)?))
             }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 use strobe::error::Words;
-use strobe::select::Wanted;
+use strobe::select::EnginePreference;
 
 /// What a configuration says; what it does not say has a default.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -91,11 +91,11 @@ impl Config {
 
 impl Engine {
     /// The same for a recipe.
-    pub fn wanted(self) -> Wanted {
+    pub fn wanted(self) -> EnginePreference {
         match self {
-            Engine::Auto => Wanted::Auto,
-            Engine::Kernel => Wanted::Kernel,
-            Engine::User => Wanted::User,
+            Engine::Auto => EnginePreference::Auto,
+            Engine::Kernel => EnginePreference::Kernel,
+            Engine::User => EnginePreference::User,
         }
     }
 }

@@ -26,9 +26,9 @@ const DISCARDED_MAX: usize = 16 << 20;
 const DISCARDED: Duration = Duration::from_secs(30);
 
 /// A JSON object.
-pub struct Said<T>(pub T);
+pub struct JsonBody<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Said<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
@@ -49,7 +49,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Said<T> {
         }
         let bytes = whole(request).await?;
         let said = serde_json::from_slice(&bytes);
-        said.map(Said).map_err(|error| {
+        said.map(JsonBody).map_err(|error| {
             let words = Words::new(object, error.to_string());
             Failure::bad(words.mend("docs/reference/serve.md describes the requests"))
         })

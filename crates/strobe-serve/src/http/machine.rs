@@ -17,11 +17,11 @@ use strobe::error::Words;
 use strobe::once::{self, Once, once};
 use strobe::plan::Step;
 use strobe::select::Selection;
-use strobe_measure::doctor::{CHECKS, Intent, Line, System};
+use strobe_measure::doctor::{CHECKS, CheckResult, Intent, System};
 use tokio::sync::Mutex;
 
 use super::Http;
-use super::body::{Said, word};
+use super::body::{JsonBody, word};
 use super::failure::{Failure, blocking};
 use super::query::{names, query};
 use super::recipes::no_path;
@@ -82,7 +82,9 @@ pub async fn health(State(http): State<Arc<Http>>) -> Result<Json<Value>, Failur
     let work = move || {
         let (system, intent) = (System::this_one(), Intent::default());
         let fitting = CHECKS.iter().filter(|check| check.fits(&system, &intent));
-        let notes: Vec<Line> = fitting.map(|check| check.line(&system, &intent)).collect();
+        let notes: Vec<CheckResult> = fitting
+            .map(|check| check.result(&system, &intent))
+            .collect();
         let health = json!({"notes": notes});
         // Held by the work: who asks and goes away does not make the next one begin anew.
         *known = Some((Instant::now(), health.clone()));
@@ -142,7 +144,7 @@ pub struct Written {
 /// `POST /api/set`
 pub async fn set(
     State(http): State<Arc<Http>>,
-    Said(asked): Said<Set>,
+    JsonBody(asked): JsonBody<Set>,
 ) -> Result<Json<Written>, Failure> {
     let mut steps = Vec::new();
     for (output, value) in asked.outputs {

@@ -13,7 +13,7 @@ use strobe::plan::Step;
 use strobe_files::recipe::Recipe;
 
 use super::Http;
-use super::body::{BODY_MAX, Said};
+use super::body::{BODY_MAX, JsonBody};
 use super::failure::{Failure, blocking};
 use super::query::query;
 
@@ -140,7 +140,7 @@ pub async fn put(
     State(http): State<Arc<Http>>,
     InPath(name): InPath<String>,
     uri: Uri,
-    Said(said): Said<Put>,
+    JsonBody(said): JsonBody<Put>,
 ) -> Result<StatusCode, Failure> {
     let PutQuery { overwrite } = query(&uri)?;
     let work = move || {

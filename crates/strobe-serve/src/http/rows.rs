@@ -14,7 +14,7 @@ use futures_util::{Stream, stream};
 use strobe::block::Block;
 use strobe::error::Words;
 use strobe::info::RunInfo;
-use strobe_files::journal::Stored;
+use strobe_files::journal::StoredBatch;
 use strobe_files::sink::arrow::{ArrowStream, StreamError};
 use strobe_files::sink::csv::CsvLines;
 use tokio::time::timeout;
@@ -266,7 +266,7 @@ impl Feed {
             }
         }
         if is_there && self.is_as_stored() {
-            if let Some(Stored { rows, bytes }) = self.cursor.batch(self.to).await {
+            if let Some(StoredBatch { rows, bytes }) = self.cursor.batch(self.to).await {
                 self.next = rows.end;
                 let bytes = Bytes::from(bytes);
                 self.sent.keep(rows, bytes.len(), bytes.clone());

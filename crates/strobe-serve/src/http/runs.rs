@@ -14,7 +14,7 @@ use strobe_files::recipe::Recipe;
 use tokio::time::timeout;
 
 use super::Http;
-use super::body::{Said, word};
+use super::body::{JsonBody, word};
 use super::failure::{Failure, blocking};
 use super::recipes::{self, of_client};
 use super::view::RunView;
@@ -78,7 +78,7 @@ fn yes() -> bool {
 /// `POST /api/runs`
 pub async fn create(
     State(http): State<Arc<Http>>,
-    Said(asked): Said<Create>,
+    JsonBody(asked): JsonBody<Create>,
 ) -> Result<(StatusCode, Json<RunView>), Failure> {
     let work = move || {
         let (name, recipe) = match (asked.recipe, asked.name) {
@@ -178,7 +178,7 @@ pub struct Trigger {
 pub async fn trigger(
     http: State<Arc<Http>>,
     Path(id): Path<String>,
-    Said(asked): Said<Trigger>,
+    JsonBody(asked): JsonBody<Trigger>,
 ) -> Result<Json<RunView>, Failure> {
     let count = word(&asked.count).and_then(|count| u32::try_from(count).ok());
     let Some(count) = count.filter(|count| (1..=TRIGGERS).contains(count)) else {

@@ -120,7 +120,7 @@ pub fn account(info: &RunInfo, totals: Option<&Totals>) -> io::Result<Vec<u8>> {
 }
 
 /// What a message says.
-pub struct Said {
+pub struct MessageContent {
     /// The run.
     pub info: RunInfo,
     /// Its account, if it is over.
@@ -133,7 +133,7 @@ pub struct Said {
 ///
 /// # Errors
 /// These bytes are neither.
-pub fn read(subject: &str, bytes: Vec<u8>) -> Result<Said, Words> {
+pub fn read(subject: &str, bytes: Vec<u8>) -> Result<MessageContent, Words> {
     let foreign = |error: journal::Error| {
         let words = Words::new(subject, error.words().to_string());
         words.mend("check who else publishes there; subjects keep users apart on the bus")
@@ -143,7 +143,7 @@ pub fn read(subject: &str, bytes: Vec<u8>) -> Result<Said, Words> {
     while let Some(rows) = journal.read().map_err(foreign)? {
         words.extend_from_slice(rows.words());
     }
-    Ok(Said {
+    Ok(MessageContent {
         info: journal.info().clone(),
         totals: journal.totals().cloned(),
         words,

@@ -10,7 +10,7 @@ use strobe::channel::Type;
 use strobe::error::Words;
 use strobe::event::EventSpec;
 use strobe::info::End;
-use strobe::select::Wanted;
+use strobe::select::EnginePreference;
 use strobe_files::recipe::Recipe;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
@@ -48,7 +48,7 @@ pub struct History {
 pub struct Arm {
     daemon: Arc<Daemon>,
     panel: Arc<Panel>,
-    engine: Wanted,
+    engine: EnginePreference,
     keep: usize,
     history: watch::Sender<History>,
     /// One is armed or disarmed after the other.
@@ -58,7 +58,12 @@ pub struct Arm {
 
 impl Arm {
     /// Of this daemon; so many runs that are over are kept.
-    pub fn new(daemon: Arc<Daemon>, panel: Arc<Panel>, engine: Wanted, keep: usize) -> Self {
+    pub fn new(
+        daemon: Arc<Daemon>,
+        panel: Arc<Panel>,
+        engine: EnginePreference,
+        keep: usize,
+    ) -> Self {
         Arm {
             daemon,
             panel,

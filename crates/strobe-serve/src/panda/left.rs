@@ -36,7 +36,7 @@ mod tests {
         let runs = Runs::new(Bounds::default());
         let mut recipe = Recipe::new("timer:100Hz".parse().expect("an event"));
         recipe.read = vec!["sim.counter".to_owned()];
-        recipe.engine = strobe::select::Wanted::User;
+        recipe.engine = strobe::select::EnginePreference::User;
         let make = |name: &str| {
             let run = runs.create(name, &recipe).expect("a run");
             run.start().expect("a start");

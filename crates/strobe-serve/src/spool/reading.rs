@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use strobe::info::RunInfo;
-use strobe_files::journal::{Error, Segment, Stored};
+use strobe_files::journal::{Error, Segment, StoredBatch};
 
 use super::recent::Piece;
 use super::segments::Place;
@@ -57,7 +57,7 @@ impl OnDisk {
         before: Option<Reading>,
         row: u64,
         to: u64,
-    ) -> Result<(Option<Stored>, Reading), Error> {
+    ) -> Result<(Option<StoredBatch>, Reading), Error> {
         let OnDisk(place) = self;
         let mut reading = Reading::at(before, place, row)?;
         let stored = reading.segment.stored(row, to, LEAST, place.bytes)?;

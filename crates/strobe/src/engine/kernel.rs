@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use strobe_expr::Program;
-use strobe_hw::awake::Awake;
+use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 use strobe_hw::uapi::program::FEATURE_PROGRAMS;
 use strobe_hw::uapi::{self, create_flag, kind, op, why};
 use strobe_ring::layout::CLOCK_TAI;
@@ -20,7 +20,7 @@ use crate::channel::Channel;
 use crate::error::Error;
 use crate::event::Event;
 use crate::info::{Clock, RunInfo};
-use crate::plan::{Plan, Step, WakeWithin};
+use crate::plan::{CpuLatency, Plan, Step};
 use crate::program;
 use crate::quantity::show_ns;
 use crate::reader::ReaderOptions;
@@ -128,7 +128,7 @@ impl Control {
         let (answer, owner) = self.call_create(plan, self.program(plan)?.as_ref(), 0)?;
         let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
         let (entries, _) = self.entries(answer.run)?;
-        let awake = Awake::hold(plan.wake_within.0);
+        let awake = CpuLatencyRequest::hold(plan.wake_within.0);
         let mut run = KernelRun {
             owner,
             info: RunInfo {
@@ -181,7 +181,7 @@ impl Control {
     /// # Errors
     /// It is not the owner fd of that run.
     #[doc(hidden)]
-    pub fn adopt(&self, owner: OwnedFd, run: u32, wake: WakeWithin) -> Result<KernelRun, Error> {
+    pub fn adopt(&self, owner: OwnedFd, run: u32, wake: CpuLatency) -> Result<KernelRun, Error> {
         let whose = Whose::Run(run);
         let attached = ring_fd::attach_own(owner.as_fd(), whose, ReaderOptions::default());
         let (ring, _) = attached?;
@@ -189,7 +189,7 @@ impl Control {
         if info.shape() != ring.header().geometry.shape() {
             return Err(Error::NoRun(run));
         }
-        let awake = Awake::hold(wake.0);
+        let awake = CpuLatencyRequest::hold(wake.0);
         info.set_up.push(awake.step.clone());
         Ok(KernelRun {
             owner,

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use strobe_board::Board;
-use strobe_hw::awake::Awake;
+use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 use strobe_hw::rt::{self, Policy};
 use strobe_ring::StartTimes;
 
@@ -36,13 +36,14 @@ pub mod gpio;
 pub(crate) mod hpet;
 mod iio;
 mod instrument;
-mod look;
 pub(crate) mod memfd;
 mod pci_card;
 mod perf;
+mod polling_waiter;
 mod prepare;
 mod presence;
 pub mod provider;
+mod reader_waker;
 pub mod registry;
 mod replay;
 mod run;
@@ -56,7 +57,6 @@ mod timer;
 pub mod trigger;
 mod uio;
 mod uio_card;
-mod waker;
 
 pub use replay::{ReplayOptions, Speed};
 pub use run::UserRun;
@@ -146,7 +146,7 @@ impl User {
         let opened = described.open()?;
         let header = base::header(geometry, plan.clock, period_ns);
         let mut base = Base::new(header, &event, plan.shared, self.settings.lock)?;
-        let awake = Awake::hold(plan.wake_within.0);
+        let awake = CpuLatencyRequest::hold(plan.wake_within.0);
         base.set_up.push(awake.step.clone());
         base.set_up.push(rt::Step {
             what: "wait".into(),
@@ -181,14 +181,14 @@ impl User {
         let run = base.run(info, &self.settings, policy, |tools, requests, usage| {
             let service = Service {
                 ring: tools.ring,
-                waker: tools.waker,
+                reader_waker: tools.reader_waker,
                 woken: 0,
                 clock,
                 source,
                 is_soft,
                 actions,
                 computer,
-                bell: tools.bell,
+                wakeup: tools.wakeup,
                 requests,
                 start: 0,
                 late_after: period_ns.unwrap_or(u64::MAX),

@@ -94,7 +94,7 @@ impl Runs {
 mod tests {
     use super::*;
     use crate::catalogue::RunStatus;
-    use crate::engine::user::registry::Silent;
+    use crate::engine::user::registry::UnresponsiveRun;
     use strobe_ring::State;
 
     fn status(engine: &'static str, run: u32) -> RunStatus {
@@ -124,7 +124,7 @@ mod tests {
     fn found(name: &str) -> Result<String, String> {
         let runs = Runs {
             runs: vec![status("kernel", 1), status("kernel", 2), status("user", 1)],
-            silent: vec![Silent {
+            silent: vec![UnresponsiveRun {
                 run: 7,
                 pid: 1,
                 why: "does not answer".into(),

@@ -11,7 +11,7 @@ use strobe::catalogue::Catalogue;
 use strobe::channel::{Channel, Class, Type};
 use strobe::engine::Error;
 use strobe::engine::user::provider::{
-    FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput,
+    ChannelOpener, OutputOpener, Provider, ReadChannel, Row, WriteOutput,
 };
 use strobe::engine::user::{Settings, User, UserRun, WaitMode};
 use strobe::map::{Region, Register};
@@ -148,14 +148,14 @@ fn about(name: &str) -> Channel {
 impl Provider for Registers {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let reader = Box::new(Access(register(&self.0, IRQ_STATUS)));
-        (name == "card.status").then(|| Ok(FoundChannel::ready(about(name), reader)))
+        (name == "card.status").then(|| Ok(ChannelOpener::ready(about(name), reader)))
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         let writer = Box::new(Access(register(&self.0, IRQ_ACK)));
-        (name == "card.ack").then(|| Ok(FoundOutput::ready(about(name), writer)))
+        (name == "card.ack").then(|| Ok(OutputOpener::ready(about(name), writer)))
     }
 }
 

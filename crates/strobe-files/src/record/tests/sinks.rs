@@ -49,7 +49,7 @@ impl Sink for Busy {
         Ok(())
     }
 
-    fn written(&self) -> crate::sink::Written {
+    fn written(&self) -> crate::sink::SinkProgress {
         Default::default()
     }
 }

@@ -64,7 +64,7 @@ fn write() -> (Vec<u8>, Vec<u8>) {
     arrow.finish(Some(&totals(7))).expect("finish");
     let whole = std::fs::read(&path).expect("bytes");
     let bytes = whole.len() as u64;
-    assert_eq!(arrow.written(), Written { rows: 3, bytes });
+    assert_eq!(arrow.written(), SinkProgress { rows: 3, bytes });
     (killed, whole)
 }
 

@@ -76,7 +76,7 @@ fn rows_gaps_and_account_come_back() {
     sink.finish(Some(&totals(7))).expect("finish");
     let path = dir.path().join("a.h5");
     let bytes = std::fs::metadata(&path).expect("its size").len();
-    assert_eq!(sink.written(), Written { rows: 3, bytes });
+    assert_eq!(sink.written(), SinkProgress { rows: 3, bytes });
 
     let file = File::open(&path).expect("a file");
     assert_eq!(column::<u64>(&file, "data/row"), [0, 1, 4]);

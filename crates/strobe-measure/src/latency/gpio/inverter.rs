@@ -14,18 +14,18 @@ use strobe::clock::{RunClock, monotonic};
 use strobe::engine::user::WaitMode;
 use strobe::engine::user::gpio::{Drive, Edges, Gpio};
 use strobe::engine::user::provider::WriteOutput;
-use strobe::engine::user::trigger::{EventSource, Woken};
+use strobe::engine::user::trigger::{EventSource, WaitOutcome};
 use strobe::event::Edge;
 use strobe::follow::Account;
 use strobe::info::{Clock, End};
-use strobe::plan::WakeWithin;
+use strobe::plan::CpuLatency;
 use strobe::stop::Stop;
-use strobe_hw::awake::Awake;
-use strobe_hw::bell::{Bell, bell};
+use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 use strobe_hw::rt;
+use strobe_hw::wakeup::{Wakeup, wakeup};
 
 use super::super::steps::Steps;
-use super::{Asked, Error, Line};
+use super::{Error, Line, Options};
 
 /// Signals and the end of the time are looked for this often.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -81,7 +81,7 @@ struct Answers {
 }
 
 pub fn invert(
-    asked: &Asked,
+    asked: &Options,
     output: &Line,
     stop: &Stop,
 ) -> Result<(Account, Steps, Option<Observer>), Error> {
@@ -98,24 +98,24 @@ pub fn invert(
     let drive = drive.map_err(wrong(output))?;
     let edges = gpio.edges(&asked.input.chip, &asked.input.line, Edge::Both, wait);
     let edges = edges.map_err(wrong(&asked.input))?;
-    let (rope, mut bell) = bell().map_err(Error::Thread)?;
+    let (waker, mut wakeup) = wakeup().map_err(Error::Thread)?;
     let finished = AtomicBool::new(false);
     let deadline = Instant::now().checked_add(Duration::from_nanos(asked.common.duration));
     let (set_up, answered) = std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().spawn_scoped(scope, || {
-            let awake = Awake::hold(WakeWithin::default().0);
+            let awake = CpuLatencyRequest::hold(CpuLatency::default().0);
             let set_up: Vec<rt::Step> = [rt::lock_memory(), awake.step.clone()]
                 .into_iter()
                 .chain(rt::set_up_thread(asked.common.cpu, asked.common.policy))
                 .collect();
-            let answered = answer(asked.common.rows, edges, drive, &mut bell);
+            let answered = answer(asked.common.rows, edges, drive, &mut wakeup);
             finished.store(true, Ordering::Release);
             (set_up, answered)
         });
         let thread = thread.map_err(Error::Thread)?;
         while !finished.load(Ordering::Acquire) && !thread.is_finished() {
             if stop.is_interrupted() || deadline.is_some_and(|end| Instant::now() >= end) {
-                rope.ring();
+                waker.wake();
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -142,12 +142,12 @@ pub fn invert(
     Ok((account, steps, Observer::of(&asked.input.chip)))
 }
 
-/// Until there are so many, or the bell rings.
+/// Until there are so many, or the thread is woken.
 fn answer(
     count: u64,
     mut edges: Edges,
     mut output: Drive,
-    bell: &mut Bell,
+    wakeup: &mut Wakeup,
 ) -> (Answers, Option<io::Error>) {
     let mut answers = Answers {
         edges: Vec::with_capacity(usize::try_from(count).unwrap_or(0)),
@@ -157,7 +157,7 @@ fn answer(
     let mut serve = || -> io::Result<()> {
         edges.begin(&clock, clock.now())?;
         while (answers.edges.len() as u64) < count {
-            let Woken::Trigger(trigger) = edges.wait(&clock, bell)? else {
+            let WaitOutcome::Trigger(trigger) = edges.wait(&clock, wakeup)? else {
                 break;
             };
             let stamp = monotonic();

@@ -8,14 +8,14 @@
 
 use std::collections::HashMap;
 
-use crate::trace::{Event, Trace, Wanted};
+use crate::trace::{Event, EventRequest, Trace};
 
 /// The kernel's text of its events has whole microseconds.
 pub const RESOLUTION_NS: u64 = 1000;
 
 /// Instants of a row, as far as the kernel's events say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct Chain {
     /// The hard interrupt was entered.
     pub interrupt: Option<u64>,
     /// The handler began: of a device with an interrupt, the same.
@@ -28,9 +28,9 @@ pub struct Way {
     pub returned: Option<u64>,
 }
 
-impl Way {
+impl Chain {
     pub fn is_whole(&self) -> bool {
-        let Way {
+        let Chain {
             interrupt,
             handler,
             woken,
@@ -44,21 +44,21 @@ impl Way {
 }
 
 /// The events that are needed for a device that is called so, served by this thread.
-pub fn wanted(device: &str, thread: u32, has_interrupt: bool) -> Vec<Wanted> {
+pub fn wanted(device: &str, thread: u32, has_interrupt: bool) -> Vec<EventRequest> {
     let mut wanted = vec![
-        Wanted::event("sched:sched_waking").only(format!("pid == {thread}")),
-        Wanted::event("sched:sched_switch").only(format!("next_pid == {thread}")),
+        EventRequest::event("sched:sched_waking").only(format!("pid == {thread}")),
+        EventRequest::event("sched:sched_switch").only(format!("next_pid == {thread}")),
     ];
     if has_interrupt {
         let only = format!("name == \"{device}\"");
-        wanted.push(Wanted::event("irq:irq_handler_entry").only(only));
+        wanted.push(EventRequest::event("irq:irq_handler_entry").only(only));
     } else {
-        wanted.push(Wanted::event("timer:hrtimer_expire_entry"));
-        wanted.push(Wanted::event("irq_vectors:local_timer_entry").or_without());
+        wanted.push(EventRequest::event("timer:hrtimer_expire_entry"));
+        wanted.push(EventRequest::event("irq_vectors:local_timer_entry").or_without());
     }
     // Which of them it is depends on the C library, and there are kernels without.
     for call in ["poll", "ppoll"] {
-        let exit = Wanted::event(format!("syscalls:sys_exit_{call}"));
+        let exit = EventRequest::event(format!("syscalls:sys_exit_{call}"));
         let only = format!("common_pid == {thread}");
         wanted.push(exit.only(only).or_without());
     }
@@ -66,7 +66,13 @@ pub fn wanted(device: &str, thread: u32, has_interrupt: bool) -> Vec<Wanted> {
 }
 
 /// The way of each row of a run that was begun then, by the stamps of the rows, which are in their order.
-pub fn ways(trace: &Trace<'_>, device: &str, thread: u32, begun: u64, stamps: &[u64]) -> Vec<Way> {
+pub fn chains(
+    trace: &Trace<'_>,
+    device: &str,
+    thread: u32,
+    begun: u64,
+    stamps: &[u64],
+) -> Vec<Chain> {
     // Before, the thread was woken to begin, and not by the device.
     let since = trace.events.iter().filter(|event| event.time >= begun);
     let mut events = since.peekable();
@@ -75,7 +81,7 @@ pub fn ways(trace: &Trace<'_>, device: &str, thread: u32, begun: u64, stamps: &[
         thread: thread.into(),
         timers: HashMap::new(),
         last: (None, None),
-        way: Way::default(),
+        chain: Chain::default(),
     };
     let of_row = |stamp: &u64| {
         // An event that is rounded up may seem to be after the stamp, which it was before.
@@ -83,7 +89,7 @@ pub fn ways(trace: &Trace<'_>, device: &str, thread: u32, begun: u64, stamps: &[
         while let Some(event) = events.next_if(|event| event.time <= end) {
             state.take(event);
         }
-        std::mem::take(&mut state.way)
+        std::mem::take(&mut state.chain)
     };
     stamps.iter().map(of_row).collect()
 }
@@ -95,7 +101,7 @@ struct State<'a> {
     timers: HashMap<u32, u64>,
     /// The last hard interrupt of the device, or of the timer that it has instead, and the handler.
     last: (Option<u64>, Option<u64>),
-    way: Way,
+    chain: Chain,
 }
 
 impl State<'_> {
@@ -115,24 +121,24 @@ impl State<'_> {
             "sched_waking" if mine("pid") => match std::mem::take(&mut self.last) {
                 // By the device: the way of the row begins here, whatever the thread has done before.
                 (interrupt, Some(handler)) => {
-                    self.way = Way {
+                    self.chain = Chain {
                         interrupt,
                         handler: Some(handler),
                         woken: time,
-                        ..Way::default()
+                        ..Chain::default()
                     };
                 }
                 // It has met a lock on its way out, and is woken for that: a kernel with PREEMPT_RT does so.
-                _ if self.way.woken.is_some() => {}
+                _ if self.chain.woken.is_some() => {}
                 // By the run's owner.
-                _ => self.way.woken = time,
+                _ => self.chain.woken = time,
             },
             // After the wait it is a thread that was preempted, and goes on.
-            "sched_switch" if mine("next_pid") && self.way.returned.is_none() => {
-                self.way.running = time;
+            "sched_switch" if mine("next_pid") && self.chain.returned.is_none() => {
+                self.chain.running = time;
             }
             "sys_poll" | "sys_ppoll" if i64::from(event.pid) == self.thread => {
-                self.way.returned = time;
+                self.chain.returned = time;
             }
             _ => {}
         }
@@ -165,32 +171,32 @@ mod tests {
     #[test]
     fn each_row_has_the_events_between_the_row_before_and_its_stamp() {
         let trace = Trace::parse(DUMMY);
-        let ways = ways(
+        let chains = chains(
             &trace,
             "uio_dummy",
             77,
             0,
             &[10_000_018_600, 10_001_021_000],
         );
-        let first = Way {
+        let first = Chain {
             interrupt: us(10_000_010),
             handler: us(10_000_012),
             woken: us(10_000_014),
             running: us(10_000_016),
             returned: us(10_000_019),
         };
-        assert_eq!(ways[0], first);
-        assert_eq!(ways[1].handler, us(10_001_013));
-        assert_eq!(ways[1].returned, us(10_001_020));
-        assert!(ways.iter().all(Way::is_whole));
+        assert_eq!(chains[0], first);
+        assert_eq!(chains[1].handler, us(10_001_013));
+        assert_eq!(chains[1].returned, us(10_001_020));
+        assert!(chains.iter().all(Chain::is_whole));
     }
 
     #[test]
     fn what_was_before_the_run_is_not_of_its_first_row() {
         let trace = Trace::parse(DUMMY);
-        let ways = ways(&trace, "uio_dummy", 77, 10_000_017_000, &[10_000_021_000]);
-        assert_eq!(ways[0].woken, None);
-        assert_eq!(ways[0].returned, us(10_000_019));
+        let chains = chains(&trace, "uio_dummy", 77, 10_000_017_000, &[10_000_021_000]);
+        assert_eq!(chains[0].woken, None);
+        assert_eq!(chains[0].returned, us(10_000_019));
     }
 
     #[test]
@@ -199,9 +205,9 @@ mod tests {
         let lines: Vec<&str> = DUMMY.split_inclusive('\n').collect();
         let text = [&lines[..4], &[again], &lines[4..]].concat().concat();
         let trace = Trace::parse(&text);
-        let ways = ways(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
-        assert!(ways[0].is_whole());
-        assert_eq!(ways[0].woken, us(10_000_014));
+        let chains = chains(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
+        assert!(chains[0].is_whole());
+        assert_eq!(chains[0].woken, us(10_000_014));
     }
 
     #[test]
@@ -210,10 +216,10 @@ mod tests {
         let lines: Vec<&str> = DUMMY.split_inclusive('\n').collect();
         let text = [&lines[..5], &[again], &lines[5..]].concat().concat();
         let trace = Trace::parse(&text);
-        let ways = ways(&trace, "uio_dummy", 77, 0, &[10_000_023_000]);
-        assert!(ways[0].is_whole());
-        assert_eq!(ways[0].running, us(10_000_016));
-        assert_eq!(ways[0].returned, us(10_000_019));
+        let chains = chains(&trace, "uio_dummy", 77, 0, &[10_000_023_000]);
+        assert!(chains[0].is_whole());
+        assert_eq!(chains[0].running, us(10_000_016));
+        assert_eq!(chains[0].returned, us(10_000_019));
     }
 
     #[test]
@@ -225,21 +231,21 @@ mod tests {
 ";
         let text = [before, DUMMY].concat();
         let trace = Trace::parse(&text);
-        let ways = ways(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
-        let expected = Way {
+        let chains = chains(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
+        let expected = Chain {
             interrupt: us(10_000_010),
             handler: us(10_000_012),
             woken: us(10_000_014),
             running: us(10_000_016),
             returned: us(10_000_019),
         };
-        assert_eq!(ways[0], expected);
+        assert_eq!(chains[0], expected);
         // Nothing of the way before is left, if the row is stamped before the thread has run.
         let text: String = text.split_inclusive('\n').take(5).collect();
         let trace = Trace::parse(&text);
-        let ways = super::ways(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
+        let chains = super::chains(&trace, "uio_dummy", 77, 0, &[10_000_021_000]);
         assert_eq!(
-            (ways[0].woken, ways[0].running, ways[0].returned),
+            (chains[0].woken, chains[0].running, chains[0].returned),
             (us(10_000_014), None, None)
         );
     }
@@ -247,15 +253,15 @@ mod tests {
     #[test]
     fn a_row_whose_thread_did_not_sleep_has_no_way() {
         let trace = Trace::parse(DUMMY);
-        let ways = ways(
+        let chains = chains(
             &trace,
             "uio_dummy",
             77,
             0,
             &[10_000_021_000, 10_000_023_000, 10_001_021_000],
         );
-        assert_eq!(ways[1], Way::default());
-        assert!(ways[0].is_whole() && ways[2].is_whole());
+        assert_eq!(chains[1], Chain::default());
+        assert!(chains[0].is_whole() && chains[2].is_whole());
     }
 
     #[test]
@@ -267,15 +273,15 @@ mod tests {
    irq/11-uio_pci-66     [000] d..2.     5.000112: sched_switch: prev_comm=irq/11-uio_pci prev_pid=66 prev_prio=49 prev_state=S ==> next_comm=strobe-run next_pid=77 next_prio=39
       strobe-run-77      [000] .....     5.000115: sys_poll -> 0x1
 ";
-        let ways = ways(
+        let chains = chains(
             &Trace::parse(text),
             "uio_pci_generic",
             77,
             0,
             &[5_000_116_000],
         );
-        assert!(ways[0].is_whole(), "{ways:?}");
-        assert_eq!(ways[0].interrupt, us(5_000_100));
-        assert_eq!(ways[0].handler, ways[0].interrupt);
+        assert!(chains[0].is_whole(), "{chains:?}");
+        assert_eq!(chains[0].interrupt, us(5_000_100));
+        assert_eq!(chains[0].handler, chains[0].interrupt);
     }
 }

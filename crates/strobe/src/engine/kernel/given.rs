@@ -2,7 +2,7 @@
 //! The program of a run, as the module takes it.
 
 use strobe_expr::{Column, Program, Word};
-use strobe_hw::uapi::program::{Derived, Given, SKIPS};
+use strobe_hw::uapi::program::{Derived, ProgramParts, SKIPS};
 use strobe_hw::uapi::{UNIT_SIZE, Value};
 
 use super::fixed;
@@ -10,10 +10,10 @@ use crate::error::Error;
 
 /// # Errors
 /// A column has a name or a unit that the contract has no room for.
-pub(super) fn given(program: &Program) -> Result<Given, Error> {
+pub(super) fn given(program: &Program) -> Result<ProgramParts, Error> {
     let insns = program.insns().iter().map(|insn| insn.to_bytes());
     let derived = program.derived().iter().map(derived);
-    Ok(Given {
+    Ok(ProgramParts {
         flags: if program.skips() { SKIPS } else { 0 },
         insns: insns.collect(),
         state: u32::try_from(program.state()).unwrap_or(u32::MAX),

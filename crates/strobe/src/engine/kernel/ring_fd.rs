@@ -13,7 +13,7 @@ use strobe_ring::Reader;
 
 use crate::error::Error;
 use crate::info::RunInfo;
-use crate::reader::{ReaderOptions, RunReader, Wake};
+use crate::reader::{ReaderOptions, RunReader, Waiter};
 
 /// The run that a reader is of.
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ fn attach_to(
 /// A ring fd: sleeps by `STROBE_ARM` and poll.
 struct RingFd(OwnedFd);
 
-impl Wake for RingFd {
+impl Waiter for RingFd {
     fn wait(&self, _: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
         uapi::arm(self.0.as_fd(), rows)?;
         Ok(wait_for(self.0.as_fd(), timeout)?)

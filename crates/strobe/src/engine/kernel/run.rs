@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use strobe_hw::awake::Awake;
+use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 use strobe_hw::uapi::{self, control_op};
 use strobe_ring::State;
 
@@ -20,7 +20,7 @@ pub struct KernelRun {
     pub(super) owner: OwnedFd,
     pub(super) info: RunInfo,
     /// Its interrupts find a CPU that serves them at once.
-    pub(super) _awake: Awake,
+    pub(super) _awake: CpuLatencyRequest,
 }
 
 /// A run of somebody else.

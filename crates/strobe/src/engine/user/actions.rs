@@ -9,7 +9,7 @@
 //! the same time.
 
 use super::field::{Cut, Field};
-use super::instrument::{Asking, Waiting};
+use super::instrument::{AnswerChannel, AnswerRequest};
 use super::provider::{ReadChannel, WriteOutput};
 use super::service::Action;
 
@@ -27,7 +27,7 @@ pub(super) struct Actions {
 /// A question to an instrument.
 struct Question {
     source: Source,
-    asking: Asking,
+    asking: AnswerRequest,
     /// The channels that are cut from its answer.
     channels: Vec<String>,
 }
@@ -62,7 +62,7 @@ impl Actions {
     }
 
     /// Has an instrument asked for a channel, unless it is already.
-    fn ask(&mut self, name: &str, waiting: &mut Waiting) {
+    fn ask(&mut self, name: &str, waiting: &mut AnswerChannel) {
         let source = waiting.source();
         let has = |question: &&mut Question| {
             question.source == source && !question.channels.iter().any(|channel| channel == name)
@@ -116,7 +116,7 @@ impl Actions {
     }
 }
 
-fn as_waiting(reader: &mut dyn ReadChannel) -> Option<&mut Waiting> {
+fn as_waiting(reader: &mut dyn ReadChannel) -> Option<&mut AnswerChannel> {
     reader.as_any()?.downcast_mut()
 }
 

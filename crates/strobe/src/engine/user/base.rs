@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
-use strobe_hw::bell::{Bell, Rope, bell};
 use strobe_hw::rt::{self, Policy, Usage};
+use strobe_hw::wakeup::{Waker, Wakeup, wakeup};
 use strobe_ring::layout::{CLOCK_MONOTONIC, CLOCK_TAI};
 use strobe_ring::{Engine, Geometry, Header, Writer};
 
 use super::memfd::{self, RingFile};
+use super::reader_waker::ReaderWaker;
 use super::registry::{self, Claim, Registry};
 use super::run::UserRun;
 use super::service::Request;
 use super::settings::{Lock, Settings};
-use super::waker::Waker;
 use crate::error::Error;
 use crate::info::{Clock, RunInfo};
 
@@ -29,15 +29,15 @@ pub(super) struct Base {
     pub set_up: Vec<rt::Step>,
     ring: Arc<RingFile>,
     claim: Result<Claim, registry::Error>,
-    rope: Rope,
+    waker: Waker,
     tools: Tools,
 }
 
 /// What the thread of a run makes rows with.
 pub(super) struct Tools {
     pub ring: Writer,
-    pub waker: Arc<Waker>,
-    pub bell: Bell,
+    pub reader_waker: Arc<ReaderWaker>,
+    pub wakeup: Wakeup,
 }
 
 impl Base {
@@ -76,19 +76,19 @@ impl Base {
         });
         let claim = Registry::of_this_user().claim(shared);
         header.run = claim.as_ref().map_or_else(|_| unclaimed(), Claim::run);
-        let (rope, bell) = bell().map_err(failed("making its bell"))?;
-        let waker = Waker::new().map_err(failed("making what wakes its readers"))?;
+        let (waker, wakeup) = wakeup().map_err(failed("making its wake-up"))?;
+        let reader_waker = ReaderWaker::new().map_err(failed("making what wakes its readers"))?;
         Ok(Base {
             number: header.run,
             set_up,
             ring: Arc::new(ring),
             claim,
-            rope,
+            waker,
             tools: Tools {
                 // The memory was made for this geometry.
                 ring: Writer::create(memory, &header).map_err(|_| Error::NoMemory(bytes))?,
-                waker: Arc::new(waker),
-                bell,
+                reader_waker: Arc::new(reader_waker),
+                wakeup,
             },
         })
     }
@@ -101,14 +101,14 @@ impl Base {
         policy: Policy,
         work: impl FnOnce(Tools, Receiver<Request>, Arc<Mutex<Usage>>) -> W,
     ) -> Result<UserRun, Error> {
-        let waker = Arc::clone(&self.tools.waker);
+        let reader_waker = Arc::clone(&self.tools.reader_waker);
         let run = UserRun::new(
             info,
-            (self.ring, waker),
+            (self.ring, reader_waker),
             settings,
             policy,
             self.set_up,
-            self.rope,
+            self.waker,
             |requests, usage| work(self.tools, requests, usage),
         )?;
         Ok(run.visible_by(self.claim))

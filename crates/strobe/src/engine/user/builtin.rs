@@ -5,7 +5,7 @@ use std::io;
 
 use strobe_hw::cycles;
 
-use super::provider::{FoundChannel, Provider, ReadChannel, Row};
+use super::provider::{ChannelOpener, Provider, ReadChannel, Row};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event};
 use crate::channel::Channel;
@@ -90,7 +90,7 @@ impl Provider for Builtin {
             }));
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let known = CHANNELS.into_iter().find(|(known, ..)| *known == name)?;
         let clock = self.0;
         let reader: Box<dyn ReadChannel> = match name {
@@ -116,7 +116,7 @@ impl Provider for Builtin {
             _ => Box::new(Value(|row: &Row| row.trigger.count)),
         };
         let about = about(known);
-        Some(Ok(FoundChannel::ready(about, reader)))
+        Some(Ok(ChannelOpener::ready(about, reader)))
     }
 }
 

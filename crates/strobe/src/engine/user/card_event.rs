@@ -4,13 +4,13 @@
 use std::io;
 
 use strobe_board::{Event, Write as BoardWrite, WriteValue};
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
 use super::card::Card;
 use super::field::{Load, Store};
 use super::settings::WaitMode;
-use super::trigger::{EventSource, Trigger, Woken};
+use super::trigger::{EventSource, Trigger, WaitOutcome};
 use super::uio;
 use crate::clock::{RunClock, monotonic};
 
@@ -59,7 +59,7 @@ pub(super) fn source(
             return Err("a busy wait needs a `pending` register in the board file".to_owned());
         };
         let count = 0;
-        return Ok(Box::new(Looking {
+        return Ok(Box::new(PolledRegister {
             pending,
             mask,
             lists,
@@ -131,10 +131,10 @@ impl EventSource for Interrupt {
         self.uio.begin(clock, now)
     }
 
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         loop {
-            let Woken::Trigger(mut trigger) = self.uio.wait(clock, bell)? else {
-                return Ok(Woken::Bell);
+            let WaitOutcome::Trigger(mut trigger) = self.uio.wait(clock, wakeup)? else {
+                return Ok(WaitOutcome::Wakeup);
             };
             self.missed += trigger.missed;
             self.seen = look(&self.pending)?;
@@ -144,7 +144,7 @@ impl EventSource for Interrupt {
                 continue;
             }
             trigger.missed = std::mem::take(&mut self.missed);
-            return Ok(Woken::Trigger(trigger));
+            return Ok(WaitOutcome::Trigger(trigger));
         }
     }
 
@@ -168,7 +168,7 @@ impl EventSource for Interrupt {
 }
 
 /// Bits of a register, looked at again and again.
-struct Looking {
+struct PolledRegister {
     pending: Load,
     mask: u64,
     lists: Lists,
@@ -176,17 +176,17 @@ struct Looking {
     count: u64,
 }
 
-impl EventSource for Looking {
+impl EventSource for PolledRegister {
     fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
         put(&self.lists.enable, 0);
         put(&self.lists.silence, self.pending.get()? & self.mask);
         Ok(None)
     }
 
-    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, _: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         // First, for a bit that is never silent would leave no time for it.
-        if bell.rang() {
-            return Ok(Woken::Bell);
+        if wakeup.is_pending() {
+            return Ok(WaitOutcome::Wakeup);
         }
         let begun = monotonic();
         let mut now = begun;
@@ -196,18 +196,18 @@ impl EventSource for Looking {
                 self.seen = self.pending.get()? & self.mask;
                 if self.seen != 0 {
                     self.count += 1;
-                    return Ok(Woken::Trigger(Trigger {
+                    return Ok(WaitOutcome::Trigger(Trigger {
                         count: self.count,
                         ..Trigger::PLAIN
                     }));
                 }
                 std::hint::spin_loop();
             }
-            if bell.rang() {
-                return Ok(Woken::Bell);
+            if wakeup.is_pending() {
+                return Ok(WaitOutcome::Wakeup);
             }
             if now - begun > SPIN_NS {
-                bell.sleep_until(Some(now + LOOK_NS))?;
+                wakeup.sleep_until(Some(now + LOOK_NS))?;
             }
             now = monotonic();
         }
@@ -229,11 +229,11 @@ mod tests {
     use super::*;
     use crate::info::Clock;
     use std::os::unix::fs::FileExt;
-    use strobe_hw::bell::bell;
     use strobe_hw::map::Region;
+    use strobe_hw::wakeup::wakeup;
 
     /// A card in a file, whose first word is its pending register.
-    fn looking(dir: &std::path::Path) -> (std::fs::File, Looking) {
+    fn looking(dir: &std::path::Path) -> (std::fs::File, PolledRegister) {
         std::fs::write(dir.join("config"), [0x34, 0x12]).expect("to write");
         let mut options = std::fs::File::options();
         let options = options.read(true).write(true).create(true).truncate(false);
@@ -248,7 +248,7 @@ mod tests {
             enable: vec![(store(8), Some(1))],
             disable: vec![(store(8), Some(0))],
         };
-        let looking = Looking {
+        let looking = PolledRegister {
             pending: Load::new(register(0), std::sync::Arc::clone(&card), false),
             mask: 0xff,
             lists,
@@ -269,20 +269,23 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let (file, mut looking) = looking(dir.path());
         let clock = RunClock::new(Clock::Monotonic);
-        let (rope, mut bell) = bell().expect("a bell");
+        let (waker, mut wakeup) = wakeup().expect("a wake-up");
         looking.begin(&clock, 0).expect("to begin");
         file.write_all_at(&0x10a_u32.to_ne_bytes(), 0)
             .expect("to write");
         for count in 1..3 {
-            let Ok(Woken::Trigger(trigger)) = looking.wait(&clock, &mut bell) else {
+            let Ok(WaitOutcome::Trigger(trigger)) = looking.wait(&clock, &mut wakeup) else {
                 panic!("no trigger");
             };
             assert_eq!(trigger.count, count);
             looking.done().expect("to silence");
             assert_eq!((word(&file, 4), word(&file, 8)), (0x0a, 1));
         }
-        rope.ring();
-        assert_eq!(looking.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        waker.wake();
+        assert_eq!(
+            looking.wait(&clock, &mut wakeup).ok(),
+            Some(WaitOutcome::Wakeup)
+        );
         looking.end();
         assert_eq!(word(&file, 8), 0);
     }

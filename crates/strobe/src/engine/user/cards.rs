@@ -11,7 +11,7 @@ use strobe_board::{Board, Hardware};
 use strobe_hw::uio::Roots;
 
 use super::card::Card;
-use super::provider::{FoundChannel, FoundEvent, FoundOutput, Provider};
+use super::provider::{ChannelOpener, EventOpener, OutputOpener, Provider};
 use super::settings::Settings;
 use super::trigger::Cadence;
 use super::{card_event, pci_card, uio_card};
@@ -117,7 +117,7 @@ impl Provider for Cards {
         }
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let (card, part) = self.find(name)?;
         let channel = self
             .board
@@ -129,13 +129,13 @@ impl Provider for Cards {
             return Some(Err(unusable(why)));
         }
         let about = card.channel(channel);
-        Some(Ok(FoundChannel::new(about, move || {
+        Some(Ok(ChannelOpener::new(about, move || {
             let field = card.field(channel).map_err(unusable)?;
             Ok(Box::new(field))
         })))
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         let (card, part) = self.find(name)?;
         let output = self
             .board
@@ -147,7 +147,7 @@ impl Provider for Cards {
             return Some(Err(unusable(why)));
         }
         let about = card.output(output);
-        Some(Ok(FoundOutput::new(about, move || {
+        Some(Ok(OutputOpener::new(about, move || {
             let store = card.store(output.register).map_err(unusable)?;
             Ok(Box::new(store))
         })))
@@ -157,7 +157,7 @@ impl Provider for Cards {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Device(name) = event.event() else {
             return None;
         };
@@ -168,7 +168,7 @@ impl Provider for Cards {
             return Some(Err(unusable(why)));
         }
         let wait = settings.wait;
-        Some(Ok(FoundEvent::new(Cadence::default(), move || {
+        Some(Ok(EventOpener::new(Cadence::default(), move || {
             card_event::source(&card, event, wait).map_err(unusable)
         })))
     }

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Connection {
     fd: OwnedFd,
     /// What becomes ready at each row, once it was asked for.
-    waker: Mutex<Option<Arc<OwnedFd>>>,
+    reader_waker: Mutex<Option<Arc<OwnedFd>>>,
 }
 
 impl Connection {
@@ -30,7 +30,7 @@ impl Connection {
     pub fn new(fd: OwnedFd) -> Self {
         Connection {
             fd,
-            waker: Mutex::new(None),
+            reader_waker: Mutex::new(None),
         }
     }
 
@@ -58,15 +58,18 @@ impl Connection {
     ///
     /// # Errors
     /// The owner does not answer.
-    pub fn waker(&self) -> io::Result<Arc<OwnedFd>> {
-        let mut known = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(waker) = &*known {
-            return Ok(Arc::clone(waker));
+    pub fn reader_waker(&self) -> io::Result<Arc<OwnedFd>> {
+        let mut known = self
+            .reader_waker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader_waker) = &*known {
+            return Ok(Arc::clone(reader_waker));
         }
         send(&self.fd, &[WAKES], SendFlags::NOSIGNAL)?;
-        let waker = Arc::new(self.receive()?);
-        *known = Some(Arc::clone(&waker));
-        Ok(waker)
+        let reader_waker = Arc::new(self.receive()?);
+        *known = Some(Arc::clone(&reader_waker));
+        Ok(reader_waker)
     }
 
     fn receive(&self) -> io::Result<OwnedFd> {

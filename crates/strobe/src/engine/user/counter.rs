@@ -16,14 +16,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::event::PollFlags;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
 use strobe_hw::counter::{self, RECORD, Record, Watch};
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
-use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
+use super::provider::{ChannelOpener, EventOpener, Provider, ReadChannel, Row};
 use super::settings::{Settings, WaitMode};
 use super::sysfs::device::{Group, devices};
-use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as Listed};
 use crate::channel::Channel;
@@ -58,11 +58,11 @@ pub struct Counters {
     root: PathBuf,
     dev: PathBuf,
     /// The counter whose event triggers this run, if one does.
-    watched: Mutex<Option<Watched>>,
+    watched: Mutex<Option<WatchedCounter>>,
 }
 
 /// A counter that is watched.
-struct Watched {
+struct WatchedCounter {
     device: PathBuf,
     /// What is told at its event, in the order of their slots.
     components: Vec<[u8; 4]>,
@@ -241,21 +241,21 @@ impl EventSource for Source {
         Ok(None)
     }
 
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         let mut missed = 0;
-        while !bell.rang() {
+        while !wakeup.is_pending() {
             if let Some(trigger) = self.take(&mut missed)? {
                 let time = clock.of_monotonic(trigger.time);
-                return Ok(Woken::Trigger(Trigger { time, ..trigger }));
+                return Ok(WaitOutcome::Trigger(Trigger { time, ..trigger }));
             }
             match self.spin {
                 true => std::hint::spin_loop(),
                 false => {
-                    bell.sleep_at_most(LOOK_NS, self.file.as_fd(), PollFlags::IN)?;
+                    wakeup.sleep_at_most(LOOK_NS, self.file.as_fd(), PollFlags::IN)?;
                 }
             }
         }
-        Ok(Woken::Bell)
+        Ok(WaitOutcome::Wakeup)
     }
 
     fn unserved(&mut self) -> (Missed, u64) {
@@ -300,7 +300,7 @@ impl Provider for Counters {
     }
 
     /// Only the counts of the counter that triggers the run: the others are those of files.
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let (device, part) = name.strip_prefix("counter:")?.split_once('/')?;
         let number = part.strip_prefix("count")?.parse::<u8>().ok()?;
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -324,7 +324,7 @@ impl Provider for Counters {
         }
         let about = Channel::plain(name, "count at the event", "", 10);
         let latest = Arc::clone(&watched.latest);
-        Some(Ok(FoundChannel::ready(
+        Some(Ok(ChannelOpener::ready(
             about,
             Box::new(Slot { latest, slot }),
         )))
@@ -334,7 +334,7 @@ impl Provider for Counters {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Counter {
             name: device,
             channel,
@@ -349,13 +349,13 @@ impl Provider for Counters {
             Err(why) => return Some(Err(unusable("event", &name, why))),
         };
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        *watched = Some(Watched {
+        *watched = Some(WatchedCounter {
             device,
             components: Vec::new(),
             latest: Latest::new(),
         });
         let (wait, channel, what) = (settings.wait, *channel, *what);
-        Some(Ok(FoundEvent::new(Cadence::default(), move || {
+        Some(Ok(EventOpener::new(Cadence::default(), move || {
             // All channels of the run are known by now.
             let source = self.open(channel, what, wait);
             source
@@ -372,7 +372,7 @@ mod tests {
     use crate::info::Clock;
     use rustix::pipe::pipe;
     use std::io::Write;
-    use strobe_hw::bell::bell;
+    use strobe_hw::wakeup::wakeup;
 
     const ROW: Row = Row {
         time: 0,
@@ -412,9 +412,9 @@ mod tests {
     fn what_has_one_time_is_one_event_in_whatever_order_and_a_torn_one_is_missed() {
         let (mut node, mut source, mut slots) = source(&[0, 1]);
         let clock = RunClock::new(Clock::Monotonic);
-        let (rope, mut bell) = bell().expect("a bell");
-        let mut next = |source: &mut Source| match source.wait(&clock, &mut bell) {
-            Ok(Woken::Trigger(trigger)) => (trigger.time, trigger.missed, trigger.count),
+        let (waker, mut wakeup) = wakeup().expect("a wake-up");
+        let mut next = |source: &mut Source| match source.wait(&clock, &mut wakeup) {
+            Ok(WaitOutcome::Trigger(trigger)) => (trigger.time, trigger.missed, trigger.count),
             other => panic!("{other:?}"),
         };
         tell(&mut node, 10, 0, 100, 0);
@@ -437,7 +437,7 @@ mod tests {
             [None, Some(202)],
             "the errno of a count is that of its channel"
         );
-        rope.ring();
+        waker.wake();
         tell(&mut node, 40, 0, 1, 0);
         tell(&mut node, 40, 1, 1, 0);
         tell(&mut node, 50, 0, 1, 0);

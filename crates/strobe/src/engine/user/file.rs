@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use strobe_board::{Board, FileChannel};
 
-use super::provider::{FoundChannel, Provider, ReadChannel, Row};
+use super::provider::{ChannelOpener, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device};
 use crate::channel::{Channel, Class, Type};
 use crate::error::Error;
@@ -27,7 +27,7 @@ pub struct Files;
 impl Provider for Files {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let place = name.strip_prefix(PREFIX)?;
         let (path, word) = match place.rsplit_once('#') {
             Some((path, word)) => match word.parse() {
@@ -86,7 +86,7 @@ impl Provider for BoardFiles {
         catalogue.channels.extend(channels);
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let part = name.strip_prefix(self.0.name.as_str())?.strip_prefix('.')?;
         let channel = self.0.files.iter().find(|channel| channel.name == part)?;
         Some(open(self.about(channel), &channel.path, channel.word))
@@ -121,7 +121,7 @@ pub(super) fn open(
     mut about: Channel,
     path: &str,
     word: usize,
-) -> Result<FoundChannel<'static>, Error> {
+) -> Result<ChannelOpener<'static>, Error> {
     let refused = |error: io::Error| {
         let remedy = match error.kind() {
             io::ErrorKind::PermissionDenied => "; become a member of its group, or be root",
@@ -147,7 +147,7 @@ pub(super) fn open(
     };
     reader.kind = kind;
     about.kind = kind;
-    Ok(FoundChannel::ready(about, Box::new(reader)))
+    Ok(ChannelOpener::ready(about, Box::new(reader)))
 }
 
 /// A number in a file that stays open.
@@ -214,7 +214,7 @@ mod tests {
         trigger: Trigger::PLAIN,
     };
 
-    fn channel(name: &str) -> Result<FoundChannel<'_>, String> {
+    fn channel(name: &str) -> Result<ChannelOpener<'_>, String> {
         let found = Files.channel(name).expect("a file channel");
         found.map_err(|error| error.to_string())
     }

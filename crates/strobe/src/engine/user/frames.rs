@@ -20,9 +20,9 @@ use strobe_ring::Missed;
 
 use super::card::about;
 use super::field::Bits;
-use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
+use super::provider::{ChannelOpener, EventOpener, Provider, ReadChannel, Row};
 use super::settings::{Settings, WaitMode};
-use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::Channel;
@@ -33,8 +33,8 @@ use credits::{Credits, QUEUE_KIB, QUEUE_MESSAGES, QUIET_NS};
 use remote::Remote;
 use strobe_board::frame::{Command, Counters, Decoder, HEADER_SIZE};
 use strobe_board::{Board, Hardware};
-use strobe_hw::bell::Bell;
 use strobe_hw::rpmsg::{self, Address, Control, Endpoint};
+use strobe_hw::wakeup::Wakeup;
 
 /// Frames of a message, at most.
 const FRAMES_MAX: usize = 255;
@@ -141,7 +141,7 @@ impl Provider for Frames {
         catalogue.events.extend(events);
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let part = self.part(name)?;
         let last = || Arc::clone(&self.last);
         if let Some(index) = Counters::CHANNELS
@@ -150,7 +150,7 @@ impl Provider for Frames {
         {
             let (name, text) = Counters::CHANNELS.get(index)?;
             let counter = Box::new(Counter(last(), index));
-            return Some(Ok(FoundChannel::ready(self.about(name, text), counter)));
+            return Some(Ok(ChannelOpener::ready(self.about(name, text), counter)));
         }
         let channel = self
             .board
@@ -164,14 +164,14 @@ impl Provider for Frames {
             bits: Bits::new(channel).above(8 * (register.offset % 8)),
         };
         let about = about(&self.board.name, channel, ACCESS_NS);
-        Some(Ok(FoundChannel::ready(about, Box::new(field))))
+        Some(Ok(ChannelOpener::ready(about, Box::new(field))))
     }
 
     fn event(
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Device(name) = event.event() else {
             return None;
         };
@@ -186,7 +186,7 @@ impl Provider for Frames {
             return Some(Err(unusable(why)));
         }
         let (name, wait) = (name.clone(), settings.wait);
-        Some(Ok(FoundEvent::new(
+        Some(Ok(EventOpener::new(
             // The co-processor numbers its frames.
             Cadence::exact(),
             move || match self.source(wait) {
@@ -400,13 +400,13 @@ impl EventSource for Source {
         Ok(None)
     }
 
-    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, _: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         loop {
             if let Some(trigger) = self.take() {
-                return Ok(Woken::Trigger(trigger));
+                return Ok(WaitOutcome::Trigger(trigger));
             }
-            if bell.rang() {
-                return Ok(Woken::Bell);
+            if wakeup.is_pending() {
+                return Ok(WaitOutcome::Wakeup);
             }
             if self.receive()? {
                 continue;
@@ -419,7 +419,7 @@ impl EventSource for Source {
                 std::hint::spin_loop();
             } else {
                 let most = self.grant()?;
-                bell.sleep_at_most(most, self.endpoint.as_fd(), PollFlags::IN)?;
+                wakeup.sleep_at_most(most, self.endpoint.as_fd(), PollFlags::IN)?;
             }
         }
     }

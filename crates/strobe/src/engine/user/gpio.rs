@@ -14,14 +14,14 @@ use gpiocdev_uapi::v2::{self, LineConfig, LineEdgeEvent, LineFlags, LineValues};
 use rustix::event::PollFlags;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
 use super::provider::{
-    FoundChannel, FoundEvent, FoundOutput, Provider, ReadChannel, Row, WriteOutput,
+    ChannelOpener, EventOpener, OutputOpener, Provider, ReadChannel, Row, WriteOutput,
 };
 use super::settings::{Settings, WaitMode};
-use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::channel::{Channel, Class};
@@ -233,22 +233,22 @@ impl EventSource for Edges {
         Ok(None)
     }
 
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
-        while !bell.rang() {
-            if !self.spin && !bell.sleep_for(self.line.as_fd(), PollFlags::IN)? {
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
+        while !wakeup.is_pending() {
+            if !self.spin && !wakeup.sleep_for(self.line.as_fd(), PollFlags::IN)? {
                 continue;
             }
             if let Some((trigger, stamp)) = self.take()? {
                 let time = clock.of_monotonic(stamp);
                 if time >= self.from {
-                    return Ok(Woken::Trigger(Trigger { time, ..trigger }));
+                    return Ok(WaitOutcome::Trigger(Trigger { time, ..trigger }));
                 }
             }
             if self.spin {
                 std::hint::spin_loop();
             }
         }
-        Ok(Woken::Bell)
+        Ok(WaitOutcome::Wakeup)
     }
 
     fn unserved(&mut self) -> (Missed, u64) {
@@ -338,12 +338,12 @@ impl Provider for Gpio {
         }
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let unusable = unusable("channel", name);
         let place = place(name)?;
         Some(
             match place.and_then(|(chip, line)| self.find(chip, line, true)) {
-                Ok(found) => Ok(FoundChannel::new(
+                Ok(found) => Ok(ChannelOpener::new(
                     about(name, "level of a line"),
                     move || {
                         let level = self.open_level(&found).map_err(unusable)?;
@@ -355,12 +355,12 @@ impl Provider for Gpio {
         )
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         let unusable = unusable("output", name);
         let place = place(name)?;
         Some(
             match place.and_then(|(chip, line)| self.find(chip, line, false)) {
-                Ok(found) => Ok(FoundOutput::new(about(name, "drives a line"), move || {
+                Ok(found) => Ok(OutputOpener::new(about(name, "drives a line"), move || {
                     let drive = self.open_drive(&found).map_err(unusable)?;
                     Ok(Box::new(drive))
                 })),
@@ -373,14 +373,14 @@ impl Provider for Gpio {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Gpio { chip, line, edge } = event.event() else {
             return None;
         };
         let unusable = unusable("event", &event.to_string());
         let (edge, wait) = (*edge, settings.wait);
         Some(match self.find(chip, line, false) {
-            Ok(found) => Ok(FoundEvent::new(Cadence::default(), move || {
+            Ok(found) => Ok(EventOpener::new(Cadence::default(), move || {
                 let edges = self.open_edges(&found, edge, wait).map_err(unusable)?;
                 Ok(Box::new(edges))
             })),

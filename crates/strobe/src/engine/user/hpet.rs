@@ -9,13 +9,13 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
 use strobe_hw::hpet;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
-use super::provider::{FoundEvent, Provider};
+use super::provider::{EventOpener, Provider};
 use super::settings::{Settings, WaitMode};
-use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as ListedEvent};
 use crate::clock::RunClock;
@@ -151,14 +151,14 @@ impl EventSource for Hpet {
         Err(Errno::TIMEDOUT.into())
     }
 
-    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
-        while !bell.rang() {
-            if !self.spin && !bell.sleep_for(self.file.as_fd(), PollFlags::IN)? {
+    fn wait(&mut self, _: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
+        while !wakeup.is_pending() {
+            if !self.spin && !wakeup.sleep_for(self.file.as_fd(), PollFlags::IN)? {
                 continue;
             }
             if let Some(missed) = self.take()?.checked_sub(1) {
                 self.count += missed + 1;
-                return Ok(Woken::Trigger(Trigger {
+                return Ok(WaitOutcome::Trigger(Trigger {
                     missed,
                     cause: Missed::Source,
                     count: self.count,
@@ -169,7 +169,7 @@ impl EventSource for Hpet {
                 std::hint::spin_loop();
             }
         }
-        Ok(Woken::Bell)
+        Ok(WaitOutcome::Wakeup)
     }
 
     fn unserved(&mut self) -> (Missed, u64) {
@@ -205,7 +205,7 @@ impl Provider for Hpets {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Hpet { period_ns } = event.event() else {
             return None;
         };
@@ -216,7 +216,7 @@ impl Provider for Hpets {
         };
         // A timer that is taken is not touched before it is begun.
         let found = Hpet::new(*period_ns, settings.wait);
-        let found = found.map(|hpet| FoundEvent::ready(cadence, Box::new(hpet)));
+        let found = found.map(|hpet| EventOpener::ready(cadence, Box::new(hpet)));
         Some(found.map_err(|why| Error::Unusable {
             what: "event",
             name: event.to_string(),

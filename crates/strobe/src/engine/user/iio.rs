@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::io;
 
 use super::file;
-use super::provider::{FoundChannel, FoundEvent, FoundOutput, Provider, ReadChannel, Row};
+use super::provider::{ChannelOpener, EventOpener, OutputOpener, Provider, ReadChannel, Row};
 use super::settings::Settings;
 use super::sysfs::NumberOutput;
 use super::sysfs::device::{Group, devices};
@@ -85,7 +85,7 @@ impl Iio {
         name: &str,
         device: &Path,
         part: &str,
-    ) -> Option<Result<FoundChannel<'_>, String>> {
+    ) -> Option<Result<ChannelOpener<'_>, String>> {
         let mut scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
         let scan = scan.as_mut().filter(|scan| scan.device == device)?;
         let format = match Format::of(device, part) {
@@ -109,7 +109,7 @@ impl Iio {
             ..about(name, part, &value)
         };
         let latest = Arc::clone(&scan.latest);
-        Some(Ok(FoundChannel::ready(
+        Some(Ok(ChannelOpener::ready(
             about,
             Box::new(Slot { latest, slot }),
         )))
@@ -213,7 +213,7 @@ impl Provider for Iio {
         }
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let found = self.split(name)?.and_then(|(device, part)| {
             let part = part.ok_or_else(|| no_part(&device, None, "in_"))?;
             match self.of_scan(name, &device, part) {
@@ -233,7 +233,7 @@ impl Provider for Iio {
         Some(found.unwrap_or_else(|why| Err(unusable("channel", name, why))))
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         let found = self.split(name)?.and_then(|(device, part)| {
             let there = part.filter(|part| part.starts_with("out_"));
             let file = there.and_then(|part| file_of(&device, part));
@@ -245,7 +245,7 @@ impl Provider for Iio {
         Some(match found {
             Ok((about, path)) => {
                 let name = name.to_owned();
-                Ok(FoundOutput::new(about, move || {
+                Ok(OutputOpener::new(about, move || {
                     let opened = File::options().write(true).open(&path);
                     let refused = |error| {
                         unusable(
@@ -267,7 +267,7 @@ impl Provider for Iio {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Iio(device) = event.event() else {
             return None;
         };
@@ -294,7 +294,7 @@ impl Provider for Iio {
             accounting: buffer.accounting(),
             ..Cadence::default()
         };
-        Some(Ok(FoundEvent::new(cadence, move || {
+        Some(Ok(EventOpener::new(cadence, move || {
             // All channels of the run are known by now.
             let scan = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
             let (elements, latest) = match &*scan {

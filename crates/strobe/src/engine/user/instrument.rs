@@ -13,7 +13,7 @@ use strobe_board::instrument::{self as board, AGE, COUNTERS, Instrument, Mode};
 use strobe_board::{Board, Kind};
 use strobe_instrument::{Conversation, Counts, Errand, Fault, Latest};
 
-use super::provider::{FoundChannel, FoundOutput, Provider, ReadChannel, Row, WriteOutput};
+use super::provider::{ChannelOpener, OutputOpener, Provider, ReadChannel, Row, WriteOutput};
 use crate::catalogue::{Catalogue, Device};
 use crate::channel::{Channel, Class, Type};
 use crate::error::Error;
@@ -162,14 +162,14 @@ impl Instruments {
         let place = question.channels.iter().position(same);
         let place = place.ok_or("its question has another answer")?;
         Ok(match question.mode {
-            Mode::Wait => Box::new(Waiting {
+            Mode::Wait => Box::new(AnswerChannel {
                 question: channel.question,
                 place,
                 errand: conversation.question(channel.question),
                 patience: conversation.patience(),
                 conversation,
             }),
-            Mode::Latest(_) => Box::new(Looking {
+            Mode::Latest(_) => Box::new(LatestChannel {
                 latest: conversation.latest(channel.question),
                 place,
                 is_age: matches!(part, Part::Age(_)),
@@ -195,12 +195,12 @@ impl Provider for Instruments {
             .extend(outputs.map(|output| self.about_output(output)));
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let part = name.strip_prefix(self.name.as_str())?.strip_prefix('.')?;
         let part = self.part(part)?;
         let about = self.about(&part);
         let name = about.name.clone();
-        Some(Ok(FoundChannel::new(about, move || {
+        Some(Ok(ChannelOpener::new(about, move || {
             let unusable = |why| Error::Unusable {
                 what: "channel",
                 name,
@@ -210,20 +210,20 @@ impl Provider for Instruments {
         })))
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         let part = name.strip_prefix(self.name.as_str())?.strip_prefix('.')?;
         let mut outputs = self.instrument.outputs.iter().enumerate();
         let (number, output) = outputs.find(|(_, output)| output.name == part)?;
         let about = self.about_output(output);
         let name = about.name.clone();
-        Some(Ok(FoundOutput::new(about, move || {
+        Some(Ok(OutputOpener::new(about, move || {
             let unusable = |why| Error::Unusable {
                 what: "output",
                 name,
                 why,
             };
             let conversation = self.conversation().map_err(unusable)?;
-            Ok(Box::new(Telling {
+            Ok(Box::new(InstrumentOutput {
                 errand: conversation.output(number),
                 patience: conversation.patience(),
                 conversation,
@@ -236,8 +236,8 @@ fn failed(fault: Fault) -> io::Error {
     fault.errno().into()
 }
 
-/// A channel whose row waits for the answer. It is asked for by an [`Asking`].
-pub(super) struct Waiting {
+/// A channel whose row waits for the answer. It is asked for by an [`AnswerRequest`].
+pub(super) struct AnswerChannel {
     conversation: Arc<Conversation>,
     question: usize,
     /// Its place in the answer.
@@ -247,15 +247,15 @@ pub(super) struct Waiting {
 }
 
 /// What asks for an answer, before the row comes to its channels.
-pub struct Asking {
+pub struct AnswerRequest {
     conversation: Arc<Conversation>,
     errand: Arc<Errand>,
 }
 
-impl Waiting {
+impl AnswerChannel {
     /// What asks for it.
-    pub(super) fn asking(&self) -> Asking {
-        Asking {
+    pub(super) fn asking(&self) -> AnswerRequest {
+        AnswerRequest {
             conversation: Arc::clone(&self.conversation),
             errand: Arc::clone(&self.errand),
         }
@@ -267,27 +267,27 @@ impl Waiting {
     }
 
     /// It takes the answer that this asks for.
-    pub(super) fn share(&mut self, asking: &Asking) {
+    pub(super) fn share(&mut self, asking: &AnswerRequest) {
         self.errand = Arc::clone(&asking.errand);
     }
 }
 
-impl Asking {
+impl AnswerRequest {
     /// Asks.
     pub fn ask(&self) {
         self.conversation.give(&self.errand, 0);
     }
 
     /// Another one for the same answer.
-    pub(super) fn again(&self) -> Asking {
-        Asking {
+    pub(super) fn again(&self) -> AnswerRequest {
+        AnswerRequest {
             conversation: Arc::clone(&self.conversation),
             errand: Arc::clone(&self.errand),
         }
     }
 }
 
-impl ReadChannel for Waiting {
+impl ReadChannel for AnswerChannel {
     fn read(&mut self, _: &Row) -> io::Result<u64> {
         self.errand.wait(self.patience).map_err(failed)?;
         self.errand.channel(self.place).map_err(failed)
@@ -299,7 +299,7 @@ impl ReadChannel for Waiting {
 }
 
 /// A channel that has the latest answer, or its age.
-struct Looking {
+struct LatestChannel {
     latest: Arc<Latest>,
     place: usize,
     is_age: bool,
@@ -307,7 +307,7 @@ struct Looking {
     _conversation: Arc<Conversation>,
 }
 
-impl ReadChannel for Looking {
+impl ReadChannel for LatestChannel {
     /// The first row has an answer, if there is one in time.
     fn begin(&mut self) -> io::Result<()> {
         let until = Instant::now() + self.timeout;
@@ -340,13 +340,13 @@ impl ReadChannel for Counter {
 }
 
 /// An output. The row goes on when the instrument has been told, and has not refused.
-struct Telling {
+struct InstrumentOutput {
     conversation: Arc<Conversation>,
     errand: Arc<Errand>,
     patience: Duration,
 }
 
-impl WriteOutput for Telling {
+impl WriteOutput for InstrumentOutput {
     fn write(&mut self, word: u64) -> io::Result<()> {
         self.conversation.give(&self.errand, word);
         self.errand.wait(self.patience).map_err(failed)

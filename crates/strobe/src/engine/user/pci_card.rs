@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use strobe_board::{Block, Board, Register as Described};
+use strobe_board::{Block, Board, Register as BoardRegister};
 use strobe_hw::map::Region;
 use strobe_hw::uio::{MappedMemory, Uio};
 
@@ -112,7 +112,7 @@ fn bar(block: &Block) -> Result<u8, String> {
 }
 
 impl Place for PciCard {
-    fn check(&self, board: &Board, register: &Described, writable: bool) -> Result<(), String> {
+    fn check(&self, board: &Board, register: &BoardRegister, writable: bool) -> Result<(), String> {
         let number = bar(&register.block)?;
         let described = board.bars.iter().find(|bar| bar.number == number);
         let need = described.map_or(0, |bar| bar.size);

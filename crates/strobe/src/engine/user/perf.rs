@@ -6,7 +6,7 @@ use std::io;
 
 use strobe_hw::perf::{Counter as OpenCounter, HARDWARE, SOFTWARE};
 
-use super::provider::{FoundChannel, Provider, ReadChannel, Row};
+use super::provider::{ChannelOpener, Provider, ReadChannel, Row};
 use crate::catalogue::{Catalogue, Device};
 use crate::channel::{Channel, Class};
 use crate::error::Error;
@@ -68,7 +68,7 @@ impl Provider for Perf {
         catalogue.channels.extend(channels);
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let known = COUNTERS.iter().find(|(known, ..)| *known == name)?;
         let (name, kind, number, unit, text) = *known;
         // Whether it can be counted is seen here; the thread opens its own.
@@ -80,7 +80,7 @@ impl Provider for Perf {
                     open: None,
                 };
                 let about = about(name, unit, text);
-                Ok(FoundChannel::ready(about, Box::new(counter)))
+                Ok(ChannelOpener::ready(about, Box::new(counter)))
             }
             Err(error) => Err(Error::Unusable {
                 what: "channel",

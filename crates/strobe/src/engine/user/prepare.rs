@@ -12,7 +12,7 @@ use strobe_ring::{Geometry, RowShape};
 use super::User;
 use super::actions::Actions;
 use super::computer::Computer;
-use super::provider::{FoundChannel, FoundEvent, FoundOutput, Provider};
+use super::provider::{ChannelOpener, EventOpener, OutputOpener, Provider};
 use super::service::Action;
 use super::trigger::{Cadence, EventSource};
 use super::{soft, timer};
@@ -30,8 +30,8 @@ const ROWS_MIN: u64 = 1024;
 const PERIOD_NS: std::ops::RangeInclusive<u64> = 1_000..=3_600_000_000_000;
 
 /// What a plan comes to. Nothing of it is open.
-pub(super) struct Described<'p> {
-    pub(super) event: FoundEvent<'p>,
+pub(super) struct RunDescription<'p> {
+    pub(super) event: EventOpener<'p>,
     steps: Vec<Part<'p>>,
     pub(super) channels: Vec<Channel>,
     outputs: Vec<String>,
@@ -42,12 +42,12 @@ pub(super) struct Described<'p> {
 
 /// What a step comes to.
 enum Part<'p> {
-    Read(FoundChannel<'p>),
-    Write(FoundOutput<'p>, u64),
+    Read(ChannelOpener<'p>),
+    Write(OutputOpener<'p>, u64),
 }
 
 /// What the thread of a run works with.
-pub(super) struct Opened {
+pub(super) struct RunParts {
     pub(super) source: Box<dyn EventSource>,
     pub(super) actions: Vec<Action>,
     pub(super) computer: Option<Computer>,
@@ -55,9 +55,9 @@ pub(super) struct Opened {
     pub(super) outputs: Vec<String>,
 }
 
-impl Described<'_> {
+impl RunDescription<'_> {
     /// Opens all of it: the event, then the steps in their order.
-    pub(super) fn open(self) -> Result<Opened, Error> {
+    pub(super) fn open(self) -> Result<RunParts, Error> {
         let source = self.event.open()?;
         let mut actions = Actions::default();
         let mut names = self.channels.iter().map(|channel| &channel.name);
@@ -70,7 +70,7 @@ impl Described<'_> {
                 Part::Write(output, value) => actions.write(output.open()?, value),
             }
         }
-        Ok(Opened {
+        Ok(RunParts {
             source,
             actions: actions.finish(),
             computer: self.computer,
@@ -86,7 +86,7 @@ impl User {
         &self,
         plan: &Plan,
         providers: &'p [Arc<dyn Provider>],
-    ) -> Result<Described<'p>, Error> {
+    ) -> Result<RunDescription<'p>, Error> {
         if plan.steps.len() > uapi::STEPS_MAX {
             return Err(Error::Steps(plan.steps.len()));
         }
@@ -147,7 +147,7 @@ impl User {
         };
         let geometry =
             Geometry::new(shape, capacity, limit).map_err(|_| Error::Capacity(capacity))?;
-        Ok(Described {
+        Ok(RunDescription {
             event,
             steps,
             channels,
@@ -162,12 +162,12 @@ impl User {
         &self,
         plan: &Plan,
         providers: &'p [Arc<dyn Provider>],
-    ) -> Result<FoundEvent<'p>, Error> {
+    ) -> Result<EventOpener<'p>, Error> {
         let event = &plan.event;
         match event.event() {
             Event::Timer { period_ns } if PERIOD_NS.contains(period_ns) => {
                 let timer = timer::Timer::new(*period_ns, self.settings.wait);
-                Ok(FoundEvent::ready(
+                Ok(EventOpener::ready(
                     Cadence::every(*period_ns),
                     Box::new(timer),
                 ))
@@ -176,10 +176,10 @@ impl User {
                 event: event.to_string(),
                 period_ns: Some(*period_ns),
             }),
-            Event::Soft => Ok(FoundEvent::ready(Cadence::exact(), Box::new(soft::Soft))),
+            Event::Soft => Ok(EventOpener::ready(Cadence::exact(), Box::new(soft::Soft))),
             Event::Eventfd(fd) => {
                 let source = eventfd(event.to_string(), *fd)?;
-                Ok(FoundEvent::ready(Cadence::exact(), source))
+                Ok(EventOpener::ready(Cadence::exact(), source))
             }
             _ => {
                 let mut providers = providers.iter();

@@ -57,24 +57,24 @@ pub trait WriteOutput: Send {
 
 /// What was found of a name: what it is, and how to open it. Until it is opened, nothing is changed in hardware: a
 /// plan is described as a whole before any part of it is opened, and a dry run ends there.
-pub struct Found<'p, A, T: ?Sized> {
+pub struct Opener<'p, A, T: ?Sized> {
     /// What it is.
     pub about: A,
     open: Box<dyn FnOnce() -> Result<Box<T>, Error> + 'p>,
 }
 
 /// A channel that was found.
-pub type FoundChannel<'p> = Found<'p, Channel, dyn ReadChannel>;
+pub type ChannelOpener<'p> = Opener<'p, Channel, dyn ReadChannel>;
 /// An output that was found; the `bits` of what it is bound what may be written.
-pub type FoundOutput<'p> = Found<'p, Channel, dyn WriteOutput>;
+pub type OutputOpener<'p> = Opener<'p, Channel, dyn WriteOutput>;
 /// An event that was found.
-pub type FoundEvent<'p> = Found<'p, Cadence, dyn EventSource>;
+pub type EventOpener<'p> = Opener<'p, Cadence, dyn EventSource>;
 
-impl<'p, A, T: ?Sized> Found<'p, A, T> {
+impl<'p, A, T: ?Sized> Opener<'p, A, T> {
     /// What is opened like this. An error says that it is there, but cannot be used.
     pub fn new(about: A, open: impl FnOnce() -> Result<Box<T>, Error> + 'p) -> Self {
         let open = Box::new(open);
-        Found { about, open }
+        Opener { about, open }
     }
 
     /// What needs no opening, or was opened without a change of anything.
@@ -82,7 +82,7 @@ impl<'p, A, T: ?Sized> Found<'p, A, T> {
     where
         T: 'p,
     {
-        Found::new(about, move || Ok(part))
+        Opener::new(about, move || Ok(part))
     }
 
     /// Opens it, for one run.
@@ -103,12 +103,12 @@ pub trait Provider: Send + Sync {
     fn list(&self, catalogue: &mut Catalogue);
 
     /// The channel of this name.
-    fn channel(&self, _name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, _name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         None
     }
 
     /// The output of this name.
-    fn output(&self, _name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, _name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         None
     }
 
@@ -117,7 +117,7 @@ pub trait Provider: Send + Sync {
         &self,
         _event: &EventSpec,
         _settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         None
     }
 }

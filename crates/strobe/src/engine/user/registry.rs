@@ -12,19 +12,19 @@ use std::time::{Duration, Instant};
 use crate::catalogue::RunStatus;
 use crate::error::Words;
 
-mod attached;
+mod attached_run;
 mod claim;
 mod directory;
+mod handshake;
 mod message;
-mod post;
-mod visit;
+mod server;
 
-pub use attached::Attached;
+pub use attached_run::AttachedRun;
 pub(super) use claim::Claim;
-pub(super) use post::{About, Post};
+pub(super) use server::{ServedRun, Server};
 
 use directory::Directory;
-use visit::Line;
+use handshake::Handshake;
 
 /// How long an owner may take for its answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ pub struct Registry {
 
 /// A run whose owner does not answer.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Silent {
+pub struct UnresponsiveRun {
     /// Number of the run.
     pub run: u32,
     /// Process that owns it; 0 if that is not known.
@@ -54,7 +54,7 @@ pub struct Runs {
     /// What they do, by number.
     pub runs: Vec<RunStatus>,
     /// Those that do not say.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<UnresponsiveRun>,
 }
 
 /// Why a run is not visible, or not to be seen.
@@ -152,19 +152,19 @@ impl Registry {
             return Ok(found);
         };
         for numbers in directory.numbers()?.chunks(AT_ONCE) {
-            let lines: Vec<_> = numbers
+            let handshakes: Vec<_> = numbers
                 .iter()
-                .map(|run| (*run, Line::to(&directory, *run)))
+                .map(|run| (*run, Handshake::to(&directory, *run)))
                 .collect();
             let until = Instant::now() + PATIENCE;
-            for (run, line) in lines {
-                let answer = line.and_then(|line| line.receive(until));
+            for (run, handshake) in handshakes {
+                let answer = handshake.and_then(|handshake| handshake.receive(until));
                 match answer.map_err(|error| error.or_ended(&directory, run)) {
                     Ok(attached) => found.runs.push(attached.status()),
-                    Err(visit::Error::NoRun | visit::Error::HungUp(_)) => {}
-                    Err(visit::Error::Gone) => directory.remove_stale(run),
-                    Err(visit::Error::Silent { pid, why }) => {
-                        found.silent.push(Silent { run, pid, why });
+                    Err(handshake::Error::NoRun | handshake::Error::HungUp(_)) => {}
+                    Err(handshake::Error::Gone) => directory.remove_stale(run),
+                    Err(handshake::Error::Silent { pid, why }) => {
+                        found.silent.push(UnresponsiveRun { run, pid, why });
                     }
                 }
             }
@@ -176,14 +176,16 @@ impl Registry {
     ///
     /// # Errors
     /// There is no such run, or it does not answer.
-    pub fn attach(&self, run: u32) -> Result<Attached, Error> {
+    pub fn attach(&self, run: u32) -> Result<AttachedRun, Error> {
         let directory = self.directory()?.ok_or(Error::NoRun(run))?;
-        let line =
-            Line::to(&directory, run).and_then(|line| line.receive(Instant::now() + PATIENCE));
-        let line = line.map_err(|error| error.or_ended(&directory, run));
-        let attached = line.map_err(|error| match error {
-            visit::Error::Silent { why, .. } => Error::Silent { run, why },
-            visit::Error::NoRun | visit::Error::Gone | visit::Error::HungUp(_) => Error::NoRun(run),
+        let handshake = Handshake::to(&directory, run)
+            .and_then(|handshake| handshake.receive(Instant::now() + PATIENCE));
+        let handshake = handshake.map_err(|error| error.or_ended(&directory, run));
+        let attached = handshake.map_err(|error| match error {
+            handshake::Error::Silent { why, .. } => Error::Silent { run, why },
+            handshake::Error::NoRun | handshake::Error::Gone | handshake::Error::HungUp(_) => {
+                Error::NoRun(run)
+            }
         })?;
         attached.stay();
         Ok(attached)

@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
 use strobe_hw::mmap;
 use strobe_hw::rt::{Policy, Step, Usage};
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::layout::{MISSED_CAUSES, NO_LIMIT, STRIDE_UNIT};
 use strobe_ring::{End, Engine, Geometry, Header, Missed, Row, State, Writer};
 
 use super::User;
 use super::base::{self, Base};
+use super::reader_waker::ReaderWaker;
 use super::run::UserRun;
 use super::service::{Order, Request};
-use super::waker::Waker;
 use crate::block::Block;
 use crate::clock::monotonic;
 use crate::error::Error;
@@ -130,8 +130,8 @@ impl User {
         base.run(info, &self.settings, policy, |tools, requests, usage| {
             let replay = Replay {
                 ring: tools.ring,
-                waker: tools.waker,
-                bell: tools.bell,
+                reader_waker: tools.reader_waker,
+                wakeup: tools.wakeup,
                 causes: Causes::of(totals.as_ref()),
                 source,
                 pace,
@@ -150,8 +150,8 @@ impl User {
 /// What the thread of a replay works with.
 struct Replay {
     ring: Writer,
-    waker: Arc<Waker>,
-    bell: Bell,
+    reader_waker: Arc<ReaderWaker>,
+    wakeup: Wakeup,
     causes: Causes,
     source: Box<dyn RowSource>,
     pace: Pace,
@@ -195,8 +195,8 @@ impl Causes {
 
 /// Why rows do not come any more.
 enum Halt {
-    /// The bell rings: there is an order.
-    Bell,
+    /// The thread is woken: there is an order.
+    Wakeup,
     /// The recording, or the machine.
     Error(io::Error),
 }
@@ -205,7 +205,7 @@ impl Replay {
     /// Until the run has ended, and its owner has gone.
     fn run(mut self) {
         loop {
-            self.bell.answer();
+            self.wakeup.acknowledge();
             while let Ok((order, answer)) = self.requests.try_recv() {
                 // Nobody is there to hear it if this fails.
                 let _ = answer.send(self.obey(order));
@@ -214,7 +214,7 @@ impl Replay {
                 }
             }
             match self.play() {
-                Ok(()) | Err(Halt::Bell) => {}
+                Ok(()) | Err(Halt::Wakeup) => {}
                 Err(Halt::Error(error)) => {
                     self.finish(End::Failed(
                         error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()),
@@ -224,11 +224,11 @@ impl Replay {
         }
     }
 
-    /// Makes rows until the bell rings.
+    /// Makes rows until the thread is woken.
     fn play(&mut self) -> Result<(), Halt> {
         while self.ring.state() == State::Running {
-            if self.bell.rang() {
-                return Err(Halt::Bell);
+            if self.wakeup.is_pending() {
+                return Err(Halt::Wakeup);
             }
             let Some(block) = self.block.clone() else {
                 match self.source.next(Duration::ZERO) {
@@ -245,13 +245,13 @@ impl Replay {
             (self.block, self.made) = (None, 0);
             mmap::wake(&mut self.ring);
         }
-        while !self.bell.rang() {
-            self.bell.sleep_until(None).map_err(Halt::Error)?;
+        while !self.wakeup.is_pending() {
+            self.wakeup.sleep_until(None).map_err(Halt::Error)?;
         }
-        Err(Halt::Bell)
+        Err(Halt::Wakeup)
     }
 
-    /// What is between the rows before and this one, then the row. Nothing of it is done twice if the bell rings.
+    /// What is between the rows before and this one, then the row. Nothing of it is done twice if the thread is woken.
     fn row(&mut self, row: &Row<'_>) -> Result<(), Halt> {
         let (row_number, trigger) = (row.row, row.trigger);
         // Each row has a trigger of its own; none goes back.
@@ -291,8 +291,8 @@ impl Replay {
         }
         made.commit(row.status.0);
         self.pace.reached = row.time;
-        if self.waker.is_wanted() {
-            self.waker.wake();
+        if self.reader_waker.has_subscribers() {
+            self.reader_waker.wake();
             self.woken += 1;
         }
         Ok(())
@@ -304,8 +304,8 @@ impl Replay {
         let steps = row.saturating_sub(self.ring.head()).div_ceil(step);
         let (begun, mut done) = (self.pace.due(time).map(|due| (monotonic(), due)), 0_u64);
         while self.ring.head() < row {
-            if self.bell.rang() {
-                return Err(Halt::Bell);
+            if self.wakeup.is_pending() {
+                return Err(Halt::Wakeup);
             }
             if let Some((now, due)) = begun {
                 done += 1;
@@ -329,7 +329,7 @@ impl Replay {
     /// Wakes all readers, however they sleep.
     fn wake(&mut self) {
         mmap::wake(&mut self.ring);
-        self.waker.wake();
+        self.reader_waker.wake();
     }
 
     fn wait_until(&mut self, time: u64) -> Result<(), Halt> {
@@ -340,10 +340,10 @@ impl Replay {
 
     fn sleep_until(&self, due: u64) -> Result<(), Halt> {
         while monotonic() < due {
-            if self.bell.rang() {
-                return Err(Halt::Bell);
+            if self.wakeup.is_pending() {
+                return Err(Halt::Wakeup);
             }
-            self.bell.sleep_until(Some(due)).map_err(Halt::Error)?;
+            self.wakeup.sleep_until(Some(due)).map_err(Halt::Error)?;
         }
         Ok(())
     }

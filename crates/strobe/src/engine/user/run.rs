@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
 
 use rustix::io::Errno;
-use strobe_hw::awake::Awake;
-use strobe_hw::bell::Rope;
+use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 use strobe_hw::rt::{self, Policy, Step, Usage};
+use strobe_hw::wakeup::Waker;
 
-use super::look::{self, Owner};
 use super::memfd::RingFile;
-use super::registry::{self, About, Claim, Post};
+use super::polling_waiter::{self, Owner};
+use super::reader_waker::ReaderWaker;
+use super::registry::{self, Claim, ServedRun, Server};
 use super::service::{Order, Request};
 use super::settings::{Lock, Settings};
-use super::waker::Waker;
 use crate::error::Error;
 use crate::info::RunInfo;
 use crate::reader::{ReaderOptions, RunReader};
@@ -29,28 +29,28 @@ const STACK: usize = 512 * 1024;
 pub struct UserRun {
     info: RunInfo,
     ring: Arc<RingFile>,
-    waker: Arc<Waker>,
+    reader_waker: Arc<ReaderWaker>,
     requests: Sender<Request>,
-    rope: Rope,
+    waker: Waker,
     usage: Arc<Mutex<Usage>>,
     thread: Option<JoinHandle<()>>,
     /// Its number.
     number: u32,
     /// Its thread finds a CPU that serves it at once.
-    _awake: Option<Awake>,
+    _awake: Option<CpuLatencyRequest>,
     /// Tells others of the run. It goes after the thread: so they see the end in the ring first.
-    post: Option<Post>,
+    server: Option<Server>,
 }
 
 impl UserRun {
     /// Starts the thread, which does what `work` answers.
     pub(super) fn new<W: FnOnce() + Send + 'static>(
         mut info: RunInfo,
-        (ring, waker): (Arc<RingFile>, Arc<Waker>),
+        (ring, reader_waker): (Arc<RingFile>, Arc<ReaderWaker>),
         settings: &Settings,
         policy: Policy,
         mut set_up: Vec<Step>,
-        rope: Rope,
+        waker: Waker,
         work: impl FnOnce(Receiver<Request>, Arc<Mutex<Usage>>) -> W,
     ) -> Result<UserRun, Error> {
         let (requests, received) = channel();
@@ -79,36 +79,44 @@ impl UserRun {
         Ok(UserRun {
             info,
             ring,
-            waker,
+            reader_waker,
             requests,
-            rope,
+            waker,
             usage,
             thread: Some(thread),
             number,
             _awake: None,
-            post: None,
+            server: None,
         })
     }
 
     /// The run, with CPUs that are awake as long as it is there.
-    pub(super) fn awake(mut self, awake: Awake) -> UserRun {
+    pub(super) fn awake(mut self, awake: CpuLatencyRequest) -> UserRun {
         self._awake = Some(awake);
         self
     }
 
     /// The run, to be seen by others if it could claim a number. If not, it goes on all the same.
     pub(super) fn visible_by(mut self, claim: Result<Claim, registry::Error>) -> UserRun {
-        let post = claim.map_err(|error| error.to_string()).and_then(|claim| {
+        let server = claim.map_err(|error| error.to_string()).and_then(|claim| {
             let got = format!("user:{} in {}", claim.run(), claim.place());
             let (info, ring) = (self.info.clone(), Arc::clone(&self.ring));
-            let waker = Arc::clone(&self.waker);
-            let post = Post::new(claim, About { info, ring, waker });
-            post.map_err(|error| error.to_string())
-                .map(|post| (post, got))
+            let reader_waker = Arc::clone(&self.reader_waker);
+            let server = Server::new(
+                claim,
+                ServedRun {
+                    info,
+                    ring,
+                    reader_waker,
+                },
+            );
+            server
+                .map_err(|error| error.to_string())
+                .map(|server| (server, got))
         });
-        let (ok, got) = match post {
-            Ok((post, got)) => {
-                self.post = Some(post);
+        let (ok, got) = match server {
+            Ok((server, got)) => {
+                self.server = Some(server);
                 (true, got)
             }
             Err(why) => (false, format!("not visible to other programs: {why}")),
@@ -120,7 +128,7 @@ impl UserRun {
 
     /// Readers of the run in other processes.
     pub fn readers_elsewhere(&self) -> u32 {
-        self.post.as_ref().map_or(0, Post::readers_elsewhere)
+        self.server.as_ref().map_or(0, Server::readers_elsewhere)
     }
 
     /// The ring, for readers in other processes.
@@ -140,7 +148,7 @@ impl UserRun {
         self.requests
             .send((order, answer))
             .map_err(|_| failed(gone))?;
-        self.rope.ring();
+        self.waker.wake();
         answered.recv().unwrap_or(Err(gone)).map_err(failed)
     }
 }
@@ -152,8 +160,9 @@ impl Run for UserRun {
 
     fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
         let run = || format!("run on event {}", self.info.event);
-        let owner = Owner::Here(Arc::clone(&self.waker));
-        look::reader(&self.ring, owner, &self.info, options).map_err(|error| error.of(run()))
+        let owner = Owner::ThisProcess(Arc::clone(&self.reader_waker));
+        polling_waiter::reader(&self.ring, owner, &self.info, options)
+            .map_err(|error| error.of(run()))
     }
 }
 

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::{Missed, RowShape, Rows, State};
 
-use super::provider::{FoundChannel, FoundEvent, Provider, ReadChannel, Row};
+use super::provider::{ChannelOpener, EventOpener, Provider, ReadChannel, Row};
 use super::registry::{self, Registry};
 use super::settings::{Settings, WaitMode};
-use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use crate::block;
 use crate::catalogue::Catalogue;
 use crate::channel::{Channel, Class};
@@ -45,10 +45,10 @@ pub struct RunRows {
 }
 
 /// The source of triggers and the channels have the same row. All of them are in the thread of the run.
-type Shared = Arc<Mutex<Followed>>;
+type Shared = Arc<Mutex<FollowedRun>>;
 
 /// Another run.
-struct Followed {
+struct FollowedRun {
     reader: RunReader,
     /// Every how many rows one counts.
     every: u64,
@@ -69,11 +69,11 @@ struct Followed {
     over: bool,
 }
 
-impl Followed {
-    fn new(run: &dyn Run) -> Result<Followed, Error> {
+impl FollowedRun {
+    fn new(run: &dyn Run) -> Result<FollowedRun, Error> {
         let reader = run.reader_with(ReaderOptions::default())?;
         let row_words = reader.ring().row_words();
-        Ok(Followed {
+        Ok(FollowedRun {
             reader,
             every: 1,
             triggers: false,
@@ -164,7 +164,7 @@ impl Followed {
     }
 
     /// How the other run has ended, if it has and all of its rows were read.
-    fn end(&self) -> Option<io::Result<Woken>> {
+    fn end(&self) -> Option<io::Result<WaitOutcome>> {
         if !self.reader.ring().ended() {
             return None;
         }
@@ -172,7 +172,7 @@ impl Followed {
         Some(match (last.state, last.error) {
             (State::Failed, 0) => Err(Errno::PIPE.into()),
             (State::Failed, error) => Err(io::Error::from_raw_os_error(error.saturating_neg())),
-            _ => Ok(Woken::Over),
+            _ => Ok(WaitOutcome::Over),
         })
     }
 }
@@ -182,7 +182,7 @@ fn multiples(first: u64, end: u64, every: u64) -> u64 {
     end.div_ceil(every) - first.div_ceil(every)
 }
 
-fn locked(followed: &Mutex<Followed>) -> MutexGuard<'_, Followed> {
+fn locked(followed: &Mutex<FollowedRun>) -> MutexGuard<'_, FollowedRun> {
     followed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -207,12 +207,12 @@ impl EventSource for Source {
         Ok(None)
     }
 
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         let mut followed = locked(&self.followed);
         let (mut read, mut turns) = (u64::MAX, 0_u32);
-        while !bell.rang() {
+        while !wakeup.is_pending() {
             if let Some(trigger) = followed.trigger(clock) {
-                return Ok(Woken::Trigger(trigger));
+                return Ok(WaitOutcome::Trigger(trigger));
             }
             if let Some(end) = followed.end() {
                 return end;
@@ -230,9 +230,9 @@ impl EventSource for Source {
                 continue;
             }
             followed.reader.arm(followed.until_next())?;
-            bell.sleep_at_most(LOOK_NS, followed.reader.as_fd(), PollFlags::IN)?;
+            wakeup.sleep_at_most(LOOK_NS, followed.reader.as_fd(), PollFlags::IN)?;
         }
-        Ok(Woken::Bell)
+        Ok(WaitOutcome::Wakeup)
     }
 
     fn unserved(&mut self) -> (Missed, u64) {
@@ -312,7 +312,7 @@ impl RunRows {
             Some(known) => Arc::clone(known),
             None => {
                 let followed =
-                    Followed::new(&*found).map_err(|error| unusable(error.to_string()))?;
+                    FollowedRun::new(&*found).map_err(|error| unusable(error.to_string()))?;
                 Arc::new(Mutex::new(followed))
             }
         };
@@ -362,7 +362,7 @@ impl Provider for RunRows {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Run { run, every } = event.event() else {
             return None;
         };
@@ -374,12 +374,12 @@ impl Provider for RunRows {
                         (followed.every, followed.triggers) = (*every, true);
                     }
                     let spin = settings.wait == WaitMode::Spin;
-                    FoundEvent::ready(Cadence::exact(), Box::new(Source { followed, spin }))
+                    EventOpener::ready(Cadence::exact(), Box::new(Source { followed, spin }))
                 }),
         )
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let rest = name.strip_prefix("run:")?;
         let (run, part) = rest.split_once('.')?;
         Some(self.followed("channel", name, run).and_then(|followed| {
@@ -397,7 +397,7 @@ impl Provider for RunRows {
                     ),
                 });
             };
-            Ok(FoundChannel::ready(
+            Ok(ChannelOpener::ready(
                 about,
                 Box::new(Value { followed, part }),
             ))
@@ -406,7 +406,7 @@ impl Provider for RunRows {
 }
 
 /// What a part of a row is, as a channel of this name.
-fn about(name: &str, part: &str, followed: &Followed) -> Option<(Channel, Part)> {
+fn about(name: &str, part: &str, followed: &FollowedRun) -> Option<(Channel, Part)> {
     let number = |description, unit| Channel::plain(name, description, unit, COST_NS);
     match part {
         "row" => Some((number("number of the row of that run", ""), Part::Number)),

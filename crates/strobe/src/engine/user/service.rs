@@ -7,18 +7,18 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
 use strobe_hw::mmap;
 use strobe_hw::rt::Usage;
 use strobe_hw::uapi::TRIGGER_MAX;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::layout::ROW_LATE;
 use strobe_ring::{End, State, Writer};
 
 use super::computer::{Computer, Outcome};
-use super::instrument::Asking;
+use super::instrument::AnswerRequest;
 use super::provider::{ReadChannel, Row, WriteOutput};
-use super::trigger::{EventSource, Trigger, Woken};
-use super::waker::Waker;
+use super::reader_waker::ReaderWaker;
+use super::trigger::{EventSource, Trigger, WaitOutcome};
 use crate::clock::RunClock;
 
 /// What the owner of a run wants.
@@ -40,7 +40,7 @@ pub type Request = (Order, SyncSender<Result<(), Errno>>);
 /// One step of a row.
 pub enum Action {
     /// Asks an instrument; a channel that follows waits for the answer.
-    Ask(Asking),
+    Ask(AnswerRequest),
     Read(Box<dyn ReadChannel>),
     Write(Box<dyn WriteOutput>, u64),
 }
@@ -49,7 +49,7 @@ pub enum Action {
 pub struct Service {
     pub ring: Writer,
     /// Wakes readers that want each row at once.
-    pub waker: Arc<Waker>,
+    pub reader_waker: Arc<ReaderWaker>,
     /// How often it did at a row.
     pub woken: u64,
     pub clock: RunClock,
@@ -59,7 +59,7 @@ pub struct Service {
     pub actions: Vec<Action>,
     /// What computes columns of the row from the others, and says whether it is kept.
     pub computer: Option<Computer>,
-    pub bell: Bell,
+    pub wakeup: Wakeup,
     pub requests: Receiver<Request>,
     /// When the run was started.
     pub start: u64,
@@ -75,7 +75,7 @@ impl Service {
     /// Until the run has ended, and its owner has gone.
     pub fn run(mut self) {
         loop {
-            self.bell.answer();
+            self.wakeup.acknowledge();
             while let Ok((order, answer)) = self.requests.try_recv() {
                 // Nobody is there to hear it if this fails.
                 let _ = answer.send(self.obey(order));
@@ -89,15 +89,15 @@ impl Service {
         }
     }
 
-    /// Makes rows until the bell rings.
+    /// Makes rows until the thread is woken.
     fn serve(&mut self) -> io::Result<()> {
         while self.ring.state() == State::Running {
             // Looked at where it is: to move what was just written costs more than a channel.
-            let woken = self.source.wait(&self.clock, &mut self.bell);
+            let woken = self.source.wait(&self.clock, &mut self.wakeup);
             match &woken {
-                Ok(Woken::Bell) => return Ok(()),
-                Ok(Woken::Over) => self.finish(End::Stopped),
-                Ok(Woken::Trigger(trigger)) => {
+                Ok(WaitOutcome::Wakeup) => return Ok(()),
+                Ok(WaitOutcome::Over) => self.finish(End::Stopped),
+                Ok(WaitOutcome::Trigger(trigger)) => {
                     let now = self.clock.now();
                     self.row(now, trigger)?;
                     let done = self.source.done();
@@ -108,8 +108,8 @@ impl Service {
                 Err(_) => return woken.map(|_| ()),
             }
         }
-        while !self.bell.rang() {
-            self.bell.sleep_until(None)?;
+        while !self.wakeup.is_pending() {
+            self.wakeup.sleep_until(None)?;
         }
         Ok(())
     }
@@ -184,8 +184,8 @@ impl Service {
             _ => 0,
         };
         row.commit(late);
-        if self.waker.is_wanted() {
-            self.waker.wake();
+        if self.reader_waker.has_subscribers() {
+            self.reader_waker.wake();
             self.woken += 1;
         }
         if let Some(error) = gone {
@@ -321,7 +321,7 @@ impl Service {
     /// Wakes all readers, however they sleep.
     fn wake(&mut self) {
         mmap::wake(&mut self.ring);
-        self.waker.wake();
+        self.reader_waker.wake();
     }
 }
 

@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
 use super::provider::{
-    FoundChannel, FoundEvent, FoundOutput, Provider, ReadChannel, Row, WriteOutput,
+    ChannelOpener, EventOpener, OutputOpener, Provider, ReadChannel, Row, WriteOutput,
 };
 use super::settings::{Settings, WaitMode};
 use super::timer::Timer;
-use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::channel::{Channel, Class, Type};
@@ -139,7 +139,7 @@ impl Provider for Sim {
             }));
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let (reads, value): (_, fn(u64) -> u64) = match name {
             "sim.counter" => (&self.counter, |n| n),
             "sim.ramp" => (&self.ramp, |n| n % RAMP_LENGTH),
@@ -151,7 +151,7 @@ impl Provider for Sim {
             "sim.latch" => {
                 let reader = Box::new(Latch(Arc::clone(&self.latch)));
                 let about = about(name);
-                return Some(Ok(FoundChannel::ready(about, reader)));
+                return Some(Ok(ChannelOpener::ready(about, reader)));
             }
             _ => return None,
         };
@@ -166,14 +166,14 @@ impl Provider for Sim {
             takes_ns,
         });
         let about = about(name);
-        Some(Ok(FoundChannel::ready(about, reader)))
+        Some(Ok(ChannelOpener::ready(about, reader)))
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         (name == "sim.latch").then(|| {
             let writer = Box::new(Latch(Arc::clone(&self.latch)));
             let about = latch_output();
-            Ok(FoundOutput::ready(about, writer))
+            Ok(OutputOpener::ready(about, writer))
         })
     }
 
@@ -181,20 +181,20 @@ impl Provider for Sim {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Device(name) = event.event() else {
             return None;
         };
         let pulse = Pulse::new(settings.wait);
         match name.as_str() {
-            "sim.pulse" => Some(Ok(FoundEvent::ready(PULSE, Box::new(pulse)))),
+            "sim.pulse" => Some(Ok(EventOpener::ready(PULSE, Box::new(pulse)))),
             "sim.decimated" => {
                 let cadence = Cadence {
                     skips: true,
                     ..PULSE
                 };
                 let source = Box::new(Decimated::new(pulse));
-                Some(Ok(FoundEvent::ready(cadence, source)))
+                Some(Ok(EventOpener::ready(cadence, source)))
             }
             _ => None,
         }
@@ -275,9 +275,9 @@ impl EventSource for Pulse {
         self.0.begin(clock, now).map(|_| None)
     }
 
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
-        Ok(match self.0.wait(clock, bell)? {
-            Woken::Trigger(trigger) => Woken::Trigger(Trigger {
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
+        Ok(match self.0.wait(clock, wakeup)? {
+            WaitOutcome::Trigger(trigger) => WaitOutcome::Trigger(Trigger {
                 cause: Missed::Source,
                 time: trigger.due.unwrap_or(0),
                 ..trigger
@@ -316,14 +316,14 @@ impl EventSource for Decimated {
         self.pulse.begin(clock, now)
     }
 
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         loop {
-            let Woken::Trigger(trigger) = self.pulse.wait(clock, bell)? else {
-                return Ok(Woken::Bell);
+            let WaitOutcome::Trigger(trigger) = self.pulse.wait(clock, wakeup)? else {
+                return Ok(WaitOutcome::Wakeup);
             };
             self.missed += trigger.missed;
             if self.skipped + 1 == KEEP {
-                return Ok(Woken::Trigger(Trigger {
+                return Ok(WaitOutcome::Trigger(Trigger {
                     missed: std::mem::take(&mut self.missed),
                     skipped: std::mem::take(&mut self.skipped),
                     ..trigger
@@ -351,18 +351,18 @@ impl EventSource for Decimated {
 mod tests {
     use super::*;
     use crate::info::Clock;
-    use strobe_hw::bell::bell;
+    use strobe_hw::wakeup::wakeup;
 
     #[test]
     fn each_tenth_pulse_makes_a_row_and_the_others_are_skipped_whatever_is_missed() {
         let clock = RunClock::new(Clock::Monotonic);
-        let (_rope, mut bell) = bell().expect("a bell");
+        let (_waker, mut wakeup) = wakeup().expect("a wake-up");
         let mut source = Decimated::new(Pulse::new(WaitMode::Block));
         source.begin(&clock, clock.now()).expect("to begin");
         let mut missed = 0;
         for row in 0..6 {
-            let woken = source.wait(&clock, &mut bell).expect("to wait");
-            let Woken::Trigger(trigger) = woken else {
+            let woken = source.wait(&clock, &mut wakeup).expect("to wait");
+            let WaitOutcome::Trigger(trigger) = woken else {
                 panic!("nobody rang");
             };
             assert_eq!(trigger.skipped, 9, "row {row}");

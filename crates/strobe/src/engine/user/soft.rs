@@ -6,10 +6,10 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
-use super::trigger::{EventSource, Trigger, Woken};
+use super::trigger::{EventSource, Trigger, WaitOutcome};
 use crate::clock::RunClock;
 
 /// The event `soft`: the thread itself makes the rows of a call, so there is nothing to wait for.
@@ -20,9 +20,9 @@ impl EventSource for Soft {
         Ok(None)
     }
 
-    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
-        bell.sleep_until(None)?;
-        Ok(Woken::Bell)
+    fn wait(&mut self, _: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
+        wakeup.sleep_until(None)?;
+        Ok(WaitOutcome::Wakeup)
     }
 }
 
@@ -61,19 +61,19 @@ impl EventSource for Eventfd {
         self.take().map(|_| None)
     }
 
-    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, _: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         use std::os::fd::AsFd;
         loop {
-            if !bell.sleep_for(self.fd.as_fd(), PollFlags::IN)? {
-                if bell.rang() {
-                    return Ok(Woken::Bell);
+            if !wakeup.sleep_for(self.fd.as_fd(), PollFlags::IN)? {
+                if wakeup.is_pending() {
+                    return Ok(WaitOutcome::Wakeup);
                 }
                 continue;
             }
             let added = self.take()?;
             if added > 0 {
                 self.count = self.count.wrapping_add(added);
-                return Ok(Woken::Trigger(Trigger {
+                return Ok(WaitOutcome::Trigger(Trigger {
                     missed: added - 1,
                     cause: Missed::Source,
                     count: self.count,
@@ -93,7 +93,7 @@ impl EventSource for Eventfd {
 mod tests {
     use super::*;
     use crate::info::Clock;
-    use strobe_hw::bell::bell;
+    use strobe_hw::wakeup::wakeup;
 
     #[test]
     fn what_was_added_between_two_rows_is_one_trigger_and_the_rest_missed() {
@@ -102,18 +102,21 @@ mod tests {
         let writer = fd.try_clone().expect("another");
         let mut source = Eventfd::new(fd).expect("a source");
         let clock = RunClock::new(Clock::Monotonic);
-        let (rope, mut bell) = bell().expect("a bell");
+        let (waker, mut wakeup) = wakeup().expect("a wake-up");
         source.begin(&clock, 0).expect("to begin");
         for (added, count) in [(1_u64, 1), (5, 6)] {
             rustix::io::write(&writer, &added.to_ne_bytes()).expect("to add");
-            let Ok(Woken::Trigger(trigger)) = source.wait(&clock, &mut bell) else {
+            let Ok(WaitOutcome::Trigger(trigger)) = source.wait(&clock, &mut wakeup) else {
                 panic!("no trigger");
             };
             assert_eq!((trigger.missed, trigger.count), (added - 1, count));
         }
-        rope.ring();
+        waker.wake();
         rustix::io::write(&writer, &3_u64.to_ne_bytes()).expect("to add");
-        assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        assert_eq!(
+            source.wait(&clock, &mut wakeup).ok(),
+            Some(WaitOutcome::Wakeup)
+        );
         assert_eq!(source.unserved(), (Missed::Source, 3));
         assert_eq!(source.unserved().1, 0, "told once");
     }

@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use super::file;
-use super::provider::{FoundChannel, FoundOutput, Provider, WriteOutput};
+use super::provider::{ChannelOpener, OutputOpener, Provider, WriteOutput};
 use crate::catalogue::Catalogue;
 use crate::channel::{Channel, Class, Type};
 use crate::error::Error;
@@ -239,14 +239,14 @@ impl Provider for Sysfs {
         }
     }
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         Some(match self.place(name)? {
             Ok(place) => file::open(about(name, &place), &place.path.to_string_lossy(), 1),
             Err(why) => Err(unusable("channel", name, why)),
         })
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         let found = self.place(name)?.and_then(|place| match place.bits {
             Some(bits) => Ok((bits, place)),
             None => Err("it is a measured value and cannot be set; read it instead".to_owned()),
@@ -255,7 +255,7 @@ impl Provider for Sysfs {
             Ok((bits, place)) => {
                 let about = about_output(name, &place, bits);
                 let name = name.to_owned();
-                Ok(FoundOutput::new(about, move || {
+                Ok(OutputOpener::new(about, move || {
                     let opened = File::options().write(true).open(&place.path);
                     let refused = |error| {
                         let path = place.path.display();

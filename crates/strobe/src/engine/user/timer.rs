@@ -4,11 +4,11 @@
 
 use std::io;
 
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
 use super::settings::WaitMode;
-use super::trigger::{EventSource, Trigger, Woken};
+use super::trigger::{EventSource, Trigger, WaitOutcome};
 use crate::clock::RunClock;
 
 mod budget;
@@ -59,15 +59,15 @@ impl Timer {
         }
     }
 
-    /// Sleeps or spins until `due`; false if the bell rang.
-    fn until(&mut self, due: u64, clock: &RunClock, bell: &Bell) -> io::Result<bool> {
+    /// Sleeps or spins until `due`; false if the thread was woken.
+    fn until(&mut self, due: u64, clock: &RunClock, wakeup: &Wakeup) -> io::Result<bool> {
         let asleep_until = match self.wait {
             WaitMode::Block => due,
             WaitMode::Hybrid => due.saturating_sub(self.lead.ns),
             WaitMode::Spin => 0,
         };
         loop {
-            if bell.rang() {
+            if wakeup.is_pending() {
                 return Ok(false);
             }
             let now = clock.now();
@@ -75,8 +75,8 @@ impl Timer {
                 return Ok(true);
             }
             if now < asleep_until {
-                bell.sleep_until(Some(clock.monotonic(asleep_until)))?;
-                if self.wait == WaitMode::Hybrid && !bell.rang() {
+                wakeup.sleep_until(Some(clock.monotonic(asleep_until)))?;
+                if self.wait == WaitMode::Hybrid && !wakeup.is_pending() {
                     self.lead.learn(clock.now().saturating_sub(asleep_until));
                 }
             } else {
@@ -101,7 +101,7 @@ impl EventSource for Timer {
         Ok(Some(next))
     }
 
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         let mut next = self.next.unwrap_or_else(|| clock.now());
         let mut trigger = Trigger::PLAIN;
         if self.served {
@@ -111,8 +111,8 @@ impl EventSource for Timer {
                 self.rest = self.budget.rest(now, cpu_time);
             }
             if let Some(rest) = self.rest {
-                while clock.now() < rest && !bell.rang() {
-                    bell.sleep_until(Some(clock.monotonic(rest)))?;
+                while clock.now() < rest && !wakeup.is_pending() {
+                    wakeup.sleep_until(Some(clock.monotonic(rest)))?;
                 }
                 now = clock.now();
             }
@@ -124,15 +124,15 @@ impl EventSource for Timer {
             trigger.missed = self.passed;
             trigger.cause = self.cause();
         }
-        // What was missed is reported with the row of this point; if the bell rings, it is seen again.
-        if !self.until(next, clock, bell)? {
-            return Ok(Woken::Bell);
+        // What was missed is reported with the row of this point; if the thread is woken, it is seen again.
+        if !self.until(next, clock, wakeup)? {
+            return Ok(WaitOutcome::Wakeup);
         }
         self.next = Some(next);
         self.served = true;
         (self.passed, self.rest) = (0, None);
         trigger.due = Some(next);
-        Ok(Woken::Trigger(trigger))
+        Ok(WaitOutcome::Trigger(trigger))
     }
 
     fn unserved(&mut self) -> (Missed, u64) {
@@ -171,12 +171,12 @@ mod tests {
     use super::budget::WINDOW_NS;
     use super::*;
     use crate::info::Clock;
-    use strobe_hw::bell::bell;
     use strobe_hw::rt::Usage;
+    use strobe_hw::wakeup::wakeup;
 
-    fn due(woken: Woken) -> Trigger {
+    fn due(woken: WaitOutcome) -> Trigger {
         match woken {
-            Woken::Trigger(trigger) => trigger,
+            WaitOutcome::Trigger(trigger) => trigger,
             other => panic!("nobody rang: {other:?}"),
         }
     }
@@ -185,14 +185,14 @@ mod tests {
     fn every_trigger_lies_on_the_grid_and_what_has_passed_is_missed() {
         for wait in [WaitMode::Block, WaitMode::Hybrid, WaitMode::Spin] {
             let clock = RunClock::new(Clock::Monotonic);
-            let (_rope, mut bell) = bell().expect("a bell");
+            let (_waker, mut wakeup) = wakeup().expect("a wake-up");
             let mut timer = Timer::new(1_000_000, wait);
             let start = clock.now();
             let first = timer.begin(&clock, start).expect("to begin");
             assert_eq!(first, Some(start + 1_000_000));
             let mut points = 0;
             for turn in 0..20 {
-                let trigger = due(timer.wait(&clock, &mut bell).expect("to wait"));
+                let trigger = due(timer.wait(&clock, &mut wakeup).expect("to wait"));
                 points += trigger.missed;
                 assert_eq!(
                     trigger.due,
@@ -227,7 +227,7 @@ mod tests {
     fn points_that_pass_during_a_row_are_known_when_the_bell_ends_the_run() {
         for wait in [WaitMode::Block, WaitMode::Hybrid, WaitMode::Spin] {
             let clock = RunClock::new(Clock::Monotonic);
-            let (rope, mut bell) = bell().expect("a bell");
+            let (waker, mut wakeup) = wakeup().expect("a wake-up");
             let mut timer = Timer::new(1_000_000, wait);
             // No more than have passed, of a thread that was held up: else none.
             let since = |time| (clock.now() - time) / 1_000_000;
@@ -235,21 +235,21 @@ mod tests {
             timer.begin(&clock, begun).expect("to begin");
             let passed = timer.unserved().1;
             assert!(passed <= since(begun), "{passed} have passed");
-            let first = due(timer.wait(&clock, &mut bell).expect("to wait"));
+            let first = due(timer.wait(&clock, &mut wakeup).expect("to wait"));
             let passed = timer.unserved().1;
             let made = first.due.expect("a grid");
             assert!(passed <= since(made), "{passed}, but its row is made");
-            rope.ring();
+            waker.wake();
             std::thread::sleep(std::time::Duration::from_millis(5));
             for _ in 0..2 {
-                let woken = timer.wait(&clock, &mut bell).expect("to wait");
-                assert_eq!(woken, Woken::Bell, "{wait}");
+                let woken = timer.wait(&clock, &mut wakeup).expect("to wait");
+                assert_eq!(woken, WaitOutcome::Wakeup, "{wait}");
             }
             let (cause, passed) = timer.unserved();
             assert!(cause == Missed::Overrun && passed >= 5, "{passed}");
             // If the run goes on, they are counted once.
-            bell.answer();
-            let next = due(timer.wait(&clock, &mut bell).expect("to wait"));
+            wakeup.acknowledge();
+            let next = due(timer.wait(&clock, &mut wakeup).expect("to wait"));
             assert!(next.missed >= passed);
             let made = made + (next.missed + 1) * 1_000_000;
             assert_eq!(next.due, Some(made));
@@ -263,16 +263,16 @@ mod tests {
             std::hint::spin_loop();
         }
         let clock = RunClock::new(Clock::Monotonic);
-        let (_rope, mut bell) = bell().expect("a bell");
+        let (_waker, mut wakeup) = wakeup().expect("a wake-up");
         let mut cause = Missed::Overrun;
         for _ in 0..20 {
             let mut timer = Timer::new(1_000, wait);
             timer.begin(&clock, clock.now()).expect("to begin");
-            due(timer.wait(&clock, &mut bell).expect("to wait"));
+            due(timer.wait(&clock, &mut wakeup).expect("to wait"));
             let window = clock.now() - WINDOW_NS;
             timer.budget = Budget { window, cpu: 0 };
             std::thread::sleep(std::time::Duration::from_micros(50));
-            cause = due(timer.wait(&clock, &mut bell).expect("to wait")).cause;
+            cause = due(timer.wait(&clock, &mut wakeup).expect("to wait")).cause;
             if cause == Missed::Throttled {
                 break;
             }
@@ -294,22 +294,25 @@ mod tests {
     #[test]
     fn a_run_that_goes_on_serves_the_next_point_and_has_missed_nothing() {
         let clock = RunClock::new(Clock::Monotonic);
-        let (rope, mut bell) = bell().expect("a bell");
+        let (waker, mut wakeup) = wakeup().expect("a wake-up");
         let mut timer = Timer::new(1_000_000, WaitMode::Block);
         timer.begin(&clock, clock.now()).expect("to begin");
-        due(timer.wait(&clock, &mut bell).expect("to wait"));
-        rope.ring();
+        due(timer.wait(&clock, &mut wakeup).expect("to wait"));
+        waker.wake();
         std::thread::sleep(std::time::Duration::from_millis(5));
-        assert_eq!(timer.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        assert_eq!(
+            timer.wait(&clock, &mut wakeup).ok(),
+            Some(WaitOutcome::Wakeup)
+        );
         assert!(timer.unserved().1 > 0);
         timer.rest = Some(clock.now() + 3_600_000_000_000);
-        bell.answer();
+        wakeup.acknowledge();
         let next = timer.begin(&clock, clock.now()).expect("to begin");
         let next = next.expect("a grid");
         // Of a thread that is held up here, points pass after that one: those alone.
         let passed = timer.unserved().1;
         assert!(passed == 0 || clock.now() >= next + (passed - 1) * 1_000_000);
-        let trigger = due(timer.wait(&clock, &mut bell).expect("to wait"));
+        let trigger = due(timer.wait(&clock, &mut wakeup).expect("to wait"));
         let served = next + trigger.missed * 1_000_000;
         assert_eq!(trigger.due, Some(served));
         assert!(served <= clock.now());
@@ -318,7 +321,7 @@ mod tests {
     #[test]
     fn hybrid_learns_once_from_each_sleep_and_only_spin_never_sleeps() {
         let clock = RunClock::new(Clock::Monotonic);
-        let (_rope, mut bell) = bell().expect("a bell");
+        let (_waker, mut wakeup) = wakeup().expect("a wake-up");
         let mut wait_once = |wait| {
             let mut timer = Timer::new(20_000_000, wait);
             // Enough of it is left to spin after the latest of wake-ups.
@@ -326,7 +329,7 @@ mod tests {
             timer.begin(&clock, clock.now()).expect("to begin");
             let (lead, sleeps) = (timer.lead.ns, || Usage::of_this_thread().voluntary_switches);
             let before = sleeps();
-            due(timer.wait(&clock, &mut bell).expect("to wait"));
+            due(timer.wait(&clock, &mut wakeup).expect("to wait"));
             (lead, timer.lead.ns, sleeps() - before)
         };
         // A thread that was held up at the beginning finds the point passed; not each time.
@@ -344,21 +347,24 @@ mod tests {
     #[test]
     fn a_bell_does_not_end_a_rest() {
         let clock = RunClock::new(Clock::Monotonic);
-        let (rope, mut bell) = bell().expect("a bell");
+        let (waker, mut wakeup) = wakeup().expect("a wake-up");
         let mut timer = Timer::new(1_000_000, WaitMode::Block);
         timer.begin(&clock, clock.now()).expect("to begin");
-        due(timer.wait(&clock, &mut bell).expect("to wait"));
+        due(timer.wait(&clock, &mut wakeup).expect("to wait"));
         // As if all of a window had been used.
         let now = clock.now();
         timer.next = Some(now - 2_000_000);
         timer.rest = Some(now + 3_600_000_000_000);
-        rope.ring();
-        assert_eq!(timer.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+        waker.wake();
+        assert_eq!(
+            timer.wait(&clock, &mut wakeup).ok(),
+            Some(WaitOutcome::Wakeup)
+        );
         assert_eq!(timer.unserved().0, Missed::Throttled);
         let rest = now + 50_000_000;
         timer.rest = Some(rest);
-        bell.answer();
-        let next = due(timer.wait(&clock, &mut bell).expect("to wait"));
+        wakeup.acknowledge();
+        let next = due(timer.wait(&clock, &mut wakeup).expect("to wait"));
         assert!(clock.now() >= rest && next.missed >= 50, "{next:?}");
         assert_eq!(next.cause, Missed::Throttled);
         assert_eq!(timer.rest, None);
@@ -368,16 +374,16 @@ mod tests {
     fn the_bell_ends_a_wait_of_any_kind() {
         for wait in [WaitMode::Block, WaitMode::Hybrid, WaitMode::Spin] {
             let clock = RunClock::new(Clock::Tai);
-            let (rope, mut bell) = bell().expect("a bell");
+            let (waker, mut wakeup) = wakeup().expect("a wake-up");
             let mut timer = Timer::new(3_600_000_000_000, wait);
             timer.begin(&clock, clock.now()).expect("to begin");
             let ringer = std::thread::spawn(move || {
                 std::thread::sleep(std::time::Duration::from_millis(20));
-                rope.ring();
+                waker.wake();
             });
             assert_eq!(
-                timer.wait(&clock, &mut bell).ok(),
-                Some(Woken::Bell),
+                timer.wait(&clock, &mut wakeup).ok(),
+                Some(WaitOutcome::Wakeup),
                 "{wait}"
             );
             ringer.join().expect("it rang");

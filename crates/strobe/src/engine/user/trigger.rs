@@ -3,7 +3,7 @@
 
 use std::io;
 
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
 use crate::accounting::Accounting;
@@ -73,11 +73,11 @@ impl Cadence {
 
 /// Why a wait has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Woken {
+pub enum WaitOutcome {
     /// The event has happened.
     Trigger(Trigger),
-    /// The bell rang: the run's owner wants something.
-    Bell,
+    /// The thread was woken: the run's owner wants something.
+    Wakeup,
     /// There will be no trigger any more, as it should be: the run is stopped.
     Over,
 }
@@ -100,12 +100,12 @@ pub trait EventSource: Send {
     /// Those of the source.
     fn begin(&mut self, clock: &RunClock, now: u64) -> io::Result<Option<u64>>;
 
-    /// Waits for the next trigger, for the bell, or until it is known that there will be none. Nothing is allocated here, and no page is touched for
+    /// Waits for the next trigger, for a wake-up, or until it is known that there will be none. Nothing is allocated here, and no page is touched for
     /// the first time; returns as soon as the event has happened, for the stamp of the row is taken next.
     ///
     /// # Errors
     /// Those of the source.
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken>;
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome>;
 
     /// The row of the last trigger is made: now an interrupt may be enabled again.
     ///

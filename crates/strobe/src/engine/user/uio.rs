@@ -5,13 +5,13 @@ use std::io;
 use std::os::fd::AsFd;
 
 use rustix::event::PollFlags;
-use strobe_hw::bell::Bell;
 use strobe_hw::uio::{self, Device, Roots, Uio};
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
-use super::provider::{FoundEvent, Provider};
+use super::provider::{EventOpener, Provider};
 use super::settings::{Settings, WaitMode};
-use super::trigger::{Cadence, EventSource, Trigger, Woken};
+use super::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Event as Listed};
 use crate::clock::RunClock;
@@ -46,7 +46,7 @@ impl Provider for UioEvents {
         &self,
         event: &EventSpec,
         settings: &Settings,
-    ) -> Option<Result<FoundEvent<'_>, Error>> {
+    ) -> Option<Result<EventOpener<'_>, Error>> {
         let Event::Uio(name) = event.event() else {
             return None;
         };
@@ -60,7 +60,7 @@ impl Provider for UioEvents {
         };
         let wait = settings.wait;
         Some(match Uio::find_in(&self.0, name) {
-            Ok(uio) => Ok(FoundEvent::new(Cadence::default(), move || {
+            Ok(uio) => Ok(EventOpener::new(Cadence::default(), move || {
                 match opened(&uio) {
                     Ok(device) => Ok(Box::new(Source::new(device, wait))),
                     Err(error) => Err(unusable(error)),
@@ -138,21 +138,21 @@ impl EventSource for Source {
         Ok(None)
     }
 
-    fn wait(&mut self, _: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, _: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
         loop {
             if self.wait == WaitMode::Spin {
-                if bell.rang() {
-                    return Ok(Woken::Bell);
+                if wakeup.is_pending() {
+                    return Ok(WaitOutcome::Wakeup);
                 }
                 std::hint::spin_loop();
-            } else if !bell.sleep_for(self.device.as_fd(), PollFlags::IN)? {
-                if bell.rang() {
-                    return Ok(Woken::Bell);
+            } else if !wakeup.sleep_for(self.device.as_fd(), PollFlags::IN)? {
+                if wakeup.is_pending() {
+                    return Ok(WaitOutcome::Wakeup);
                 }
                 continue;
             }
             if let Some(trigger) = self.read()? {
-                return Ok(Woken::Trigger(trigger));
+                return Ok(WaitOutcome::Trigger(trigger));
             }
         }
     }
@@ -172,8 +172,8 @@ impl EventSource for Source {
 mod tests {
     use super::*;
     use crate::info::Clock;
-    use strobe_hw::bell::bell;
     use strobe_hw::uio::fake::Fake;
+    use strobe_hw::wakeup::wakeup;
 
     fn source(
         fake: &Fake,
@@ -186,7 +186,7 @@ mod tests {
         };
         let event = event.parse().expect("an event");
         let events = UioEvents(fake.roots.clone());
-        Some(events.event(&event, &settings)?.and_then(FoundEvent::open))
+        Some(events.event(&event, &settings)?.and_then(EventOpener::open))
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
             let made = source(&fake, "uio:card", wait).expect("of this provider");
             let mut source = made.expect("a source");
             let clock = RunClock::new(Clock::Monotonic);
-            let (rope, mut bell) = bell().expect("a bell");
+            let (waker, mut wakeup) = wakeup().expect("a wake-up");
             // Forgotten: it came before the start.
             node.interrupt(u32::MAX);
             source.begin(&clock, 0).expect("to begin");
@@ -205,7 +205,7 @@ mod tests {
             let wrapped = u64::from(u32::MAX) + 1;
             for (count, missed, total) in [(0, 0, wrapped), (3, 2, wrapped + 3)] {
                 node.interrupt(count);
-                let Ok(Woken::Trigger(trigger)) = source.wait(&clock, &mut bell) else {
+                let Ok(WaitOutcome::Trigger(trigger)) = source.wait(&clock, &mut wakeup) else {
                     panic!("no trigger");
                 };
                 assert_eq!((trigger.missed, trigger.count), (missed, total));
@@ -213,8 +213,11 @@ mod tests {
                 source.done().expect("to enable");
                 assert_eq!(node.written(), 1, "enabled after the row");
             }
-            rope.ring();
-            assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+            waker.wake();
+            assert_eq!(
+                source.wait(&clock, &mut wakeup).ok(),
+                Some(WaitOutcome::Wakeup)
+            );
         }
     }
 
@@ -226,10 +229,13 @@ mod tests {
             let made = source(&fake, "uio:uio0", wait).expect("of this provider");
             let mut source = made.expect("a source");
             let clock = RunClock::new(Clock::Monotonic);
-            let (rope, mut bell) = bell().expect("a bell");
-            rope.ring();
+            let (waker, mut wakeup) = wakeup().expect("a wake-up");
+            waker.wake();
             node.interrupt(2);
-            assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+            assert_eq!(
+                source.wait(&clock, &mut wakeup).ok(),
+                Some(WaitOutcome::Wakeup)
+            );
             assert_eq!(source.unserved(), (Missed::Source, 2));
             assert_eq!(source.unserved().1, 0, "told once");
         }

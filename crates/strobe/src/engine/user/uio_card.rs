@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use strobe_board::{Block, Board, Register as Described, outside};
+use strobe_board::{Block, Board, Register as BoardRegister, outside};
 use strobe_hw::uio::{Map, MappedMemory, Roots, Uio};
 
 use super::card::Place;
@@ -45,7 +45,7 @@ impl UioCard {
 }
 
 impl Place for UioCard {
-    fn check(&self, board: &Board, register: &Described, _: bool) -> Result<(), String> {
+    fn check(&self, board: &Board, register: &BoardRegister, _: bool) -> Result<(), String> {
         let (block, offset) = (&register.block, u64::from(register.offset));
         let wrong = |what: String| Err(format!("{}:{}: {what}", board.file, register.line));
         let Some(map) = self.map_of(block) else {
@@ -92,15 +92,15 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::super::cards::Cards;
-    use super::super::provider::{Found, Provider, Row};
+    use super::super::provider::{Opener, Provider, Row};
     use super::super::settings::{Settings, WaitMode};
     use crate::catalogue::Catalogue;
     use crate::clock::RunClock;
-    use crate::engine::user::trigger::{Trigger, Woken};
+    use crate::engine::user::trigger::{Trigger, WaitOutcome};
     use crate::info::Clock;
     use strobe_board::Board;
-    use strobe_hw::bell::bell;
     use strobe_hw::uio::fake::Fake;
+    use strobe_hw::wakeup::wakeup;
 
     const ROW: Row = Row {
         time: 0,
@@ -154,7 +154,7 @@ disable = [{ register = "control", write = 0xd }]
 
     fn value(cards: &Cards, name: &str) -> Result<u64, String> {
         let found = cards.channel(name).expect("of this board");
-        let opened = found.and_then(Found::open);
+        let opened = found.and_then(Opener::open);
         let mut reader = opened.map_err(|error| error.to_string())?;
         reader.read(&ROW).map_err(|error| error.to_string())
     }
@@ -233,7 +233,7 @@ disable = [{ register = "control", write = 0xd }]
         };
         let event = "core.done".parse().expect("an event");
         let source = cards.event(&event, &settings).expect("of this board");
-        let mut source = source.and_then(Found::open).expect("a source");
+        let mut source = source.and_then(Opener::open).expect("a source");
         let control = || {
             let bytes = std::fs::read(fake.roots.dev.join("uio0")).expect("its pages");
             let at = 2 * rustix::param::page_size() + 0x40 + 0x28;
@@ -241,15 +241,15 @@ disable = [{ register = "control", write = 0xd }]
         };
         // What the word has of the event: its place, 0x64.
         let clock = RunClock::new(Clock::Monotonic);
-        let (_rope, mut bell) = bell().expect("a bell");
+        let (_waker, mut wakeup) = wakeup().expect("a wake-up");
         source.begin(&clock, 0).expect("to begin");
         assert_eq!(control(), 0x64, "silenced what was before");
         let output = cards.output("core.control").expect("of this board");
-        let mut output = output.and_then(Found::open).expect("an output");
+        let mut output = output.and_then(Opener::open).expect("an output");
         output.write(7).expect("to write");
         assert_eq!(control(), 7);
-        let woken = source.wait(&clock, &mut bell).expect("to wait");
-        assert!(matches!(woken, Woken::Trigger(trigger) if trigger.count == 1));
+        let woken = source.wait(&clock, &mut wakeup).expect("to wait");
+        assert!(matches!(woken, WaitOutcome::Trigger(trigger) if trigger.count == 1));
         source.done().expect("to acknowledge");
         assert_eq!(control(), 0x64);
         source.end();
@@ -259,8 +259,8 @@ disable = [{ register = "control", write = 0xd }]
         let patience = Instant::now() + Duration::from_secs(30);
         let error = loop {
             assert!(Instant::now() < patience, "it has gone unnoticed");
-            match source.wait(&clock, &mut bell) {
-                Ok(Woken::Trigger(_)) => {}
+            match source.wait(&clock, &mut wakeup) {
+                Ok(WaitOutcome::Trigger(_)) => {}
                 Ok(other) => panic!("nobody has rung: {other:?}"),
                 Err(error) => break error,
             }
@@ -284,14 +284,14 @@ disable = [{ register = "control", write = 0xd }]
         let source = cards
             .event(&event, &Settings::default())
             .expect("of this board");
-        let mut source = source.and_then(Found::open).expect("a source");
+        let mut source = source.and_then(Opener::open).expect("a source");
         let clock = RunClock::new(Clock::Monotonic);
-        let (_rope, mut bell) = bell().expect("a bell");
+        let (_waker, mut wakeup) = wakeup().expect("a wake-up");
         source.begin(&clock, 0).expect("to begin");
         assert_eq!(node.written(), 1, "enabled");
         node.interrupt(43);
-        let woken = source.wait(&clock, &mut bell).expect("to wait");
-        let Woken::Trigger(trigger) = woken else {
+        let woken = source.wait(&clock, &mut wakeup).expect("to wait");
+        let WaitOutcome::Trigger(trigger) = woken else {
             panic!("nobody has rung");
         };
         assert_eq!((trigger.count, trigger.missed), (43, 2));

@@ -14,7 +14,7 @@ use crate::channel::{Channel, Class, Type};
 use crate::clock::RunClock;
 use crate::engine::user::User;
 use crate::engine::user::cards::Cards;
-use crate::engine::user::provider::{FoundChannel, Provider, ReadChannel, Row};
+use crate::engine::user::provider::{ChannelOpener, Provider, ReadChannel, Row};
 use crate::engine::user::service::Action;
 use crate::engine::user::trigger::Trigger;
 use crate::error::Error;
@@ -133,7 +133,7 @@ impl Changing {
 impl Provider for Changing {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         let is_pull = match name {
             "test.change" => false,
             "test.pull" => true,
@@ -152,7 +152,7 @@ impl Provider for Changing {
             in_use: false,
         };
         let reader = Box::new(Change(self.clone(), is_pull));
-        Some(Ok(FoundChannel::ready(about, reader)))
+        Some(Ok(ChannelOpener::ready(about, reader)))
     }
 }
 

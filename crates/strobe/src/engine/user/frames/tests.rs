@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::thread;
 use std::time::Instant;
 
-use strobe_hw::bell::bell;
+use strobe_hw::wakeup::wakeup;
 
 use super::*;
 use crate::info::Clock;
@@ -138,22 +138,22 @@ fn begin(source: &mut Source, remote: &Remote) -> u8 {
 
 /// The next trigger's number, and how many were missed before it.
 fn next(source: &mut Source) -> (u64, u64) {
-    let (_rope, mut bell) = bell().expect("a bell");
-    match source.wait(&clock(), &mut bell).expect("to wait") {
-        Woken::Trigger(trigger) => (trigger.count, trigger.missed),
+    let (_waker, mut wakeup) = wakeup().expect("a wake-up");
+    match source.wait(&clock(), &mut wakeup).expect("to wait") {
+        WaitOutcome::Trigger(trigger) => (trigger.count, trigger.missed),
         other => panic!("nobody rang: {other:?}"),
     }
 }
 
 /// Waits in vain while `meanwhile` goes on.
 fn in_vain<T>(source: &mut Source, meanwhile: impl FnOnce() -> T) -> T {
-    let (rope, mut bell) = bell().expect("a bell");
+    let (waker, mut wakeup) = wakeup().expect("a wake-up");
     thread::scope(|scope| {
-        let waiting = scope.spawn(move || source.wait(&clock(), &mut bell));
+        let waiting = scope.spawn(move || source.wait(&clock(), &mut wakeup));
         let done = meanwhile();
-        rope.ring();
+        waker.wake();
         let woken = waiting.join().expect("it waits").expect("to wait");
-        assert_eq!(woken, Woken::Bell);
+        assert_eq!(woken, WaitOutcome::Wakeup);
         done
     })
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use rustix::event::PollFlags;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use strobe_hw::bell::Bell;
+use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
 use super::format::{Format, names};
@@ -20,7 +20,7 @@ use super::{Latest, SLOTS};
 use crate::accounting::Accounting;
 use crate::clock::RunClock;
 use crate::engine::user::settings::WaitMode;
-use crate::engine::user::trigger::{EventSource, Trigger, Woken};
+use crate::engine::user::trigger::{EventSource, Trigger, WaitOutcome};
 
 /// The channel that says when a scan was made.
 const TIMESTAMP: &str = "in_timestamp";
@@ -318,24 +318,24 @@ impl EventSource for Source {
         Ok(None)
     }
 
-    fn wait(&mut self, clock: &RunClock, bell: &mut Bell) -> io::Result<Woken> {
-        while !bell.rang() {
+    fn wait(&mut self, clock: &RunClock, wakeup: &mut Wakeup) -> io::Result<WaitOutcome> {
+        while !wakeup.is_pending() {
             if let Some(trigger) = self.take()? {
                 let time = if trigger.time == 0 {
                     0
                 } else {
                     clock.of_monotonic(trigger.time)
                 };
-                return Ok(Woken::Trigger(Trigger { time, ..trigger }));
+                return Ok(WaitOutcome::Trigger(Trigger { time, ..trigger }));
             }
             match self.spin {
                 true => std::hint::spin_loop(),
                 false => {
-                    bell.sleep_at_most(LOOK_NS, self.file.as_fd(), PollFlags::IN)?;
+                    wakeup.sleep_at_most(LOOK_NS, self.file.as_fd(), PollFlags::IN)?;
                 }
             }
         }
-        Ok(Woken::Bell)
+        Ok(WaitOutcome::Wakeup)
     }
 
     fn unserved(&mut self) -> (Missed, u64) {

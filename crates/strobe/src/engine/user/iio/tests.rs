@@ -6,10 +6,10 @@ use super::*;
 use crate::accounting::Accounting;
 use crate::clock::RunClock;
 use crate::engine::user::settings::WaitMode;
-use crate::engine::user::trigger::{Trigger, Woken};
+use crate::engine::user::trigger::{Trigger, WaitOutcome};
 use crate::info::Clock;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use strobe_hw::bell::bell;
+use strobe_hw::wakeup::wakeup;
 use strobe_ring::Missed;
 
 const ROW: Row = Row {
@@ -142,7 +142,7 @@ fn each_scan_is_a_trigger_with_its_values_and_what_was_dropped_is_found_by_time(
         "iio:adc/in_timestamp",
     ];
     let channels = channels.map(|name| iio.channel(name).expect(name).expect(name));
-    let (rope, mut bell) = bell().expect("a bell");
+    let (waker, mut wakeup) = wakeup().expect("a wake-up");
     let clock = RunClock::new(Clock::Monotonic);
     let mut source = found.open().expect("a source");
     let mut readers = channels.map(|channel| channel.open().expect("a reader"));
@@ -162,7 +162,7 @@ fn each_scan_is_a_trigger_with_its_values_and_what_was_dropped_is_found_by_time(
         (-2048, 0, 5_990_000, 3, 6),
     ] {
         fake.scan(voltage0, voltage1, time);
-        let Ok(Woken::Trigger(trigger)) = source.wait(&clock, &mut bell) else {
+        let Ok(WaitOutcome::Trigger(trigger)) = source.wait(&clock, &mut wakeup) else {
             panic!("no trigger");
         };
         assert_eq!(
@@ -177,8 +177,11 @@ fn each_scan_is_a_trigger_with_its_values_and_what_was_dropped_is_found_by_time(
             [i64::from(voltage1), i64::from(voltage0), time as i64]
         );
     }
-    rope.ring();
-    assert_eq!(source.wait(&clock, &mut bell).ok(), Some(Woken::Bell));
+    waker.wake();
+    assert_eq!(
+        source.wait(&clock, &mut wakeup).ok(),
+        Some(WaitOutcome::Wakeup)
+    );
     fake.scan(1, 1, 7_000_000);
     fake.scan(1, 1, 8_000_000);
     assert_eq!(source.unserved(), (Missed::Source, 2));

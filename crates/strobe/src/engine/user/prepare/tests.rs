@@ -48,27 +48,27 @@ impl WriteOutput for Pin {
 impl Provider for Hardware {
     fn list(&self, _: &mut Catalogue) {}
 
-    fn channel(&self, name: &str) -> Option<Result<FoundChannel<'_>, Error>> {
+    fn channel(&self, name: &str) -> Option<Result<ChannelOpener<'_>, Error>> {
         (name == "pin.level").then(|| {
-            Ok(FoundChannel::new(channel(name, Type::U64), || {
+            Ok(ChannelOpener::new(channel(name, Type::U64), || {
                 self.opens("channel");
                 Ok(Box::new(Pin))
             }))
         })
     }
 
-    fn output(&self, name: &str) -> Option<Result<FoundOutput<'_>, Error>> {
+    fn output(&self, name: &str) -> Option<Result<OutputOpener<'_>, Error>> {
         (name == "pin.drive").then(|| {
-            Ok(FoundOutput::new(channel(name, Type::U64), || {
+            Ok(OutputOpener::new(channel(name, Type::U64), || {
                 self.opens("output");
                 Ok(Box::new(Pin))
             }))
         })
     }
 
-    fn event(&self, event: &EventSpec, _: &Settings) -> Option<Result<FoundEvent<'_>, Error>> {
+    fn event(&self, event: &EventSpec, _: &Settings) -> Option<Result<EventOpener<'_>, Error>> {
         (event.to_string() == "pin.edge").then(|| {
-            Ok(FoundEvent::new(Cadence::default(), || {
+            Ok(EventOpener::new(Cadence::default(), || {
                 self.opens("event");
                 Ok(Box::new(Soft))
             }))

@@ -14,9 +14,9 @@ use strobe_ring::{End, Engine, Geometry, Header, RowShape, StartTimes, State, Wr
 use super::*;
 use crate::channel::Type;
 use crate::engine::user::connection::Connection;
-use crate::engine::user::look;
 use crate::engine::user::memfd;
-use crate::engine::user::waker::Waker;
+use crate::engine::user::polling_waiter;
+use crate::engine::user::reader_waker::ReaderWaker;
 use crate::reader::{ReaderOptions, RunReader};
 use crate::run::Run as _;
 use crate::samples::channel;
@@ -27,8 +27,8 @@ struct Owner {
     writer: Writer,
     ring: Arc<memfd::RingFile>,
     run: u32,
-    waker: Arc<Waker>,
-    post: Option<Post>,
+    reader_waker: Arc<ReaderWaker>,
+    server: Option<Server>,
 }
 
 fn owner(path: &Path) -> Owner {
@@ -56,25 +56,25 @@ fn owner_of(path: &Path, channels: u32) -> Owner {
     about.run = claim.run();
     about.limit = None;
     let ring = Arc::new(ring);
-    let waker = Arc::new(Waker::new().expect("a descriptor"));
-    let about = About {
+    let reader_waker = Arc::new(ReaderWaker::new().expect("a descriptor"));
+    let about = ServedRun {
         info: about,
         ring: Arc::clone(&ring),
-        waker: Arc::clone(&waker),
+        reader_waker: Arc::clone(&reader_waker),
     };
     Owner {
         writer,
         ring,
         run: claim.run(),
-        waker,
-        post: Some(Post::new(claim, about).expect("a thread")),
+        reader_waker,
+        server: Some(Server::new(claim, about).expect("a thread")),
     }
 }
 
 /// A reader in the owner's process.
 fn here(owner: &Owner) -> RunReader {
-    let whose = look::Owner::Here(Arc::clone(&owner.waker));
-    look::reader(
+    let whose = polling_waiter::Owner::ThisProcess(Arc::clone(&owner.reader_waker));
+    polling_waiter::reader(
         &owner.ring,
         whose,
         &info(Vec::new()),
@@ -100,7 +100,7 @@ fn runs(path: &Path) -> Vec<u32> {
 }
 
 /// The run, to be read.
-fn attach(path: &Path, run: u32) -> Attached {
+fn attach(path: &Path, run: u32) -> AttachedRun {
     let begun = Instant::now();
     loop {
         match Registry::at(path).attach(run) {
@@ -134,7 +134,7 @@ fn a_run_is_seen_as_long_as_it_is_there() {
     assert_eq!(mode.mode() & 0o777, 0o700);
     let second = owner(&path);
     assert_eq!(runs(&path), [1, 2]);
-    first.post = None;
+    first.server = None;
     assert_eq!(runs(&path), [2]);
     assert_eq!(owner(&path).run, 1, "the smallest one that is free");
     drop(second);
@@ -198,7 +198,7 @@ fn a_reader_gets_all_rows_and_sees_the_end() {
     let mut run = owner;
     let ends = std::thread::spawn(move || {
         run.writer.finish(End::Stopped, 9);
-        drop(run.post.take());
+        drop(run.server.take());
     });
     while !reader.ring().ended() {
         reader
@@ -239,7 +239,7 @@ fn a_reader_is_told_when_the_owner_goes_without_an_end() {
     let attached = attach(&path, 1);
     let mut reader = attached.reader().expect("a reader");
     owner.writer.begin(1).expect("a row").commit(0);
-    owner.post = None;
+    owner.server = None;
     reader
         .wait(1, Duration::from_secs(60))
         .expect("there is a row");
@@ -259,7 +259,8 @@ fn a_reader_can_only_read() {
     let directory = Directory::find(path, false)
         .expect("it is ours")
         .expect("is there");
-    let attached = Line::to(&directory, 1).and_then(|l| l.receive(Instant::now() + 60 * PATIENCE));
+    let attached =
+        Handshake::to(&directory, 1).and_then(|l| l.receive(Instant::now() + 60 * PATIENCE));
     let attached = attached.expect("an answer");
     let fd = attached.ring.fd();
     let flags = rustix::fs::fcntl_getfl(fd).expect("flags");
@@ -411,7 +412,7 @@ fn an_owner_whose_backlog_is_full_is_taken_for_stopped() {
         .expect("ours")
         .expect("there");
     let lines: Vec<_> = (0..1000)
-        .map_while(|_| Line::to(&directory, 1).ok())
+        .map_while(|_| Handshake::to(&directory, 1).ok())
         .collect();
     assert!(lines.len() < 1000);
     let found = Registry::at(&path).runs().expect("the runs");
@@ -425,16 +426,16 @@ fn who_says_nonsense_does_not_harm() {
     use std::io::{Read, Write};
     let (_dir, path) = folder();
     let mut run = owner(&path);
-    let mut visitor = std::os::unix::net::UnixStream::connect(path.join("1.sock")).expect("it");
-    visitor.write_all(&[0xFF; 10_000]).expect("heard");
+    let mut client = std::os::unix::net::UnixStream::connect(path.join("1.sock")).expect("it");
+    client.write_all(&[0xFF; 10_000]).expect("heard");
     let mut word = [0; 1];
-    visitor.read_exact(&mut word).expect("an answer");
+    client.read_exact(&mut word).expect("an answer");
     assert_eq!(word, *b"{");
     let liar = UnixListener::bind(path.join("2.sock")).expect("a socket");
     let lies = std::thread::spawn(move || {
-        let (mut line, _) = liar.accept().expect("a visitor");
+        let (mut line, _) = liar.accept().expect("a client");
         line.write_all(b"{\"version\":1}\n").expect("heard");
-        let (mut line, _) = liar.accept().expect("a visitor");
+        let (mut line, _) = liar.accept().expect("a client");
         // Without end.
         while line.write_all(&[b'x'; 1 << 16]).is_ok() {}
     });
@@ -445,14 +446,14 @@ fn who_says_nonsense_does_not_harm() {
         "sent a longer answer than expected",
     ] {
         let patience = Instant::now() + 60 * PATIENCE;
-        let answer = Line::to(&directory, 2).and_then(|line| line.receive(patience));
-        let Err(visit::Error::Silent { why, .. }) = answer else {
+        let answer = Handshake::to(&directory, 2).and_then(|handshake| handshake.receive(patience));
+        let Err(handshake::Error::Silent { why, .. }) = answer else {
             panic!("believed");
         };
         assert!(why.contains(expected), "{why}");
     }
     lies.join().expect("no panic");
-    run.post = None;
+    run.server = None;
 }
 
 #[test]
@@ -539,7 +540,7 @@ fn a_reader_that_is_polled_learns_that_the_owner_has_gone() {
     reader.wake_at_each_row().expect("to be woken");
     assert!(matches!(reader.poll_next(), Ok(Poll::Pending)));
     // The run has not ended: nobody can say any more that it has.
-    drop(owner.post.take());
+    drop(owner.server.take());
     let begun = Instant::now();
     let error = loop {
         let long = Timespec::try_from(60 * PATIENCE).expect("a time");
@@ -560,14 +561,17 @@ fn a_reader_that_is_polled_learns_that_the_owner_has_gone() {
 fn an_owner_that_does_not_wake_readers_is_not_waited_for_long() {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().expect("a connection");
     let connection = Connection::new(ours.into());
-    let error = connection.waker().expect_err("no answer").to_string();
+    let error = connection
+        .reader_waker()
+        .expect_err("no answer")
+        .to_string();
     assert!(
         error.contains("does not wake this reader for each row"),
         "{error}"
     );
     // One that answers without a descriptor does not either.
     (&theirs).write_all(b"w").expect("to write");
-    assert!(connection.waker().is_err());
+    assert!(connection.reader_waker().is_err());
 }
 
 #[test]
@@ -578,7 +582,7 @@ fn a_reader_that_does_not_wait_learns_that_the_owner_has_gone_once_it_has_all_ro
     let block = reader.next(Duration::ZERO).expect("an owner");
     assert!(block.is_some_and(|block| block.is_empty()));
     owner.writer.begin(1).expect("a row").commit(0);
-    drop(owner.post.take());
+    drop(owner.server.take());
     let block = reader.next(Duration::ZERO).expect("a row");
     assert_eq!(block.map(|block| block.len()), Some(1));
     let error = reader.next(Duration::ZERO).expect_err("no owner").reason();

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Sender, channel, sync_channel};
 
-use strobe_hw::bell::{Rope, bell};
+use strobe_hw::wakeup::{Waker, wakeup};
 use strobe_ring::layout::{CLOCK_MONOTONIC, NO_LIMIT};
 use strobe_ring::{Begin, Engine, Geometry, Header, MemoryMut, Missed, Reader, RowShape, Snapshot};
 
@@ -14,7 +14,7 @@ use crate::info::Clock;
 /// What a source was asked for, in its order.
 type Calls = Arc<Mutex<Vec<&'static str>>>;
 
-/// A source that does what the test says; when it has nothing left, the bell rings.
+/// A source that does what the test says; when it has nothing left, the thread is woken.
 struct Script {
     waits: VecDeque<io::Result<Trigger>>,
     period: Option<u64>,
@@ -41,10 +41,10 @@ impl EventSource for Script {
         }
     }
 
-    fn wait(&mut self, _: &RunClock, _: &mut Bell) -> io::Result<Woken> {
+    fn wait(&mut self, _: &RunClock, _: &mut Wakeup) -> io::Result<WaitOutcome> {
         match self.waits.pop_front() {
-            Some(trigger) => trigger.map(Woken::Trigger),
-            None => Ok(Woken::Bell),
+            Some(trigger) => trigger.map(WaitOutcome::Trigger),
+            None => Ok(WaitOutcome::Wakeup),
         }
     }
 
@@ -102,7 +102,7 @@ impl WriteOutput for Out {
 struct Bench {
     service: Service,
     reader: Reader,
-    rope: Rope,
+    waker: Waker,
     /// The owner's end.
     requests: Sender<Request>,
     calls: Calls,
@@ -147,20 +147,20 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
     let memory = MemoryMut::zeroed(usize::try_from(geometry.bytes()).expect("few"));
     let ring = Writer::create(memory, &header).expect("a ring");
     let reader = Reader::attach(ring.for_reader(), Begin::Oldest).expect("a reader");
-    let (rope, bell) = bell().expect("a bell");
+    let (waker, wakeup) = wakeup().expect("a wake-up");
     let (requests, received) = channel();
     let calls = Arc::clone(&source.calls);
     let late_after = source.period.unwrap_or(u64::MAX);
     let service = Service {
         ring,
-        waker: Arc::new(Waker::new().expect("a descriptor")),
+        reader_waker: Arc::new(ReaderWaker::new().expect("a descriptor")),
         woken: 0,
         clock: RunClock::new(Clock::Monotonic),
         source: Box::new(source),
         is_soft: false,
         actions,
         computer: None,
-        bell,
+        wakeup,
         requests: received,
         start: 0,
         late_after,
@@ -170,7 +170,7 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
     Bench {
         service,
         reader,
-        rope,
+        waker,
         requests,
         calls,
     }
@@ -180,7 +180,7 @@ impl Bench {
     /// Starts the run and serves it until the source has nothing left.
     fn serve(&mut self) -> io::Result<()> {
         assert_eq!(self.service.obey(Order::Start), Ok(()));
-        self.rope.ring();
+        self.waker.wake();
         self.service.serve()
     }
 
@@ -299,7 +299,7 @@ fn a_failure_of_the_source_ends_the_run_with_its_errno_and_the_thread_still_answ
     let Bench {
         service,
         reader,
-        rope,
+        waker,
         requests,
         calls,
     } = bench(script(waits), NO_LIMIT, Vec::new());
@@ -307,7 +307,7 @@ fn a_failure_of_the_source_ends_the_run_with_its_errno_and_the_thread_still_answ
     let call = |order| {
         let (answer, answered) = sync_channel(1);
         requests.send((order, answer)).expect("to send");
-        rope.ring();
+        waker.wake();
         answered.recv().expect("an answer")
     };
     assert_eq!(call(Order::Start), Ok(()));
@@ -491,7 +491,7 @@ fn who_sleeps_is_woken_by_software_triggers_and_pauses_and_the_end() {
     let mut full = self::bench(script(vec![missed(0)]), 1, Vec::new());
     assert_eq!(full.service.obey(Order::Start), Ok(()));
     let before = full.reader.wake_value();
-    full.rope.ring();
+    full.waker.wake();
     full.service.serve().expect("to serve");
     assert_ne!(full.reader.wake_value(), before, "the limit");
 }

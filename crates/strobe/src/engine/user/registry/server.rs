@@ -23,59 +23,59 @@ use super::claim::Claim;
 use super::message::Message;
 use crate::engine::user::connection::{STAYS, WAKES};
 use crate::engine::user::memfd::RingFile;
-use crate::engine::user::waker::{Waker, Wanted};
+use crate::engine::user::reader_waker::{ReaderWaker, ReaderWakeups};
 use crate::info::RunInfo;
 
 /// Connections at the same time.
-const VISITORS_MAX: usize = 256;
+const CLIENTS_MAX: usize = 256;
 /// Bytes of the thread's stack; they may be locked in memory.
 const STACK: usize = 256 * 1024;
 
 /// What the thread tells.
-pub struct About {
+pub struct ServedRun {
     /// The run.
     pub info: RunInfo,
     /// Its ring.
     pub ring: Arc<RingFile>,
     /// What wakes its readers.
-    pub waker: Arc<Waker>,
+    pub reader_waker: Arc<ReaderWaker>,
 }
 
 /// The thread. It ends, and closes all connections, when this is dropped.
-pub struct Post {
+pub struct Server {
     end: Arc<OwnedFd>,
     /// Readers in other processes. Written by the thread.
     elsewhere: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Post {
+impl Server {
     /// Answers from now on.
-    pub fn new(claim: Claim, about: About) -> io::Result<Self> {
+    pub fn new(claim: Claim, about: ServedRun) -> io::Result<Self> {
         let end = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let program = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
-        let mut office = Office {
+        let mut server = ServerThread {
             end: Arc::clone(&end),
             // Given away as it is; the ring's own descriptor counts readers, this one does not.
-            gifts: Gifts {
+            descriptors: Descriptors {
                 ring: about.ring.fd().try_clone()?,
-                waker: about.waker,
+                reader_waker: about.reader_waker,
             },
             readers: Arc::downgrade(&about.ring),
             info: about.info,
             program: program.trim_end().to_owned(),
             claim,
-            visitors: Vec::new(),
+            clients: Vec::new(),
             elsewhere: Arc::default(),
         };
-        let elsewhere = Arc::clone(&office.elsewhere);
-        let thread = Builder::new().name("strobe-post".to_owned());
+        let elsewhere = Arc::clone(&server.elsewhere);
+        let thread = Builder::new().name("strobe-registry".to_owned());
         let thread = thread.stack_size(STACK).spawn(move || {
             rt::block_signals();
-            office.work();
+            server.work();
         });
         let thread = thread.map_err(|error| rt::lock_limit(error, STACK as u64))?;
-        Ok(Post {
+        Ok(Server {
             end,
             elsewhere,
             thread: Some(thread),
@@ -83,14 +83,14 @@ impl Post {
     }
 }
 
-impl Post {
+impl Server {
     /// Readers in other processes.
     pub fn readers_elsewhere(&self) -> u32 {
         self.elsewhere.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Post {
+impl Drop for Server {
     fn drop(&mut self) {
         // An eventfd can be written until it has counted to 2^64.
         let _ = rustix::io::write(&*self.end, &1_u64.to_ne_bytes());
@@ -101,43 +101,43 @@ impl Drop for Post {
 }
 
 /// All that the thread has.
-struct Office {
+struct ServerThread {
     end: Arc<OwnedFd>,
     claim: Claim,
-    gifts: Gifts,
+    descriptors: Descriptors,
     readers: Weak<RingFile>,
     info: RunInfo,
     program: String,
-    visitors: Vec<Visitor>,
+    clients: Vec<Client>,
     elsewhere: Arc<AtomicU32>,
 }
 
-/// What a visitor may get.
-struct Gifts {
+/// What a client may get.
+struct Descriptors {
     ring: OwnedFd,
-    waker: Arc<Waker>,
+    reader_waker: Arc<ReaderWaker>,
 }
 
 /// One connection.
-struct Visitor {
-    line: OwnedFd,
+struct Client {
+    socket: OwnedFd,
     message: Vec<u8>,
     sent: usize,
     reads: bool,
     /// It wants to be woken at each row, and was not answered yet.
-    asks: bool,
-    /// It is woken.
-    woken: Option<Wanted>,
+    wants_wakeups: bool,
+    /// For as long as it is woken.
+    wakeups: Option<ReaderWakeups>,
 }
 
-impl Office {
+impl ServerThread {
     fn work(&mut self) {
         loop {
             let mut fds = vec![
                 PollFd::new(&*self.end, PollFlags::IN),
                 PollFd::new(self.claim.socket(), PollFlags::IN),
             ];
-            fds.extend(self.visitors.iter().map(Visitor::waits_for));
+            fds.extend(self.clients.iter().map(Client::waits_for));
             match poll(&mut fds, None) {
                 Ok(_) => {}
                 Err(Errno::INTR | Errno::NOMEM) => continue,
@@ -150,11 +150,11 @@ impl Office {
                 return;
             }
             let mut ready = ready.into_iter();
-            let gifts = &self.gifts;
-            self.visitors
-                .retain_mut(|visitor| ready.next() != Some(true) || visitor.attend(gifts));
+            let descriptors = &self.descriptors;
+            self.clients
+                .retain_mut(|client| ready.next() != Some(true) || client.serve(descriptors));
             if arrival == Some(true) {
-                self.receive();
+                self.accept();
             }
             self.elsewhere
                 .store(self.readers_elsewhere(), Ordering::Relaxed);
@@ -162,36 +162,36 @@ impl Office {
     }
 
     /// Those who have arrived.
-    fn receive(&mut self) {
+    fn accept(&mut self) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         loop {
-            let line = match accept_with(self.claim.socket(), flags) {
-                Ok(line) => line,
+            let socket = match accept_with(self.claim.socket(), flags) {
+                Ok(socket) => socket,
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(Errno::AGAIN) => return,
                 // No more descriptors: it is not to be tried again at once.
                 Err(_) => return std::thread::sleep(Duration::from_millis(50)),
             };
-            if !self.may(&line) || self.visitors.len() >= VISITORS_MAX {
+            if !self.may(&socket) || self.clients.len() >= CLIENTS_MAX {
                 continue;
             }
-            let mut visitor = Visitor {
-                line,
+            let mut client = Client {
+                socket,
                 message: Message::new(&self.info, &self.program, self.readers()).line(),
                 sent: 0,
                 reads: false,
-                asks: false,
-                woken: None,
+                wants_wakeups: false,
+                wakeups: None,
             };
-            if visitor.attend(&self.gifts) {
-                self.visitors.push(visitor);
+            if client.serve(&self.descriptors) {
+                self.clients.push(client);
             }
         }
     }
 
     /// Whether who has connected may know.
-    fn may(&self, line: &OwnedFd) -> bool {
-        self.claim.shared() || is_trusted(line)
+    fn may(&self, socket: &OwnedFd) -> bool {
+        self.claim.shared() || is_trusted(socket)
     }
 
     /// Readers here and in other processes.
@@ -204,31 +204,31 @@ impl Office {
     }
 
     fn readers_elsewhere(&self) -> u32 {
-        let elsewhere = self.visitors.iter().filter(|visitor| visitor.reads).count();
+        let elsewhere = self.clients.iter().filter(|client| client.reads).count();
         u32::try_from(elsewhere).unwrap_or(u32::MAX)
     }
 }
 
-impl Visitor {
+impl Client {
     fn waits_for(&self) -> PollFd<'_> {
-        let more = self.sent < self.message.len() || self.asks;
+        let more = self.sent < self.message.len() || self.wants_wakeups;
         let out = if more {
             PollFlags::OUT
         } else {
             PollFlags::empty()
         };
-        PollFd::new(&self.line, PollFlags::IN | out)
+        PollFd::new(&self.socket, PollFlags::IN | out)
     }
 
     /// Hears and says what can be heard and said now; false if it has gone.
-    fn attend(&mut self, gifts: &Gifts) -> bool {
+    fn serve(&mut self, descriptors: &Descriptors) -> bool {
         let mut word = [0; 64];
-        match recv(&self.line, &mut word[..], RecvFlags::DONTWAIT) {
+        match recv(&self.socket, &mut word[..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return false,
             Ok((count, _)) => {
                 let says = |what| word.iter().take(count).any(|byte| *byte == what);
                 self.reads |= says(STAYS);
-                self.asks |= says(WAKES) && self.woken.is_none();
+                self.wants_wakeups |= says(WAKES) && self.wakeups.is_none();
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => return false,
@@ -239,8 +239,8 @@ impl Visitor {
             .filter(|rest| !rest.is_empty())
         {
             let sent = match self.sent {
-                0 => send_with(&self.line, rest, &gifts.ring),
-                _ => send(&self.line, rest, SendFlags::NOSIGNAL),
+                0 => send_with(&self.socket, rest, &descriptors.ring),
+                _ => send(&self.socket, rest, SendFlags::NOSIGNAL),
             };
             match sent {
                 Ok(count) => self.sent += count,
@@ -249,18 +249,18 @@ impl Visitor {
                 Err(_) => return false,
             }
         }
-        if self.asks {
+        if self.wants_wakeups {
             // Before the answer: who has it is woken at the next row.
-            let wanted = is_trusted(&self.line).then(|| gifts.waker.want());
-            let told = match wanted {
-                Some(_) => send_with(&self.line, &[WAKES], gifts.waker.fd()),
+            let wakeups = is_trusted(&self.socket).then(|| descriptors.reader_waker.subscribe());
+            let told = match wakeups {
+                Some(_) => send_with(&self.socket, &[WAKES], descriptors.reader_waker.fd()),
                 // Who has the descriptor could make the thread of the run sleep in a write to it.
-                None => send(&self.line, &[WAKES], SendFlags::NOSIGNAL),
+                None => send(&self.socket, &[WAKES], SendFlags::NOSIGNAL),
             };
             match told {
                 Ok(_) => {
-                    self.asks = false;
-                    self.woken = wanted;
+                    self.wants_wakeups = false;
+                    self.wakeups = wakeups;
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return false,
@@ -271,12 +271,12 @@ impl Visitor {
 }
 
 /// Whether at the other end is root, or the user of this process.
-fn is_trusted(line: &OwnedFd) -> bool {
-    socket_peercred(line).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid())
+fn is_trusted(socket: &OwnedFd) -> bool {
+    socket_peercred(socket).is_ok_and(|peer| peer.uid.is_root() || peer.uid == geteuid())
 }
 
 /// The descriptor goes with the first byte.
-fn send_with(line: &OwnedFd, bytes: &[u8], fd: &OwnedFd) -> Result<usize, Errno> {
+fn send_with(socket: &OwnedFd, bytes: &[u8], fd: &OwnedFd) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let fds = [fd.as_fd()];
@@ -284,7 +284,7 @@ fn send_with(line: &OwnedFd, bytes: &[u8], fd: &OwnedFd) -> Result<usize, Errno>
         return Err(Errno::NOBUFS);
     }
     sendmsg(
-        line,
+        socket,
         &[IoSlice::new(bytes)],
         &mut control,
         SendFlags::NOSIGNAL,

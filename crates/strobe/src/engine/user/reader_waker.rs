@@ -15,24 +15,24 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
 /// Wakes readers. The run, the thread that makes rows and the readers have it in common.
-pub struct Waker {
+pub struct ReaderWaker {
     fd: OwnedFd,
     /// Those who have asked to be woken.
-    wanted: AtomicU32,
+    subscribers: AtomicU32,
 }
 
 /// Somebody who wants to be woken at each row, for as long as this is there.
-pub struct Wanted(Arc<Waker>);
+pub struct ReaderWakeups(Arc<ReaderWaker>);
 
-impl Waker {
+impl ReaderWaker {
     /// Nobody has asked yet.
     ///
     /// # Errors
     /// No more file descriptors.
     pub fn new() -> io::Result<Self> {
-        Ok(Waker {
+        Ok(ReaderWaker {
             fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
-            wanted: AtomicU32::new(0),
+            subscribers: AtomicU32::new(0),
         })
     }
 
@@ -42,15 +42,15 @@ impl Waker {
     }
 
     /// One more who wants to be woken.
-    pub fn want(self: &Arc<Self>) -> Wanted {
-        self.wanted.fetch_add(1, Ordering::Relaxed);
-        Wanted(Arc::clone(self))
+    pub fn subscribe(self: &Arc<Self>) -> ReaderWakeups {
+        self.subscribers.fetch_add(1, Ordering::Relaxed);
+        ReaderWakeups(Arc::clone(self))
     }
 
     /// Whether somebody wants to be woken at each row. Who has just asked may miss one; it finds it when it looks.
     #[inline]
-    pub fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) != 0
+    pub fn has_subscribers(&self) -> bool {
+        self.subscribers.load(Ordering::Relaxed) != 0
     }
 
     /// Wakes all who wait for the descriptor.
@@ -64,8 +64,8 @@ impl Waker {
     }
 }
 
-impl Drop for Wanted {
+impl Drop for ReaderWakeups {
     fn drop(&mut self) {
-        self.0.wanted.fetch_sub(1, Ordering::Relaxed);
+        self.0.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 }

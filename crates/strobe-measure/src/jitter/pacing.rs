@@ -9,7 +9,7 @@ use strobe::engine;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::{Lock, Settings, User, WaitMode};
 use strobe::event::EventSpec;
-use strobe::plan::WakeWithin;
+use strobe::plan::CpuLatency;
 use strobe::plan::{Plan, Step};
 use strobe::run::OwnedRun;
 use strobe_board::Board;
@@ -20,7 +20,7 @@ use crate::cpu::StartedOn;
 
 /// How the next row is waited for, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Pacing {
     /// The user engine's thread, on a grid.
     User(WaitMode),
     /// The user engine's thread sleeps for a period after each row.
@@ -34,15 +34,18 @@ pub enum Way {
 /// Of the kernel's loops, unless one is said: what the kernel gives its own threads.
 const PRIORITY: u8 = 50;
 
-const WAYS: [(&str, Way); 8] = [
-    ("block", Way::User(WaitMode::Block)),
-    ("hybrid", Way::User(WaitMode::Hybrid)),
-    ("spin", Way::User(WaitMode::Spin)),
-    ("relative", Way::Relative),
-    ("kernel:timer", Way::KernelTimer),
-    ("kernel:loop", Way::KernelLoop("loop.absolute", true)),
-    ("kernel:relative", Way::KernelLoop("loop.relative", false)),
-    ("kernel:workqueue", Way::KernelLoop("loop.work", true)),
+const PACINGS: [(&str, Pacing); 8] = [
+    ("block", Pacing::User(WaitMode::Block)),
+    ("hybrid", Pacing::User(WaitMode::Hybrid)),
+    ("spin", Pacing::User(WaitMode::Spin)),
+    ("relative", Pacing::Relative),
+    ("kernel:timer", Pacing::KernelTimer),
+    ("kernel:loop", Pacing::KernelLoop("loop.absolute", true)),
+    (
+        "kernel:relative",
+        Pacing::KernelLoop("loop.relative", false),
+    ),
+    ("kernel:workqueue", Pacing::KernelLoop("loop.work", true)),
 ];
 
 /// Why there is no run of a way.
@@ -74,7 +77,7 @@ pub enum Policy {
 
 /// What all ways have in common.
 #[derive(Clone)]
-pub struct Asked {
+pub struct PacingSettings {
     /// From row to row.
     pub period_ns: u64,
     /// Of the user engine's thread; `None`: its usual one.
@@ -82,7 +85,7 @@ pub struct Asked {
     /// Where rows are made.
     pub cpu: Option<usize>,
     /// How long CPUs may take to wake.
-    pub wake_within: WakeWithin,
+    pub wake_within: CpuLatency,
     /// How much later than its point the thread of kernel:loop may wake.
     pub slack_ns: u64,
     /// The work of the loop: what each row writes and reads.
@@ -93,17 +96,20 @@ pub struct Asked {
     pub lock: Lock,
 }
 
-impl Way {
+impl Pacing {
     /// Whether its thread is the kernel's: it has a priority.
     pub fn is_kernel_thread(self) -> bool {
-        matches!(self, Way::KernelLoop("loop.absolute" | "loop.relative", _))
+        matches!(
+            self,
+            Pacing::KernelLoop("loop.absolute" | "loop.relative", _)
+        )
     }
 
     /// A run of it, of rows that are their stamps, and what was asked for.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn run(self, asked: &Asked) -> Result<Arc<dyn OwnedRun>, Error> {
+    pub fn run(self, asked: &PacingSettings) -> Result<Arc<dyn OwnedRun>, Error> {
         let period = asked.period_ns;
         let plan = |event: EventSpec| Plan {
             // Also if whoever reads is held up for a while: what is measured is who makes the rows.
@@ -125,16 +131,16 @@ impl Way {
             }
         };
         Ok(match self {
-            Way::User(wait) => Arc::new(user(wait).create(&plan(EventSpec::timer(period)))?),
-            Way::Relative => {
+            Pacing::User(wait) => Arc::new(user(wait).create(&plan(EventSpec::timer(period)))?),
+            Pacing::Relative => {
                 let engine = user(WaitMode::Block).with(Arc::new(Relative(period)));
                 Arc::new(engine.create(&plan(EventSpec::device(Relative::EVENT)))?)
             }
-            Way::KernelTimer => {
+            Pacing::KernelTimer => {
                 let run = Control::open()?.create(&plan(EventSpec::timer(period)))?;
                 Arc::new(StartedOn::new(Arc::new(run), asked.cpu))
             }
-            Way::KernelLoop(event, is_due) => {
+            Pacing::KernelLoop(event, is_due) => {
                 let control = Control::open()?;
                 set_up(&control, asked)?;
                 // Only the event knows when it was due.
@@ -149,7 +155,7 @@ impl Way {
 }
 
 /// One row of the event `soft` writes what the module is to know.
-fn set_up(control: &Control, asked: &Asked) -> Result<(), Error> {
+fn set_up(control: &Control, asked: &PacingSettings) -> Result<(), Error> {
     if !(10_000..=1_000_000_000).contains(&asked.period_ns) {
         return Err(Error::Period);
     }
@@ -197,21 +203,21 @@ impl Policy {
     }
 }
 
-impl FromStr for Way {
+impl FromStr for Pacing {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Way, String> {
-        let way = WAYS.iter().find(|(name, _)| *name == text);
+    fn from_str(text: &str) -> Result<Pacing, String> {
+        let way = PACINGS.iter().find(|(name, _)| *name == text);
         way.map(|(_, way)| *way).ok_or_else(|| {
-            let names: Vec<&str> = WAYS.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = PACINGS.iter().map(|(name, _)| *name).collect();
             format!("there are {}", names.join(", "))
         })
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Pacing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let way = WAYS.iter().find(|(_, way)| way == self);
+        let way = PACINGS.iter().find(|(_, way)| way == self);
         f.write_str(way.map_or("?", |(name, _)| name))
     }
 }
@@ -243,11 +249,11 @@ mod tests {
 
     #[test]
     fn each_way_is_written_as_it_is_read() {
-        for (name, way) in WAYS {
+        for (name, way) in PACINGS {
             assert_eq!(name.parse(), Ok(way));
             assert_eq!(way.to_string(), name);
         }
-        let error = "sleep".parse::<Way>().expect_err("no way");
+        let error = "sleep".parse::<Pacing>().expect_err("no way");
         assert!(error.contains("block, hybrid, spin"), "{error}");
     }
 

@@ -18,7 +18,7 @@ use crate::source::RowSource;
 /// The rows of another source that a program keeps, with the columns that it derives.
 ///
 /// Rows are numbered anew, triggers are not: those of the rows that are left out are skipped. Rows that were lost stay lost.
-pub struct Computed {
+pub struct ComputedRows {
     source: Box<dyn RowSource>,
     info: Arc<RunInfo>,
     machine: Machine,
@@ -31,17 +31,17 @@ pub struct Computed {
     last: Option<Place>,
 }
 
-impl Computed {
+impl ComputedRows {
     /// Runs this program on these rows.
     ///
     /// # Errors
     /// What is wrong with the program.
-    pub fn new(source: Box<dyn RowSource>, text: &ProgramText) -> Result<Computed, Error> {
+    pub fn new(source: Box<dyn RowSource>, text: &ProgramText) -> Result<ComputedRows, Error> {
         let mut info = source.info().clone();
         let program = program::compile(text, &info.channels)?;
         info.channels.extend(program::channels(&program));
         info.skips |= program.skips();
-        Ok(Computed {
+        Ok(ComputedRows {
             row: Vec::with_capacity(info.channels.len()),
             machine: Machine::new(Arc::new(program)),
             source,
@@ -111,7 +111,7 @@ fn fail(row: &mut [u64], shape: RowShape, index: usize) {
     }
 }
 
-impl RowSource for Computed {
+impl RowSource for ComputedRows {
     fn info(&self) -> &RunInfo {
         &self.info
     }
@@ -162,9 +162,9 @@ mod tests {
     use crate::samples;
 
     /// Blocks in memory, and an account.
-    struct Given(RunInfo, Vec<Block>);
+    struct TestRows(RunInfo, Vec<Block>);
 
-    impl RowSource for Given {
+    impl RowSource for TestRows {
         fn info(&self) -> &RunInfo {
             &self.0
         }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     /// 40 channels and two outputs: row 1 is to be left out, rows 2 to 4 are lost, in row 5 a channel and an output failed.
-    fn given() -> Given {
+    fn given() -> TestRows {
         let channels = (0..40).map(|n| samples::channel(&format!("c.{n}"), Type::U64));
         let mut info = samples::info(channels.collect());
         info.outputs = vec!["o.a".into(), "o.b".into()];
@@ -206,7 +206,7 @@ mod tests {
                 (5, 3),
             ),
         ];
-        Given(info, blocks)
+        TestRows(info, blocks)
     }
 
     #[test]
@@ -216,7 +216,7 @@ mod tests {
             keep: vec!["c.0 == 1 V".into()],
             every: None,
         };
-        let mut rows = Computed::new(Box::new(given()), &text).expect("a program");
+        let mut rows = ComputedRows::new(Box::new(given()), &text).expect("a program");
         let names = rows.info().fault_names();
         assert_eq!(&names[39..], ["c.39", "d", "output o.a", "output o.b"]);
         let mut found = Vec::new();
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_pause_is_seen_at_the_next_row_that_is_kept() {
-        let Given(info, _) = given();
+        let TestRows(info, _) = given();
         // Row 1 is the first one after a pause, and left out.
         let words = (0..4).map(|row| {
             let status = if row == 1 { ROW_RESUMED } else { 0 };
@@ -258,8 +258,8 @@ mod tests {
             keep: vec!["c.0 == 1 V".into()],
             ..ProgramText::default()
         };
-        let source = Box::new(Given(info, vec![block]));
-        let mut rows = Computed::new(source, &text).expect("a program");
+        let source = Box::new(TestRows(info, vec![block]));
+        let mut rows = ComputedRows::new(source, &text).expect("a program");
         let block = rows.next(Duration::ZERO).expect("rows").expect("a block");
         let rows = block.rows();
         let found: Vec<_> = rows
@@ -274,7 +274,7 @@ mod tests {
             keep: vec!["c.40 == 1".into()],
             ..ProgramText::default()
         };
-        let error = Computed::new(Box::new(given()), &text).err();
+        let error = ComputedRows::new(Box::new(given()), &text).err();
         let said = error.map(|error| error.to_string()).unwrap_or_default();
         assert!(
             said.starts_with("keep 'c.40 == 1', column 1: a row has no column c.40; read it"),

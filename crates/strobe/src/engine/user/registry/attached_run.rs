@@ -11,8 +11,8 @@ use super::message::Message;
 use crate::catalogue::RunStatus;
 use crate::clock::RunClock;
 use crate::engine::user::connection::Connection;
-use crate::engine::user::look::{self, Owner as RingOwner};
 use crate::engine::user::memfd::RingFile;
+use crate::engine::user::polling_waiter::{self, Owner as RingOwner};
 use crate::error::Error;
 use crate::info::RunInfo;
 use crate::reader::{ReaderOptions, RunReader};
@@ -26,7 +26,7 @@ pub(super) struct Owner {
 }
 
 /// A run of another process: what is known of it, its ring, and the line to its owner.
-pub struct Attached {
+pub struct AttachedRun {
     info: RunInfo,
     program: String,
     readers: u32,
@@ -37,20 +37,20 @@ pub struct Attached {
 }
 
 /// Waits of a reader end with an error when the owner has gone without an end of the run.
-impl Run for Attached {
+impl Run for AttachedRun {
     /// What is known of the run; its start as it was when this was asked for.
     fn info(&self) -> &RunInfo {
         &self.info
     }
 
     fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
-        let owner = RingOwner::There(Arc::clone(&self.connection));
-        look::reader(&self.ring, owner, &self.info, options)
+        let owner = RingOwner::OtherProcess(Arc::clone(&self.connection));
+        polling_waiter::reader(&self.ring, owner, &self.info, options)
             .map_err(|error| error.of(format!("run user:{}", self.info.run)))
     }
 }
 
-impl Attached {
+impl AttachedRun {
     /// What the owner has said; the reason if its ring is none.
     pub(super) fn new(
         message: Message,
@@ -72,7 +72,7 @@ impl Attached {
         } = message;
         info.start = snapshot.start;
         info.skips = reader.geometry().shape().skipped;
-        Ok(Attached {
+        Ok(AttachedRun {
             info,
             program,
             readers,

@@ -19,9 +19,9 @@ use strobe_ring::Reader;
 
 use super::connection::Connection;
 use super::memfd::{ReaderError, RingFile};
-use super::waker::{Waker, Wanted};
+use super::reader_waker::{ReaderWaker, ReaderWakeups};
 use crate::info::RunInfo;
-use crate::reader::{ReaderOptions, RunReader, Wake};
+use crate::reader::{ReaderOptions, RunReader, Waiter};
 
 /// Rows are looked for at least this often.
 const NAP_MAX: Duration = Duration::from_millis(16);
@@ -32,9 +32,9 @@ const NAP_MIN: Duration = Duration::from_millis(1);
 #[derive(Clone)]
 pub enum Owner {
     /// This process.
-    Here(Arc<Waker>),
+    ThisProcess(Arc<ReaderWaker>),
     /// Another process.
-    There(Arc<Connection>),
+    OtherProcess(Arc<Connection>),
 }
 
 /// A reader of this ring.
@@ -44,13 +44,13 @@ pub fn reader(
     info: &RunInfo,
     options: ReaderOptions,
 ) -> Result<RunReader, ReaderError> {
-    let look = Look::new(Arc::clone(ring), owner)?;
+    let waiter = PollingWaiter::new(Arc::clone(ring), owner)?;
     let ring = ring.attach(options)?;
-    Ok(RunReader::new(ring, Box::new(look), info, options))
+    Ok(RunReader::new(ring, Box::new(waiter), info, options))
 }
 
 /// Waits for rows of a ring.
-struct Look {
+struct PollingWaiter {
     /// Its holders are counted: they are the readers.
     _ring: Arc<RingFile>,
     owner: Owner,
@@ -59,39 +59,39 @@ struct Look {
     ready: OwnedFd,
     /// Made when it is armed for the first time.
     timer: OnceLock<OwnedFd>,
-    /// Set once readers are woken at each row.
-    woken: OnceLock<Woken>,
+    /// Set once this reader is woken at each row.
+    wakeups: OnceLock<RowWakeups>,
     /// How it was armed the last time.
-    armed: Mutex<Armed>,
+    armed: Mutex<LastArm>,
 }
 
 /// What keeps the wake-ups coming.
-enum Woken {
-    Here { _wanted: Wanted },
-    There { _fd: Arc<OwnedFd> },
+enum RowWakeups {
+    ThisProcess { _subscription: ReaderWakeups },
+    OtherProcess { _fd: Arc<OwnedFd> },
 }
 
 /// Rows that had been made, and for how long it slept, if the event has no period.
 #[derive(Clone, Copy)]
-struct Armed {
+struct LastArm {
     head: u64,
     nap: Duration,
 }
 
-impl Look {
+impl PollingWaiter {
     fn new(ring: Arc<RingFile>, owner: Owner) -> io::Result<Self> {
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        if let Owner::There(connection) = &owner {
+        if let Owner::OtherProcess(connection) = &owner {
             let data = epoll::EventData::new_u64(0);
             epoll::add(&ready, connection.fd(), data, epoll::EventFlags::RDHUP)?;
         }
-        Ok(Look {
+        Ok(PollingWaiter {
             _ring: ring,
             owner,
             ready,
             timer: OnceLock::new(),
-            woken: OnceLock::new(),
-            armed: Mutex::new(Armed {
+            wakeups: OnceLock::new(),
+            armed: Mutex::new(LastArm {
                 head: 0,
                 nap: NAP_MIN,
             }),
@@ -100,15 +100,15 @@ impl Look {
 
     fn is_owner_gone(&self) -> io::Result<bool> {
         match &self.owner {
-            Owner::Here(_) => Ok(false),
-            Owner::There(connection) => connection.is_owner_gone(),
+            Owner::ThisProcess(_) => Ok(false),
+            Owner::OtherProcess(connection) => connection.is_owner_gone(),
         }
     }
 
     /// How long to sleep for so many rows. A timer says how long they will take; else it is looked for them less and
     /// less often.
     fn until_next(&self, ring: &Reader, rows: u64, nap: Duration) -> Duration {
-        if self.woken.get().is_some() {
+        if self.wakeups.get().is_some() {
             return NAP_MAX;
         }
         let next = match ring.header().period_ns {
@@ -120,7 +120,7 @@ impl Look {
 
     /// Until the wake word is another one, or, for a reader that is woken at each row, until it is.
     fn sleep(&self, ring: &Reader, word: u32, at_most: Duration) -> Result<(), Errno> {
-        match self.woken.get() {
+        match self.wakeups.get() {
             Some(_) => self.until_ready(at_most),
             None => mmap::sleep(ring, word, at_most),
         }
@@ -170,7 +170,7 @@ fn gone() -> io::Error {
     )
 }
 
-impl Wake for Look {
+impl Waiter for PollingWaiter {
     fn wait(&self, ring: &Reader, rows: u64, timeout: Duration) -> io::Result<()> {
         // Without one that can be reckoned, for ever.
         let end = Instant::now().checked_add(timeout);
@@ -235,23 +235,23 @@ impl Wake for Look {
     }
 
     fn wake_at_each_row(&self) -> io::Result<()> {
-        if self.woken.get().is_some() {
+        if self.wakeups.get().is_some() {
             return Ok(());
         }
-        let woken = match &self.owner {
-            Owner::Here(waker) => {
-                watch(&self.ready, waker.fd())?;
-                let _wanted = waker.want();
-                Woken::Here { _wanted }
+        let wakeups = match &self.owner {
+            Owner::ThisProcess(reader_waker) => {
+                watch(&self.ready, reader_waker.fd())?;
+                let _subscription = reader_waker.subscribe();
+                RowWakeups::ThisProcess { _subscription }
             }
-            Owner::There(connection) => {
-                let _fd = connection.waker()?;
+            Owner::OtherProcess(connection) => {
+                let _fd = connection.reader_waker()?;
                 watch(&self.ready, &_fd)?;
-                Woken::There { _fd }
+                RowWakeups::OtherProcess { _fd }
             }
         };
         // Only this reader's owner asks.
-        let _ = self.woken.set(woken);
+        let _ = self.wakeups.set(wakeups);
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
-use super::attached::{Attached, Owner};
+use super::attached_run::{AttachedRun, Owner};
 use super::directory::{Directory, call, is_alive};
 use super::message::{BYTES_MAX, Message};
 
@@ -29,7 +29,7 @@ pub enum Error {
 }
 
 /// A connection, on which nothing was said yet.
-pub struct Line {
+pub struct Handshake {
     fd: OwnedFd,
     owner: Owner,
 }
@@ -47,7 +47,7 @@ impl Error {
     }
 }
 
-impl Line {
+impl Handshake {
     /// To the owner of this run.
     pub fn to(directory: &Directory, run: u32) -> Result<Self, Error> {
         let fd = call(directory, run).map_err(|errno| match errno {
@@ -61,15 +61,15 @@ impl Line {
             pid: peer.pid.as_raw_nonzero().get(),
             uid: peer.uid.as_raw(),
         };
-        Ok(Line { fd, owner })
+        Ok(Handshake { fd, owner })
     }
 
     /// What the owner says, and its ring.
-    pub fn receive(self, until: Instant) -> Result<Attached, Error> {
+    pub fn receive(self, until: Instant) -> Result<AttachedRun, Error> {
         let pid = self.owner.pid;
         let (message, ring) = self.message(until)?;
         let message = Message::parse(&message).map_err(|why| silent(pid, &why))?;
-        let attached = Attached::new(message, self.owner, ring, self.fd);
+        let attached = AttachedRun::new(message, self.owner, ring, self.fd);
         attached.map_err(|why| silent(pid, &why))
     }
 

@@ -14,16 +14,16 @@ const DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// No CPU of this machine takes longer to wake than was asked for. It ends when this is dropped.
 #[derive(Debug)]
-pub struct Awake {
+pub struct CpuLatencyRequest {
     /// Whether it was wanted, what was got, or why nothing was.
     pub step: Step,
     /// The promise is of the open file; nobody looks at it.
     _held: Option<File>,
 }
 
-impl Awake {
+impl CpuLatencyRequest {
     /// Asks for it: so many us; `None`: as long as they like.
-    pub fn hold(us: Option<u32>) -> Awake {
+    pub fn hold(us: Option<u32>) -> CpuLatencyRequest {
         let (ok, got, held) = match us {
             None => (true, "not asked for".to_owned(), None),
             Some(asked) => match ask(asked) {
@@ -36,7 +36,7 @@ impl Awake {
             },
         };
         let what = "awake CPUs".into();
-        Awake {
+        CpuLatencyRequest {
             step: Step { what, ok, got },
             _held: held,
         }
@@ -68,13 +68,13 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_is_not_held() {
-        let awake = Awake::hold(None);
+        let awake = CpuLatencyRequest::hold(None);
         assert!(awake.step.ok && awake._held.is_none());
     }
 
     #[test]
     fn what_was_got_is_what_the_kernel_says() {
-        let awake = Awake::hold(Some(3));
+        let awake = CpuLatencyRequest::hold(Some(3));
         let us = || -> io::Result<i32> {
             let mut us = [0; 4];
             File::open(DEVICE)?.read_exact(&mut us)?;

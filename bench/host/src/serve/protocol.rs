@@ -17,7 +17,7 @@ const ROOM: usize = 256 << 10;
 
 /// A way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Way {
+pub enum Protocol {
     #[serde(rename = "raw TCP")]
     Raw,
     #[serde(rename = "PandA port")]
@@ -28,24 +28,24 @@ pub enum Way {
     WebSocket,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Protocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::Raw => "raw TCP",
-            Way::Panda => "PandA port",
-            Way::Arrow => "HTTP, Arrow",
-            Way::WebSocket => "WebSocket, Arrow",
+            Protocol::Raw => "raw TCP",
+            Protocol::Panda => "PandA port",
+            Protocol::Arrow => "HTTP, Arrow",
+            Protocol::WebSocket => "WebSocket, Arrow",
         })
     }
 }
 
-impl Way {
+impl Protocol {
     /// How much of the speed of raw TCP it is to have.
     pub fn target(self) -> Option<f64> {
         match self {
-            Way::Panda => Some(0.9),
-            Way::Arrow => Some(0.7),
-            Way::Raw | Way::WebSocket => None,
+            Protocol::Panda => Some(0.9),
+            Protocol::Arrow => Some(0.7),
+            Protocol::Raw | Protocol::WebSocket => None,
         }
     }
 }
@@ -60,12 +60,12 @@ pub struct Source {
 }
 
 /// Reads the first rows of the run, so many.
-pub fn read(way: Way, from: Source, rows: u64) -> Result<(), Box<dyn Error + Send + Sync>> {
+pub fn read(way: Protocol, from: Source, rows: u64) -> Result<(), Box<dyn Error + Send + Sync>> {
     match way {
-        Way::Raw => raw(from.raw, rows * ROW_BYTES)?,
-        Way::Panda => panda(from.panda, rows * ROW_BYTES)?,
-        Way::Arrow => arrow(from, rows)?,
-        Way::WebSocket => return web_socket(from, rows),
+        Protocol::Raw => raw(from.raw, rows * ROW_BYTES)?,
+        Protocol::Panda => panda(from.panda, rows * ROW_BYTES)?,
+        Protocol::Arrow => arrow(from, rows)?,
+        Protocol::WebSocket => return web_socket(from, rows),
     }
     Ok(())
 }

@@ -6,17 +6,18 @@ use std::ops::Range as Place;
 use crate::arithmetic;
 use crate::emit::{TooMuch, emit};
 use crate::fault::{Fault, Part, Wrong, wrong};
-use crate::node::{Cond, Do, Node, Op};
+use crate::node::{Cond, Do, Node};
 use crate::parse;
 use crate::program::{Column, INSNS_MAX, Program, ProgramText, STATE_MAX, Word};
 use crate::range::Range;
 use crate::rational::Rational;
-use crate::tree::{Binary, Compare, Expr, Unary, What};
+use crate::tree::{Compare, Expr, Unary, What};
 use crate::unit::Unit;
-use crate::value::{self, Number};
+use crate::value::Number;
 
 mod cells;
 mod functions;
+mod operators;
 
 use cells::State;
 
@@ -228,61 +229,67 @@ impl Compiler<'_> {
     }
 
     pub(crate) fn number(&mut self, expr: &Expr) -> Result<Number, Wrong> {
-        Ok(match self.value(expr)? {
-            Value::Number(number) => number,
-            Value::Truth(Cond::Const(is)) => {
-                Number::constant(Rational::whole(i128::from(is)), Unit::none())
-            }
-            Value::Truth(cond) => Number::plain(Node::Truth(cond.into()), Range::new(0, 1)),
-        })
+        Ok(self.value(expr)?.number())
     }
 
     pub(crate) fn truth(&mut self, expr: &Expr) -> Result<Cond, Wrong> {
-        match self.value(expr)? {
-            Value::Truth(cond) => Ok(cond),
-            Value::Number(number) => {
-                let zero = Number::constant(Rational::ZERO, number.unit.clone());
-                arithmetic::compare(&expr.at, Compare::NotEqual, number, zero)
+        self.value(expr)?.truth(&expr.at)
+    }
+
+    /// What an expression comes to. The way to its first operand is a loop: a sum of many is a long way down, and the stack
+    /// may be small.
+    fn value(&mut self, expr: &Expr) -> Result<Value, Wrong> {
+        let (mut first, mut operators) = (expr, Vec::new());
+        while let What::Binary(_, left, _) | What::Quotient(left, ..) = &first.what {
+            operators.push((first, left));
+            first = left;
+        }
+        let mut value = self.part(first)?;
+        while let Some((whole, left)) = operators.pop() {
+            value = self.joined(whole, left, value)?;
+        }
+        Ok(value)
+    }
+
+    /// An operator with two sides, the left one of which comes to this.
+    fn joined(&mut self, whole: &Expr, left: &Expr, value: Value) -> Result<Value, Wrong> {
+        match &whole.what {
+            What::Binary(operator, _, right) => {
+                let sides = [(&left.at, value), (&right.at, self.value(right)?)];
+                operators::join(&whole.at, *operator, sides)
             }
+            What::Quotient(_, right, instead) => {
+                let instead = match instead {
+                    Some(expr) => Some(self.number(expr)?),
+                    // Two differences make a rate. Before there are two rows it is 0.
+                    None => (is_diff(left) && is_diff(right))
+                        .then(|| Number::constant(Rational::ZERO, Unit::none())),
+                };
+                let (a, b) = (value.number(), self.number(right)?);
+                arithmetic::quotient(&whole.at, a, b, instead).map(Value::Number)
+            }
+            _ => Ok(value),
         }
     }
 
-    fn word(&mut self, expr: &Expr) -> Result<(Node, Range), Wrong> {
-        self.number(expr)?.word(&expr.at)
+    /// What has no operator with two sides.
+    fn part(&mut self, expr: &Expr) -> Result<Value, Wrong> {
+        let at = &expr.at;
+        match &expr.what {
+            What::Number(number, unit) => {
+                let number = Number::constant(*number, Unit::parse(unit));
+                Ok(Value::Number(number))
+            }
+            What::Name(name) => self.name(at, name).map(Value::Number),
+            What::Unary(operator, inner) => self.unary(at, *operator, inner),
+            What::Call(call) => self.call(at, call).map(Value::Number),
+            What::Binary(..) | What::Quotient(..) => self.value(expr),
+        }
     }
 
-    fn value(&mut self, expr: &Expr) -> Result<Value, Wrong> {
-        let at = &expr.at;
-        let number = match &expr.what {
-            What::Number(number, unit) => Number::constant(*number, Unit::parse(unit)),
-            What::Name(name) => self.name(at, name)?,
-            What::Unary(Unary::Not, inner) => {
-                return Ok(Value::Truth(self.truth(inner)?.negated()));
-            }
-            What::Unary(Unary::Minus, inner) => self.number(inner)?.negative(),
-            What::Unary(Unary::Complement, inner) => {
-                let (node, range) = self.word(inner)?;
-                let range = Range::new(-1 - range.lo, -1 - range.hi);
-                let (node, range) =
-                    value::fit(at, Node::op(Op::Xor, node, Node::Const(-1)), range)?;
-                Number::plain(node, range)
-            }
-            What::Binary(operator, a, b) => return self.binary(at, *operator, a, b),
-            What::Quotient(a, b, instead) => {
-                // Two differences make a rate. Before there are two rows it is 0.
-                let is_diff =
-                    |expr: &Expr| matches!(&expr.what, What::Call(call) if call.name == "diff");
-                let is_rate = is_diff(a) && is_diff(b);
-                let instead = match instead {
-                    Some(expr) => Some(self.number(expr)?),
-                    None => is_rate.then(|| Number::constant(Rational::ZERO, Unit::none())),
-                };
-                let (a, b) = (self.number(a)?, self.number(b)?);
-                arithmetic::quotient(at, a, b, instead)?
-            }
-            What::Call(call) => self.call(at, call)?,
-        };
-        Ok(Value::Number(number))
+    fn unary(&mut self, at: &Place<usize>, operator: Unary, inner: &Expr) -> Result<Value, Wrong> {
+        let value = self.value(inner)?;
+        operators::unary(at, operator, (&inner.at, value))
     }
 
     pub(crate) fn name(&self, at: &Place<usize>, name: &str) -> Result<Number, Wrong> {
@@ -338,104 +345,31 @@ impl Compiler<'_> {
             unit: Unit::parse(&column.unit),
         })
     }
+}
 
-    fn binary(
-        &mut self,
-        at: &Place<usize>,
-        operator: Binary,
-        a: &Expr,
-        b: &Expr,
-    ) -> Result<Value, Wrong> {
-        let number = match operator {
-            Binary::All | Binary::Any => {
-                let (a, b) = (self.truth(a)?, self.truth(b)?);
-                return Ok(Value::Truth(if operator == Binary::All {
-                    a.and(b)
-                } else {
-                    a.or(b)
-                }));
+impl Value {
+    pub(crate) fn number(self) -> Number {
+        match self {
+            Value::Number(number) => number,
+            Value::Truth(Cond::Const(is)) => {
+                Number::constant(Rational::whole(i128::from(is)), Unit::none())
             }
-            Binary::Compare(compare) => {
-                let (a, b) = (self.number(a)?, self.number(b)?);
-                return Ok(Value::Truth(arithmetic::compare(at, compare, a, b)?));
-            }
-            Binary::Plus => {
-                let (a, b) = (self.number(a)?, self.number(b)?);
-                arithmetic::sum(at, a, b)?
-            }
-            Binary::Minus => {
-                let (a, b) = (self.number(a)?, self.number(b)?);
-                arithmetic::sum(at, a, b.negative())?
-            }
-            Binary::Times => {
-                let (a, b) = (self.number(a)?, self.number(b)?);
-                arithmetic::product(at, a, b)?
-            }
-            Binary::Left | Binary::Right => self.shift(at, operator == Binary::Left, a, b)?,
-            Binary::Rest => self.rest(a, b)?,
-            Binary::And | Binary::Or | Binary::Xor => {
-                let (a, b) = (self.word(a)?, self.word(b)?);
-                let (op, range) = match operator {
-                    Binary::And => (Op::And, a.1.and(b.1)),
-                    Binary::Or => (Op::Or, a.1.or(b.1)),
-                    _ => (Op::Xor, a.1.or(b.1)),
-                };
-                let (node, range) = value::fit(at, Node::op(op, a.0, b.0), range)?;
-                Number::plain(node, range)
-            }
-        };
-        Ok(Value::Number(number))
-    }
-
-    fn shift(
-        &mut self,
-        at: &Place<usize>,
-        is_left: bool,
-        a: &Expr,
-        b: &Expr,
-    ) -> Result<Number, Wrong> {
-        let (node, range) = self.word(a)?;
-        let by = self
-            .number(b)?
-            .to_whole()
-            .and_then(|by| u32::try_from(by).ok())
-            .filter(|by| *by < 64);
-        let by = by.ok_or_else(|| {
-            wrong(
-                &b.at,
-                "the number of bits to shift is not from 0 to 63",
-                "write one, as in << 4",
-            )
-        })?;
-        let (op, range) = match is_left {
-            true => (Op::Left, range.times(1 << by)),
-            false if range.lo >= 0 => (Op::Right, Range::new(range.lo >> by, range.hi >> by)),
-            false => (Op::RightSigned, Range::new(range.lo >> by, range.hi >> by)),
-        };
-        let (node, range) = value::fit(at, Node::op(op, node, Node::Const(i128::from(by))), range)?;
-        Ok(Number::plain(node, range))
-    }
-
-    fn rest(&mut self, a: &Expr, b: &Expr) -> Result<Number, Wrong> {
-        let (dividend, divisor) = (self.word(a)?, self.word(b)?);
-        if divisor.1.lo <= 0 {
-            return Err(wrong(
-                &b.at,
-                "the divisor may be 0, or negative",
-                "divide by a value that is always greater, as in max(X, 1)",
-            ));
+            Value::Truth(cond) => Number::plain(Node::Truth(cond.into()), Range::new(0, 1)),
         }
-        if dividend.1.lo < 0 {
-            return Err(wrong(
-                &a.at,
-                "the remainder of a value that may be negative",
-                "use a value that never is, as in abs(X)",
-            ));
-        }
-        let range = Range::new(0, dividend.1.hi.min(divisor.1.hi - 1));
-        Ok(Number::plain(
-            Node::op(Op::Rest, dividend.0, divisor.0),
-            range,
-        ))
     }
+
+    /// Of the part of the text that is there.
+    pub(crate) fn truth(self, at: &Place<usize>) -> Result<Cond, Wrong> {
+        match self {
+            Value::Truth(cond) => Ok(cond),
+            Value::Number(number) => {
+                let zero = Number::constant(Rational::ZERO, number.unit.clone());
+                arithmetic::compare(at, Compare::NotEqual, number, zero)
+            }
+        }
+    }
+}
+
+fn is_diff(expr: &Expr) -> bool {
+    matches!(&expr.what, What::Call(call) if call.name == "diff")
 }

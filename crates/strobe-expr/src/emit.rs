@@ -75,8 +75,25 @@ impl Emitter {
         Ok(())
     }
 
-    /// Computes a word into this register; those after it are free.
+    /// Computes a word into this register; those after it are free. The way to its first operand is a loop: a sum of many is
+    /// a long way down.
     fn value(&mut self, node: &Node, dst: u8) -> Done {
+        let (mut first, mut operators) = (node, Vec::new());
+        while let Node::Op(op, left, right) = first {
+            if short(*op, right).is_none() && need(right) > need(left) {
+                break;
+            }
+            operators.push((*op, right));
+            first = left;
+        }
+        self.part(first, dst)?;
+        while let Some((op, right)) = operators.pop() {
+            self.with(op, right, dst)?;
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, node: &Node, dst: u8) -> Done {
         if dst >= FIRST + COUNT {
             return Err(TooMuch::Registers);
         }
@@ -88,7 +105,10 @@ impl Emitter {
                 self.element(*window, dst)?;
                 self.put(LDX, dst, dst, offset(window.first)?, 0);
             }
-            Node::Op(op, left, right) => self.op(*op, left, right, dst)?,
+            Node::Op(op, left, right) => {
+                let (a, b) = self.two(left, right, dst)?;
+                self.op(*op, a, b, dst)?;
+            }
             Node::Abs(inner) => {
                 self.value(inner, dst)?;
                 self.positive(dst);
@@ -103,11 +123,26 @@ impl Emitter {
                 self.here(&[end])?;
             }
         }
-        // Long before it matters to memory.
-        if self.insns.len() > INSNS_MAX {
-            Err(TooMuch::Insns)
-        } else {
-            Ok(())
+        self.is_short()
+    }
+
+    /// An operation on the word that is in this register and another one.
+    fn with(&mut self, op: Op, right: &Node, dst: u8) -> Done {
+        match short(op, right) {
+            Some(number) => self.put(code(op), dst, 0, 0, number),
+            None => {
+                self.value(right, dst + 1)?;
+                self.op(op, dst, dst + 1, dst)?;
+            }
+        }
+        self.is_short()
+    }
+
+    /// Long before it matters to memory.
+    fn is_short(&self) -> Done {
+        match self.insns.len() > INSNS_MAX {
+            true => Err(TooMuch::Insns),
+            false => Ok(()),
         }
     }
 
@@ -122,16 +157,8 @@ impl Emitter {
         }
     }
 
-    fn op(&mut self, op: Op, left: &Node, right: &Node, dst: u8) -> Done {
-        if let (Node::Const(number), false) = (right, matches!(op, Op::Min { .. } | Op::Max { .. }))
-        {
-            if let Ok(number) = i32::try_from(*number) {
-                self.value(left, dst)?;
-                self.put(code(op), dst, 0, 0, number);
-                return Ok(());
-            }
-        }
-        let (a, b) = self.two(left, right, dst)?;
+    /// An operation on these two registers.
+    fn op(&mut self, op: Op, a: u8, b: u8, dst: u8) -> Done {
         match op {
             Op::Min { signed } | Op::Max { signed } => {
                 let is_max = matches!(op, Op::Max { .. });
@@ -337,19 +364,35 @@ fn jump_code(compare: Compare, signed: bool) -> u8 {
     }
 }
 
+/// A second operand that fits into the instruction.
+fn short(op: Op, right: &Node) -> Option<i32> {
+    match right {
+        Node::Const(number) if !matches!(op, Op::Min { .. } | Op::Max { .. }) => {
+            i32::try_from(*number).ok()
+        }
+        _ => None,
+    }
+}
+
 /// Registers that a word takes.
 fn need(node: &Node) -> usize {
-    let two = |a: &Node, b: &Node| match (need(a), need(b)) {
-        (a, b) if a == b => a + 1,
-        (a, b) => a.max(b),
-    };
-    match node {
-        Node::Const(_) | Node::Row(_) | Node::State(_) | Node::Element(_) => 1,
-        Node::Op(_, a, b) => two(a, b),
-        Node::Abs(inner) => need(inner),
-        Node::Quotient(quotient) => two(&quotient.dividend, &quotient.divisor),
-        Node::Truth(cond) => need_of(cond),
+    let (mut first, mut others) = (node, Vec::new());
+    while let Node::Op(_, left, right) = first {
+        others.push(right);
+        first = left;
     }
+    let most = match first {
+        Node::Quotient(quotient) => of_two(need(&quotient.dividend), need(&quotient.divisor)),
+        Node::Abs(inner) => need(inner),
+        Node::Truth(cond) => need_of(cond),
+        _ => 1,
+    };
+    let others = others.into_iter().rev();
+    others.fold(most, |most, other| of_two(most, need(other)))
+}
+
+fn of_two(a: usize, b: usize) -> usize {
+    if a == b { a + 1 } else { a.max(b) }
 }
 
 fn need_of(cond: &Cond) -> usize {
@@ -357,9 +400,6 @@ fn need_of(cond: &Cond) -> usize {
         Cond::Const(_) => 1,
         Cond::Not(inner) => need_of(inner),
         Cond::All(a, b) | Cond::Any(a, b) => need_of(a).max(need_of(b)),
-        Cond::Compare(_, _, a, b) => match (need(a), need(b)) {
-            (a, b) if a == b => a + 1,
-            (a, b) => a.max(b),
-        },
+        Cond::Compare(_, _, a, b) => of_two(need(a), need(b)),
     }
 }

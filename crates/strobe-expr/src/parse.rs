@@ -10,8 +10,10 @@ use crate::unit::Unit;
 
 /// Words that are no names.
 const KEYWORDS: [&str; 4] = ["since", "emit", "else", "in"];
-/// Parts within parts, at most: the way through them is one of calls.
-const DEPTH: usize = 64;
+/// Parts within parts, at most: the way through them is one of calls, and a thread may have a small stack.
+const DEPTH: usize = 32;
+/// Operators on the way from the first operand of an expression to the whole of it, at most.
+const HEIGHT: usize = 256;
 
 /// Signs of operators with two sides, from those that bind least.
 const LEVELS: [&[(&str, Binary)]; 9] = [
@@ -142,56 +144,61 @@ impl Parser {
         }
     }
 
-    fn level(&mut self, level: usize) -> Result<Expr, Wrong> {
-        let Some(operators) = LEVELS.get(level) else {
-            return self.unary();
-        };
-        self.depth += usize::from(level == 0);
-        if self.depth > DEPTH {
-            return Err(too_deep(&self.here()));
-        }
-        let mut left = self.level(level + 1)?;
-        let mut count = 0;
-        loop {
-            let found = match self.peek() {
-                Some((Token::Sign(sign), _)) => operators.iter().find(|(known, _)| known == sign),
-                _ => None,
-            };
-            let is_quotient = level == LEVELS.len() - 1 && self.take("/");
-            count += 1;
-            left = match found {
-                None if is_quotient => self.quotient(left, level)?,
-                None => break,
-                Some((sign, operator)) => {
-                    let at = self.here();
-                    if level == COMPARISONS && count > 1 {
-                        return Err(wrong(
-                            &at,
-                            format!("`{sign}` compares the result of a comparison"),
-                            "join two comparisons with &&",
-                        ));
-                    }
-                    self.at += 1;
-                    let right = self.level(level + 1)?;
-                    Expr {
-                        at: left.at.start..right.at.end,
-                        what: What::Binary(*operator, left.into(), right.into()),
-                    }
+    /// What is joined by operators that bind at least so much: those of [`LEVELS`] from `least` on.
+    fn level(&mut self, least: usize) -> Result<Expr, Wrong> {
+        self.deeper()?;
+        let mut left = self.unary()?;
+        let mut before = None;
+        while let Some((sign, level, operator)) = self.operator() {
+            if level < least {
+                break;
+            }
+            if level == COMPARISONS && before == Some(level) {
+                return Err(wrong(
+                    &self.here(),
+                    format!("`{sign}` compares the result of a comparison"),
+                    "join two comparisons with &&",
+                ));
+            }
+            self.at += 1;
+            let right = self.level(level + 1)?;
+            left = match operator {
+                Some(operator) => Expr::binary(operator, left, right),
+                None => {
+                    let instead = self.take_word("else").then(|| self.unary()).transpose()?;
+                    Expr::quotient(left, right, instead)
                 }
             };
+            if left.height > HEIGHT {
+                return Err(too_deep(&left.at));
+            }
+            before = Some(level);
         }
-        self.depth -= usize::from(level == 0);
+        self.depth -= 1;
         Ok(left)
     }
 
-    fn quotient(&mut self, left: Expr, level: usize) -> Result<Expr, Wrong> {
-        let right = self.level(level + 1)?;
-        let instead = self.take_word("else").then(|| self.unary()).transpose()?;
-        let end = instead.as_ref().map_or(right.at.end, |expr| expr.at.end);
-        Ok(Expr {
-            at: left.at.start..end,
-            what: What::Quotient(left.into(), right.into(), instead.map(Box::new)),
+    /// The operator with two sides that comes next: its sign, how much it binds, and which it is; `None`: the quotient.
+    fn operator(&self) -> Option<(&'static str, usize, Option<Binary>)> {
+        let Some((Token::Sign(sign), _)) = self.peek() else {
+            return None;
+        };
+        if *sign == "/" {
+            return Some((sign, LEVELS.len() - 1, None));
+        }
+        LEVELS.iter().enumerate().find_map(|(level, operators)| {
+            let (sign, operator) = operators.iter().find(|(known, _)| known == sign)?;
+            Some((*sign, level, Some(*operator)))
         })
+    }
+
+    /// One call further down: to be taken back on the way up.
+    fn deeper(&mut self) -> Result<(), Wrong> {
+        self.depth += 1;
+        match self.depth <= DEPTH {
+            true => Ok(()),
+            false => Err(too_deep(&self.here())),
+        }
     }
 
     fn unary(&mut self) -> Result<Expr, Wrong> {
@@ -204,16 +211,10 @@ impl Parser {
         let Some((_, operator)) = signs.into_iter().find(|(sign, _)| self.take(sign)) else {
             return self.primary();
         };
-        self.depth += 1;
-        if self.depth > DEPTH {
-            return Err(too_deep(&self.here()));
-        }
+        self.deeper()?;
         let inner = self.unary()?;
         self.depth -= 1;
-        Ok(Expr {
-            at: start..inner.at.end,
-            what: What::Unary(operator, inner.into()),
-        })
+        Ok(Expr::unary(start, operator, inner))
     }
 
     fn primary(&mut self) -> Result<Expr, Wrong> {
@@ -247,10 +248,7 @@ impl Parser {
             Some((_, last)) => last.end,
             None => at.end,
         };
-        Ok(Expr {
-            at: at.start..end,
-            what,
-        })
+        Ok(Expr::leaf(at.start..end, what))
     }
 
     /// The unit of a number, if one follows: a word, a quotient of words without spaces, or any text in quotes.

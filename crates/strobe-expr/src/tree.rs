@@ -10,9 +10,45 @@ use crate::rational::Rational;
 pub struct Expr {
     pub at: Range<usize>,
     pub what: What,
+    /// Parts on the longest way from here to what has no parts.
+    pub height: usize,
 }
 
 impl Expr {
+    /// What has no parts, or is a call.
+    pub fn leaf(at: Range<usize>, what: What) -> Expr {
+        let height = match &what {
+            What::Call(call) => 1 + call.args.iter().map(|arg| arg.height).max().unwrap_or(0),
+            _ => 0,
+        };
+        Expr { at, what, height }
+    }
+
+    pub fn unary(start: usize, operator: Unary, inner: Expr) -> Expr {
+        Expr {
+            at: start..inner.at.end,
+            height: 1 + inner.height,
+            what: What::Unary(operator, inner.into()),
+        }
+    }
+
+    pub fn binary(operator: Binary, left: Expr, right: Expr) -> Expr {
+        Expr {
+            at: left.at.start..right.at.end,
+            height: 1 + left.height.max(right.height),
+            what: What::Binary(operator, left.into(), right.into()),
+        }
+    }
+
+    pub fn quotient(left: Expr, right: Expr, instead: Option<Expr>) -> Expr {
+        let last = instead.as_ref().unwrap_or(&right);
+        Expr {
+            at: left.at.start..last.at.end,
+            height: 1 + left.height.max(right.height).max(last.height),
+            what: What::Quotient(left.into(), right.into(), instead.map(Box::new)),
+        }
+    }
+
     /// Whether this is so of any part of it.
     pub fn any(&self, is: &dyn Fn(&Expr) -> bool) -> bool {
         is(self)

@@ -508,6 +508,93 @@ fn the_example_of_the_documents_is_short() {
     assert!(gate.insns().len() < 30, "{}", gate.insns().len());
 }
 
+/// On a stack as small as a thread may have, also where nothing is optimized.
+fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new().stack_size(512 * 1024);
+    let thread = thread.spawn(work).expect("a thread");
+    thread.join().expect("no panic")
+}
+
+#[test]
+fn what_is_nested_too_deeply_is_refused_with_its_place_and_a_remedy() {
+    let within = |open: &str, close: &str, count| {
+        format!("{}io.in{}", open.repeat(count), close.repeat(count))
+    };
+    let texts = [
+        within("(", ")", 60),
+        within("-", "", 60),
+        within("!", "", 60),
+        within("abs(", ")", 60),
+        within("1 + 2 * (", ")", 60),
+        within("mean(", ", 2)", 60),
+        within("max(1, ", ")", 60),
+        format!("io.in{}", " + io.in".repeat(300)),
+        format!("io.in{}", " / 2".repeat(300)),
+        format!("io.in{}", " && io.in".repeat(300)),
+    ];
+    let faults = on_a_small_stack(move || {
+        let refused = |text: &String| {
+            let fault = compile(&self::text(&[], &[text], None), &columns());
+            fault.expect_err("too deep")
+        };
+        texts.iter().map(refused).collect::<Vec<_>>()
+    });
+    for fault in faults {
+        assert_eq!(
+            fault.reason, "the expression is nested too deeply",
+            "{fault}"
+        );
+        assert_eq!(
+            fault.remedy,
+            "give a part of it a name, as a derived column"
+        );
+        assert!(fault.column > 0 && fault.line == 1, "{fault}");
+    }
+}
+
+#[test]
+fn what_is_as_deep_as_it_may_be_needs_no_deep_stack() {
+    let within = |open: &str, close: &str, count| {
+        format!("{}io.in{}", open.repeat(count), close.repeat(count))
+    };
+    let texts = [
+        within("(", ")", 31),
+        within("-", "", 31),
+        within("abs(-", ")", 15),
+        within("max(1, ", ")", 31),
+        within("clamp(", ", 0, 1)", 31),
+        within("mean(", ", 2)", 31),
+        within("max(", " since emit)", 31),
+        within("(1 - ", ")", 15),
+        format!("io.in{}", " + io.in".repeat(250)),
+        format!("io.in{}", " / 2".repeat(30)),
+        format!("io.in{}", " && io.in".repeat(250)),
+        format!("io.in{}", " || io.in".repeat(250)),
+        format!("mean(io.in{} since emit)", " + io.in".repeat(240)),
+    ];
+    on_a_small_stack(move || {
+        for derive in texts.iter().map(|text| format!("x = {text}")) {
+            let program = compile(&text(&[&derive], &[], None), &columns());
+            program.unwrap_or_else(|fault| panic!("{fault}"));
+        }
+    });
+}
+
+#[test]
+fn no_text_whatever_its_length_overflows_a_small_stack() {
+    on_a_small_stack(|| {
+        for deep in [
+            "(", "-", "!(", "abs(", "io.in+", "io.in/", "io.in&&", "1 || (", "max(1,",
+        ] {
+            for end in ["", "io.in"] {
+                let keep = format!("{}{end}", deep.repeat(100_000));
+                let fault = compile(&text(&[], &[&keep], None), &columns());
+                fault.expect_err(deep);
+            }
+        }
+    });
+}
+
 #[test]
 fn as_many_conditions_as_one_likes_need_no_deep_stack() {
     let conditions = |count| vec!["io.in & 1"; count];

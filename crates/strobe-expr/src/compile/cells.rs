@@ -14,7 +14,7 @@ use crate::tree::{Call, Compare, Expr, What};
 use crate::value::{self, Number, digits};
 
 use super::Compiler;
-use super::functions::FUNCTIONS;
+use super::functions::not_since;
 
 /// The word of the state that counts rows since the last one that was kept.
 const HELD: usize = 0;
@@ -279,18 +279,33 @@ impl Compiler<'_> {
 
     /// Of all rows since the last one that was kept, with this one.
     pub(crate) fn since_emit(&mut self, at: &Place<usize>, call: &Call) -> Result<Number, Wrong> {
-        let (rows, is_always) = self.state.rows;
         self.state.counts = true;
         match (call.name.as_str(), call.args.as_slice()) {
-            ("count", []) => Ok(Number::plain(held().add(1), Range::new(1, rows))),
-            ("count", [of]) => {
-                self.on_each(of)?;
-                let cond = self.truth(of)?;
-                let counted = Number::plain(Node::Truth(cond.into()), Range::new(0, 1));
-                Ok(self.total(at, counted)?.0)
+            ("count", []) => {
+                let rows = self.state.rows.0;
+                Ok(Number::plain(held().add(1), Range::new(1, rows)))
             }
-            ("sum", [of]) => {
+            ("count", [of]) => self.count(at, of),
+            (name @ ("sum" | "mean" | "last" | "first" | "min" | "max" | "spread"), [of]) => {
                 let number = self.changing(of)?;
+                self.of_group(at, name, number)
+            }
+            (name, _) => Err(not_since(at, name)),
+        }
+    }
+
+    fn count(&mut self, at: &Place<usize>, of: &Expr) -> Result<Number, Wrong> {
+        self.on_each(of)?;
+        let cond = self.truth(of)?;
+        let counted = Number::plain(Node::Truth(cond.into()), Range::new(0, 1));
+        Ok(self.total(at, counted)?.0)
+    }
+
+    /// What this function makes of a value in all rows since the last one that was kept.
+    fn of_group(&mut self, at: &Place<usize>, name: &str, number: Number) -> Result<Number, Wrong> {
+        let is_always = self.state.rows.1;
+        match name {
+            "sum" => {
                 if number.offset != Rational::ZERO && !is_always {
                     return Err(wrong(
                         at,
@@ -301,8 +316,7 @@ impl Compiler<'_> {
                 let (sum, rows) = self.total(at, number)?;
                 self.of_sum(at, sum, rows, false)
             }
-            ("mean", [of]) => {
-                let number = self.changing(of)?;
+            "mean" => {
                 let range = number.range;
                 let (sum, rows) = self.total(at, number)?;
                 match is_always {
@@ -310,9 +324,7 @@ impl Compiler<'_> {
                     false => self.mean(at, sum, range),
                 }
             }
-            ("last", [of]) => self.changing(of),
-            ("first", [of]) => {
-                let number = self.changing(of)?;
+            "first" => {
                 let first = self.state.take(1);
                 let set = Do::State(first, number.node);
                 self.state
@@ -323,13 +335,11 @@ impl Compiler<'_> {
                     ..number
                 })
             }
-            ("min" | "max", [of]) => {
-                let number = self.changing(of)?;
-                let node = self.extreme(number.node, number.range, call.name == "max");
+            "min" | "max" => {
+                let node = self.extreme(number.node, number.range, name == "max");
                 Ok(Number { node, ..number })
             }
-            ("spread", [of]) => {
-                let number = self.changing(of)?;
+            "spread" => {
                 let word = self.state.take(1);
                 self.state.does.push(Do::State(word, number.node));
                 let least = self.extreme(Node::State(word), number.range, false);
@@ -343,20 +353,8 @@ impl Compiler<'_> {
                     ..number
                 })
             }
-            (name, _) => {
-                let known = FUNCTIONS
-                    .iter()
-                    .find(|(known, usage)| *known == name && usage.contains("since"));
-                let reason = match known {
-                    Some(_) => format!("{name} has the wrong arguments"),
-                    None => format!("there is no {name} since emit"),
-                };
-                let remedy = known.map_or(
-                    "use count, sum, mean, min, max, first, last or spread".to_owned(),
-                    |(_, usage)| format!("write {usage}"),
-                );
-                Err(wrong(at, reason, remedy))
-            }
+            // The last one is this one.
+            _ => Ok(number),
         }
     }
 

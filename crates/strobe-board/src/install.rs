@@ -180,6 +180,12 @@ impl<T> Doing<T> for io::Result<T> {
 }
 
 impl System {
+    /// A file of a board. Its name may have points, which begin no extension: `platform-xlnx,xps-timer-1.00.a.board`.
+    fn file(&self, hardware: &Hardware, extension: &str) -> PathBuf {
+        self.firmware
+            .join(format!("{}.{extension}", hardware.stem()))
+    }
+
     /// Installs a board, whose text is `toml`, and binds devices as `policy` allows.
     ///
     /// Runs that use such a device end, unless nothing has changed.
@@ -194,13 +200,12 @@ impl System {
             return Err(InstallError::Files(board.name.clone()));
         }
         let driver = board.hardware.driver();
-        let stem = self.firmware.join(board.hardware.stem());
-        let path = stem.with_extension("board");
+        let path = self.file(&board.hardware, "board");
         let blob = board.compile();
         fs::create_dir_all(&self.firmware).doing("create the directory", &self.firmware)?;
         let changed = fs::read(&path).map_or(true, |old| old != blob);
         // The blob comes last: it is what counts.
-        replace(&stem.with_extension("toml"), toml.as_bytes())?;
+        replace(&self.file(&board.hardware, "toml"), toml.as_bytes())?;
         replace(&path, &blob)?;
         if policy == Policy::FilesOnly {
             return Ok(Installed {
@@ -260,12 +265,11 @@ impl System {
         if *hardware == Hardware::Instrument {
             return Err(InstallError::Instrument(hardware.to_string()));
         }
-        let stem = self.firmware.join(hardware.stem());
-        let blob = stem.with_extension("board");
+        let (blob, text) = (self.file(hardware, "board"), self.file(hardware, "toml"));
         fs::remove_file(&blob).doing("remove the board", &blob)?;
-        match fs::remove_file(stem.with_extension("toml")) {
+        match fs::remove_file(&text) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            done => done.doing("remove the board's text", &stem.with_extension("toml"))?,
+            done => done.doing("remove the board's text", &text)?,
         }
         let driver = hardware.driver();
         let of_rpmsg = |stem: &str| stem.starts_with("rpmsg-");

@@ -280,6 +280,22 @@ fn a_board_of_a_uio_device_is_for_the_user_engine_and_is_not_installed() {
 }
 
 #[test]
+fn a_board_is_found_by_its_whole_name_also_if_that_has_points() {
+    let text = fs::read_to_string(tree().join("tests/blob/platform.toml")).expect("a board file");
+    let text = text.replace("\"vendor,core\"", "\"vendor,core-1.00.a\"");
+    let (board, machine) = (board(&text), Machine::new());
+    let installed = machine.system.install(&board, &text, Policy::FilesOnly);
+    let files = ["board", "toml"].map(|kind| {
+        let name = format!("platform-vendor,core-1.00.a.{kind}");
+        machine.system.firmware.join(name)
+    });
+    assert_eq!(installed.expect("to install").blob, files[0]);
+    assert!(files.iter().all(|file| file.exists()));
+    let _ = machine.system.remove(&board.hardware);
+    assert!(!files.iter().any(|file| file.exists()));
+}
+
+#[test]
 fn a_board_of_a_platform_device_gives_the_device_to_the_driver() {
     let path = tree().join("tests/blob/platform.toml");
     let text = fs::read_to_string(&path).expect("a board file");

@@ -43,12 +43,8 @@ pub(super) fn compile(board: &Board) -> Vec<u8> {
             device,
             subsystem,
         } => (vendor, device, subsystem),
-        // No card has these ids. Of these, boards of files and of UIO devices are not installed.
-        Hardware::Files
-        | Hardware::Platform { .. }
-        | Hardware::Uio { .. }
-        | Hardware::Rpmsg { .. }
-        | Hardware::Instrument => (0, 0, None),
+        // No card has these ids. A board of other hardware than these is not compiled.
+        _ => (0, 0, None),
     };
     let (subvendor, subdevice) = subsystem.unwrap_or((ANY_ID, ANY_ID));
     let mut body = Blob::default();

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Board, Faults, Hardware};
+use super::{Board, Faults, ForUserEngine, Hardware};
 
 mod device;
 
@@ -129,19 +129,9 @@ pub enum InstallError {
         /// Their files, without extension.
         files: Vec<String>,
     },
-    /// A board with channels that a driver cannot read.
-    #[error(
-        "board {0}: only the user engine reads its channels that are files; leave them out to install the board"
-    )]
-    Files(String),
-    /// A board of a device that another driver has, and that PCI does not know.
-    #[error("board {0}: only the user engine reaches its UIO device; there is nothing to install")]
-    Uio(String),
-    /// An instrument, which no driver speaks to.
-    #[error(
-        "board {0}: only the user engine speaks to its instrument; there is nothing to install"
-    )]
-    Instrument(String),
+    /// No driver can take the board.
+    #[error(transparent)]
+    ForUserEngine(#[from] ForUserEngine),
     /// A board file is wrong.
     #[error(transparent)]
     Board(#[from] Faults),
@@ -190,18 +180,9 @@ impl System {
     ///
     /// Runs that use such a device end, unless nothing has changed.
     pub fn install(&self, board: &Board, toml: &str, policy: Policy) -> Result<Installed> {
-        if matches!(board.hardware, Hardware::Uio { .. }) {
-            return Err(InstallError::Uio(board.name.clone()));
-        }
-        if board.hardware == Hardware::Instrument {
-            return Err(InstallError::Instrument(board.name.clone()));
-        }
-        if !board.files.is_empty() {
-            return Err(InstallError::Files(board.name.clone()));
-        }
+        let blob = board.compile()?;
         let driver = board.hardware.driver();
         let path = self.file(&board.hardware, "board");
-        let blob = board.compile();
         fs::create_dir_all(&self.firmware).doing("create the directory", &self.firmware)?;
         let changed = fs::read(&path).map_or(true, |old| old != blob);
         // The blob comes last: it is what counts.
@@ -259,11 +240,12 @@ impl System {
 
     /// Removes an installed board. Its devices go to whatever driver there is for them, if any.
     pub fn remove(&self, hardware: &Hardware) -> Result<Vec<Binding>> {
-        if let Hardware::Uio { name, .. } = hardware {
-            return Err(InstallError::Uio(name.clone()));
-        }
-        if *hardware == Hardware::Instrument {
-            return Err(InstallError::Instrument(hardware.to_string()));
+        let name = match hardware {
+            Hardware::Uio { name, .. } => name.clone(),
+            other => other.to_string(),
+        };
+        if let Some(why) = hardware.for_user_engine_only(&name) {
+            return Err(why.into());
         }
         let (blob, text) = (self.file(hardware, "board"), self.file(hardware, "toml"));
         fs::remove_file(&blob).doing("remove the board", &blob)?;

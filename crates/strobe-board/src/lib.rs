@@ -10,9 +10,13 @@
 use std::path::Path;
 
 mod blob;
+pub mod chip;
+mod chips;
 pub mod fault;
 mod find;
+mod for_user;
 pub mod frame;
+mod hardware;
 #[cfg(feature = "install")]
 mod install;
 pub mod instrument;
@@ -28,10 +32,12 @@ mod words;
 
 pub use fault::{Fault, Faults};
 pub use find::{NotFound, find};
+pub use for_user::ForUserEngine;
+pub use hardware::Hardware;
 pub use kind::Kind;
 pub use model::{
-    Access, Bar, Block, Board, Channel, Event, FileChannel, Hardware, Interrupt, InterruptKind,
-    Output, Pending, Register, Write, WriteValue,
+    Access, Bar, Block, Board, Channel, Event, FileChannel, Interrupt, InterruptKind, Output,
+    Pending, Register, Write, WriteValue,
 };
 pub use words::outside;
 
@@ -57,7 +63,13 @@ impl Board {
     }
 
     /// The blob that strobe_board.ko or strobe_frames.ko takes; see include/uapi/strobe_board.h.
-    pub fn compile(&self) -> Vec<u8> {
-        blob::compile(self)
+    ///
+    /// # Errors
+    /// No driver can take the board, only the user engine.
+    pub fn compile(&self) -> Result<Vec<u8>, ForUserEngine> {
+        match self.for_user_engine_only() {
+            Some(why) => Err(why),
+            None => Ok(blob::compile(self)),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::table::Table;
 use super::words::line;
-use super::{Hardware, pci, rpmsg};
+use super::{Hardware, chips, pci, rpmsg};
 
 /// The driver puts it into a path.
 const PLATFORM_NAME_MAX: usize = 48;
@@ -15,6 +15,8 @@ pub(super) enum Bus {
     Platform,
     Uio,
     Rpmsg,
+    I2c,
+    Spi,
 }
 
 impl Bus {
@@ -25,6 +27,8 @@ impl Bus {
             ("uio", Bus::Uio),
             ("platform", Bus::Platform),
             ("rpmsg", Bus::Rpmsg),
+            ("i2c", Bus::I2c),
+            ("spi", Bus::Spi),
         ]
         .iter()
         .find(|(key, _)| table.has(key))
@@ -38,7 +42,14 @@ impl Bus {
             Bus::Platform => platform(table),
             Bus::Uio => uio(table),
             Bus::Rpmsg => rpmsg::hardware(table),
+            Bus::I2c => chips::hardware(table, false),
+            Bus::Spi => chips::hardware(table, true),
         }
+    }
+
+    /// Whether it is a bus of chips.
+    pub(super) fn is_of_chips(self) -> bool {
+        matches!(self, Bus::I2c | Bus::Spi)
     }
 }
 
@@ -76,11 +87,12 @@ fn platform(mut table: Table<'_>) -> Option<Hardware> {
 }
 
 fn card(mut table: Table<'_>) -> Option<Hardware> {
-    for key in ["platform", "rpmsg"] {
+    for key in ["platform", "rpmsg", "i2c", "spi"] {
         if table.has(key) {
             table.string(key);
             table.fault(format!(
-                "`{key}` and another key name two devices; keep one of `pci`, `platform`, `rpmsg` and `uio`"
+                "`{key}` and another key name two devices; keep one of `pci`, `platform`, `uio`, `rpmsg`, `i2c` \
+                 and `spi`"
             ));
         }
     }

@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+use crate::chip::Chip;
+use crate::for_user::ForUserEngine;
+use crate::hardware::Hardware;
 use crate::instrument::Instrument;
 use crate::kind::Kind;
 
@@ -36,43 +39,8 @@ pub struct Board {
     pub setup: Vec<Write>,
     /// How it is spoken to, if it is an instrument; then it has no registers and no events.
     pub instrument: Option<Instrument>,
-}
-
-/// Which hardware a board file is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hardware {
-    /// None: all channels are files.
-    Files,
-    /// An instrument; its transport says which.
-    Instrument,
-    /// A PCI card.
-    Pci {
-        /// Vendor id.
-        vendor: u16,
-        /// Device id.
-        device: u16,
-        /// Subsystem vendor and subsystem id, if only such cards are meant.
-        subsystem: Option<(u16, u16)>,
-    },
-    /// A platform device: described by a device tree, by ACPI, or by code of the kernel.
-    Platform {
-        /// A `compatible` of the device tree, a hardware id of ACPI, or the name that the code gives it.
-        name: String,
-    },
-    /// A device that a UIO driver has, and whose memory it lets programs map.
-    Uio {
-        /// The name that the driver gives it.
-        name: String,
-        /// The version of the driver, if only that one is meant.
-        version: Option<String>,
-    },
-    /// A co-processor that sends frames: see docs/reference/frames.md.
-    Rpmsg {
-        /// The service that it announces.
-        service: String,
-        /// Its address, for one that announces nothing; the user engine can do with it.
-        address: Option<u32>,
-    },
+    /// How its registers are reached, if it is a chip on a bus.
+    pub chip: Option<Chip>,
 }
 
 /// How a board raises its interrupts.
@@ -119,6 +87,8 @@ pub enum Block {
     NamedMap(String),
     /// The frame of a co-processor.
     Frame,
+    /// The registers of a chip: those of this page, or those of all pages.
+    Chip(Option<u32>),
 }
 
 /// What a register allows.
@@ -154,11 +124,11 @@ pub struct Register {
     pub description: String,
     /// Where it lies.
     pub block: Block,
-    /// Bytes from the start of the block, a multiple of `width`.
+    /// Bytes from the start of the block, a multiple of `width`; of a chip, the register's number.
     pub offset: u32,
     /// Line of the file where the offset is.
     pub line: usize,
-    /// Bytes of one access: 1, 2, 4 or 8.
+    /// Bytes of one access: 1, 2, 4 or 8; of a chip, 1 to 8.
     pub width: u8,
     /// Whether the most significant byte comes first.
     pub big_endian: bool,
@@ -293,11 +263,14 @@ pub enum WriteValue {
 impl Board {
     /// Whether it is of no use to the kernel engine.
     pub fn is_for_user_engine_only(&self) -> bool {
-        let of_user = matches!(
-            self.hardware,
-            Hardware::Files | Hardware::Uio { .. } | Hardware::Instrument
-        );
-        !self.files.is_empty() || of_user
+        self.for_user_engine_only().is_some()
+    }
+
+    /// Why it is of no use to the kernel engine, if it is not.
+    pub(super) fn for_user_engine_only(&self) -> Option<ForUserEngine> {
+        let of_hardware = self.hardware.for_user_engine_only(&self.name);
+        let of_files = || ForUserEngine::Files(self.name.clone());
+        of_hardware.or_else(|| (!self.files.is_empty()).then(of_files))
     }
 
     /// Bytes of a frame, if it is for a co-processor.
@@ -325,80 +298,6 @@ impl Board {
     }
 }
 
-impl Hardware {
-    /// The driver that takes such a device when its board is installed.
-    pub fn driver(&self) -> &'static str {
-        match self {
-            Hardware::Rpmsg { .. } => "strobe_frames",
-            _ => "strobe_board",
-        }
-    }
-
-    /// Name, without extension, of the files of a board for this hardware in the firmware directory.
-    pub fn stem(&self) -> String {
-        match *self {
-            Hardware::Files => "files".to_owned(),
-            Hardware::Instrument => "instrument".to_owned(),
-            Hardware::Platform { ref name } => format!("platform-{name}"),
-            Hardware::Uio { ref name, .. } => format!("uio-{name}"),
-            Hardware::Rpmsg { ref service, .. } => format!("rpmsg-{service}"),
-            Hardware::Pci {
-                vendor,
-                device,
-                subsystem: None,
-            } => format!("pci-{vendor:04x}-{device:04x}"),
-            Hardware::Pci {
-                vendor,
-                device,
-                subsystem: Some((subvendor, subdevice)),
-            } => {
-                format!("pci-{vendor:04x}-{device:04x}-{subvendor:04x}-{subdevice:04x}")
-            }
-        }
-    }
-}
-
-impl fmt::Display for Hardware {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Hardware::Files => f.write_str("files"),
-            Hardware::Instrument => f.write_str("instrument"),
-            Hardware::Platform { ref name } => write!(f, "platform {name}"),
-            Hardware::Uio {
-                ref name,
-                ref version,
-            } => {
-                write!(f, "UIO {name}")?;
-                match version {
-                    Some(version) => write!(f, ", version {version}"),
-                    None => Ok(()),
-                }
-            }
-            Hardware::Rpmsg {
-                ref service,
-                address,
-            } => {
-                write!(f, "rpmsg {service}")?;
-                match address {
-                    Some(address) => write!(f, ", address 0x{address:x}"),
-                    None => Ok(()),
-                }
-            }
-            Hardware::Pci {
-                vendor,
-                device,
-                subsystem,
-            } => {
-                write!(f, "PCI {vendor:04x}:{device:04x}")?;
-                match subsystem {
-                    Some((vendor, device)) => write!(f, ", subsystem {vendor:04x}:{device:04x}"),
-                    None => Ok(()),
-                }
-            }
-        }
-    }
-}
-
 impl fmt::Display for InterruptKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -419,6 +318,8 @@ impl fmt::Display for Block {
             Block::Map(number) => write!(f, "map {number}"),
             Block::NamedMap(name) => write!(f, "map {name}"),
             Block::Frame => f.write_str("frame"),
+            Block::Chip(Some(page)) => write!(f, "page {page}"),
+            Block::Chip(None) => f.write_str("chip"),
         }
     }
 }

@@ -2,17 +2,18 @@
 //! From a board file's text to a [`Board`]: the device itself, its hardware, its registers.
 //! What refers to registers is in `resolve`.
 
-use std::ops::Range;
-
 use super::matching::Bus;
 use super::resolve::{self, Registers};
-use super::table::{self, Either, Table};
-use super::words::{NAME_MAX, description, line, name_at, outside};
+use super::table::{self, Table};
+use super::words::{NAME_MAX, description, name_at, outside};
 use super::{
-    Access, Bar, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register, rpmsg,
+    Access, Block, Board, Faults, Hardware, Interrupt, InterruptKind, Register, chips, rpmsg,
 };
 
+mod blocks;
 mod instrument;
+
+use blocks::{Blocks, bar, bars, map, no_bars};
 
 /// Longest name of a device: "edu" may have to become "edu2" or "edu123".
 const DEVICE_NAME_MAX: usize = 27;
@@ -50,9 +51,9 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
     if root.has("transport") {
         return instrument::instrument(root, name.clone(), description, object);
     }
-    let mut bus = Bus::Pci;
+    let (mut bus, mut at) = (Bus::Pci, 0..0);
     let matched = root.table("match").map(|table| {
-        bus = Bus::of(&table);
+        (bus, at) = (Bus::of(&table), table.at.clone());
         bus.hardware(table)
     });
     match bus {
@@ -62,9 +63,17 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
             "only a co-processor ([match] rpmsg = \"SERVICE\") sends frames; leave out [frame]",
         ),
     }
+    match bus.is_of_chips() {
+        true => chips::forbid(&mut root),
+        false => root.forbid(
+            "chip",
+            "only a chip ([match] i2c = \"1-0048\", or spi = \"0.0\") has registers that are sent for; leave out [chip]",
+        ),
+    }
     let is_uio = bus == Bus::Uio;
     let interrupt = match bus {
         Bus::Rpmsg => Some(rpmsg::INTERRUPT),
+        Bus::I2c | Bus::Spi => None,
         _ => root.table("interrupt").map(|table| {
             if is_uio {
                 table.fault("a UIO device has one interrupt, which its driver sets up; leave out [interrupt]");
@@ -78,6 +87,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
             Blocks::Maps
         }
         Bus::Rpmsg => Blocks::Frame(rpmsg::frame(&mut root)),
+        Bus::I2c | Bus::Spi => Blocks::Chip(chips::said(&mut root, bus == Bus::Spi, at)),
         Bus::Pci | Bus::Platform => Blocks::Bars(bars(&mut root)),
     };
     let registers = registers(&mut root, object("register"), &blocks);
@@ -89,6 +99,10 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
     let interrupt = interrupt.filter(|_| !is_uio);
     let (outputs, events) = match bus {
         Bus::Rpmsg => (Vec::new(), rpmsg::events(&mut root, object("event"))),
+        Bus::I2c | Bus::Spi => (
+            resolve::outputs(&mut root, object("output"), &registers),
+            Vec::new(),
+        ),
         _ => {
             let interrupts = match is_uio {
                 true => resolve::Interrupts::Uio,
@@ -151,12 +165,16 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
             ));
         }
     }
+    let chip = match &blocks {
+        Blocks::Chip(said) => chips::chip(&root, said, &registers),
+        _ => None,
+    };
     root.finish();
 
     let bars = match blocks {
         Blocks::Bars(bars) => bars.into_iter().map(|(bar, _)| bar).collect(),
         Blocks::Frame(frame) => vec![frame],
-        Blocks::Maps => Vec::new(),
+        Blocks::Maps | Blocks::Chip(_) => Vec::new(),
     };
     Some(Board {
         file: String::new(),
@@ -172,6 +190,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         events,
         setup,
         instrument: None,
+        chip,
     })
 }
 
@@ -212,52 +231,6 @@ fn interrupt(mut table: Table<'_>, is_platform: bool) -> Interrupt {
     }
 }
 
-/// The BARs; one whose size is wrong is there with all the size there is, so that nothing else is blamed.
-fn bars(root: &mut Table<'_>) -> Vec<(Bar, Range<usize>)> {
-    let mut bars = Vec::new();
-    for (name, mut table) in root.tables("bar", |name| format!("[bar.{name}]")) {
-        let size = table.integer("size", 1..=u64::MAX >> 1);
-        table.missing(
-            "size",
-            "size = 0x..., the bytes it has, as `lspci -v` shows them",
-        );
-        let at = table.at.clone();
-        match name.parse::<u8>() {
-            Ok(number @ 0..=5) if name.len() == 1 => {
-                bars.push((
-                    Bar {
-                        number,
-                        size: size.map_or(u64::MAX >> 1, |(size, _)| size),
-                    },
-                    at,
-                ));
-            }
-            _ => table.fault("a PCI card has BARs 0 to 5; write [bar.0]"),
-        }
-        table.finish();
-    }
-    bars
-}
-
-/// Where registers may lie.
-enum Blocks {
-    /// In these BARs.
-    Bars(Vec<(Bar, Range<usize>)>),
-    /// In maps of a UIO device; what they have is known when it is here.
-    Maps,
-    /// In the frame of a co-processor.
-    Frame(Bar),
-}
-
-/// Notes that BARs are of PCI cards only.
-fn no_bars(root: &mut Table<'_>) {
-    for (_, mut table) in root.tables("bar", |name| format!("[bar.{name}]")) {
-        table.integer("size", 0..=u64::MAX);
-        table.fault("a UIO device has maps, whose sizes its driver tells; leave [bar.N] out");
-        table.finish();
-    }
-}
-
 fn registers<'t>(
     root: &mut Table<'t>,
     object: impl Fn(&str) -> String,
@@ -283,20 +256,27 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
             rpmsg::register(table);
             Some((Block::Frame, None))
         }
+        Blocks::Chip(said) => chips::register(table, said).map(|block| (block, None)),
     };
     let offset = table.integer("offset", 0..=u64::from(u32::MAX));
     table.missing(
         "offset",
-        "offset = 0x..., in bytes from the start of the BAR, map or frame",
+        "offset = 0x..., in bytes from the start of the BAR, map or frame; of a chip, the register's number",
     );
+    let is_chip = matches!(blocks, Blocks::Chip(_));
     let width = table
         .integer("width", 8..=64)
         .and_then(|(width, at)| match width {
             8 | 16 | 32 | 64 => Some(width as u8 / 8),
+            24 | 40 | 48 | 56 if is_chip => Some(width as u8 / 8),
             _ => {
+                let widths = match is_chip {
+                    true => "a multiple of 8",
+                    false => "8, 16, 32 or 64",
+                };
                 table.fault_at(
                     &at,
-                    format!("`width` is {width}; it must be 8, 16, 32 or 64, in bits"),
+                    format!("`width` is {width}; it must be {widths}, in bits"),
                 );
                 None
             }
@@ -307,6 +287,12 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
     let big_endian = table.choice("endian", &orders).unwrap_or(false);
     if big_endian && width == 1 {
         table.fault("8 bits have no byte order; leave `endian` out");
+    }
+    if is_chip && width > 1 {
+        table.missing(
+            "endian",
+            "endian = \"big\" if the most significant byte comes first, else \"little\"",
+        );
     }
     let accesses = [
         ("ro", Access::ReadOnly),
@@ -326,7 +312,9 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
     };
 
     let (offset, at) = offset?;
-    if !width_wrong && offset % u64::from(width) != 0 {
+    if let Blocks::Chip(said) = blocks {
+        chips::check_number(table, said, offset, &at);
+    } else if !width_wrong && offset % u64::from(width) != 0 {
         table.fault_at(&at, format!(
             "offset 0x{offset:x} is not a multiple of {width} bytes, the register's width; correct the offset or `width`"));
     }
@@ -366,51 +354,4 @@ fn register(name: &str, table: &mut Table<'_>, blocks: &Blocks) -> Option<Regist
         reread,
         access,
     })
-}
-
-/// A block, and where the register says so.
-type Placed = (Block, Option<Range<usize>>);
-
-fn bar(table: &mut Table<'_>) -> Option<Placed> {
-    let bar = table.integer("bar", 0..=5);
-    if let Some((_, at)) = table.either("map") {
-        table.fault_at(
-            &at,
-            "`map` is for a UIO device, [match] uio = \"NAME\"; write `bar`",
-        );
-    }
-    match bar {
-        Some((number, at)) => Some((Block::Bar(number as u8), Some(at))),
-        None if table.has("bar") => None,
-        None => Some((Block::Bar(0), None)),
-    }
-}
-
-fn map(table: &mut Table<'_>) -> Option<Placed> {
-    let map = table.either("map");
-    if let Some((_, at)) = table.either("bar") {
-        table.fault_at(
-            &at,
-            "`bar` is for a PCI card; write `map`, a number or a name as `strobe uio list` shows them",
-        );
-    }
-    match map {
-        Some((Either::Text(name), at)) => {
-            let name = line(table, "map", name, &at)?;
-            Some((Block::NamedMap(name), Some(at)))
-        }
-        Some((Either::Number(number), at)) => match u32::try_from(number) {
-            Ok(number) => Some((Block::Map(number), Some(at))),
-            Err(_) => {
-                table.fault_at(
-                    &at,
-                    format!(
-                    "`map` is {number}; write a number or a name as `strobe uio list` shows them"),
-                );
-                None
-            }
-        },
-        None if table.has("map") => None,
-        None => Some((Block::Map(0), None)),
-    }
 }

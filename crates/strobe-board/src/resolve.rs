@@ -31,6 +31,11 @@ impl<'t> Registers<'t> {
         self.names.push((name, index));
     }
 
+    /// Whether the file has a register of this name, right or wrong.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|(known, _)| *known == name)
+    }
+
     /// The register that `name` means; `None` was noted, here or before.
     fn find(&self, table: &Table<'_>, name: &str, at: &Range<usize>) -> Option<(usize, &Register)> {
         let Some((_, index)) = self.names.iter().find(|(known, _)| *known == name) else {

@@ -45,6 +45,11 @@ impl<'t> Table<'t> {
         self.log.add(at, &self.object, message);
     }
 
+    /// Notes what is wrong with another object of the file.
+    pub(super) fn fault_of(&self, at: &Range<usize>, object: &str, message: impl Into<String>) {
+        self.log.add(at, object, message);
+    }
+
     /// The line of a place in the text.
     pub fn line(&self, at: &Range<usize>) -> usize {
         self.log.line(at)

@@ -81,7 +81,8 @@ fn an_installed_board_is_a_blob_and_its_text_and_can_be_found_by_name() {
     let installed = machine.install(Policy::Free).expect("it installs");
     assert!(installed.bindings.is_empty() && installed.at_boot);
     let edu = Board::read(&tree().join("boards/edu.toml")).expect("it is right");
-    assert_eq!(fs::read(&installed.blob).expect("the blob"), edu.compile());
+    let blob = edu.compile().expect("a board of a card");
+    assert_eq!(fs::read(&installed.blob).expect("the blob"), blob);
     assert_eq!(
         installed.blob,
         machine.system.firmware.join("pci-1234-11e8.board")
@@ -276,6 +277,23 @@ fn a_board_of_a_uio_device_is_for_the_user_engine_and_is_not_installed() {
             "{error}"
         );
     }
+    assert!(!machine.system.firmware.exists(), "nothing was written");
+}
+
+#[test]
+fn a_board_of_a_chip_is_for_the_user_engine_and_has_no_blob() {
+    let board = Board::read(&tree().join("boards/ads1115.toml")).expect("it is right");
+    assert_eq!(board.hardware.to_string(), "I2C 1-0048");
+    assert!(board.is_for_user_engine_only() && board.events.is_empty());
+    let why = board.compile().expect_err("no driver has it").to_string();
+    assert_eq!(
+        why,
+        "board ads1115: only the user engine reads its chip on I2C or SPI, whose transfers sleep; there is nothing to \
+         install"
+    );
+    let machine = Machine::new();
+    let refused = machine.system.install(&board, "", Policy::FilesOnly);
+    assert_eq!(refused.expect_err("no blob").to_string(), why);
     assert!(!machine.system.firmware.exists(), "nothing was written");
 }
 

@@ -107,7 +107,7 @@ pub fn run(args: Args) -> ExitCode {
 /// What this program has for who cannot install a board, or not there.
 fn instead(error: &InstallError) -> &'static str {
     match error {
-        InstallError::Files(_) | InstallError::Uio(_) | InstallError::Instrument(_) => {
+        InstallError::ForUserEngine(_) => {
             "; the user engine takes the file: strobe record --board FILE"
         }
         InstallError::Io { source, .. } if source.kind() == ErrorKind::ReadOnlyFilesystem => {
@@ -257,6 +257,7 @@ fn as_text(board: &Board) -> String {
             Block::Map(number) => number.to_string(),
             Block::NamedMap(name) => name.clone(),
             Block::Frame => "frame".to_owned(),
+            Block::Chip(page) => page.map_or_else(|| "all".to_owned(), |page| page.to_string()),
         };
         let place = format!("{block}:0x{:04x}", register.offset);
         vec![
@@ -412,6 +413,7 @@ fn as_json(board: &Board) -> serde_json::Value {
             Block::Map(number) => ("map", json!(number)),
             Block::NamedMap(name) => ("map", json!(name)),
             Block::Frame => ("frame", json!(0)),
+            Block::Chip(page) => ("page", json!(page)),
         };
         json!({
             "name": register.name, "description": register.description, block: which,

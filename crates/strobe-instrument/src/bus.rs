@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Chips on I2C and SPI buses: bytes are sent and received in one transfer.
+//! The I2C and SPI buses: bytes are sent to a chip and received from it in one transfer.
 
 use std::io;
 use std::time::Instant;
@@ -64,7 +64,7 @@ impl I2c {
     }
 
     /// Writes `bytes`, then reads what is wanted, without giving the bus away between them.
-    fn transfer(&mut self, bytes: &[u8], answer: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn transfer(&mut self, bytes: &[u8], answer: &mut [u8]) -> io::Result<()> {
         if !self.is_smbus {
             let done = match (bytes, answer.is_empty()) {
                 ([], _) => self.device.transfer(&mut [LinuxI2CMessage::read(answer)]),
@@ -152,6 +152,17 @@ impl Spi {
         device.configure(&options.build()).map_err(failed)?;
         Ok(Spi(device))
     }
+
+    /// Sends as many bytes as come meanwhile.
+    pub(crate) fn exchange(&mut self, bytes: &[u8], answer: &mut [u8]) -> io::Result<()> {
+        let mut transfer = SpidevTransfer::read_write(bytes, answer);
+        self.0.transfer(&mut transfer)
+    }
+
+    /// Sends bytes.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.transfer(&mut SpidevTransfer::write(bytes))
+    }
 }
 
 impl Line for Spi {
@@ -166,17 +177,12 @@ impl Line for Spi {
         let (mut bytes, size) = wanted(command, reply)?;
         bytes.resize(bytes.len().max(size), 0);
         answer.resize(bytes.len(), 0);
-        let mut transfer = SpidevTransfer::read_write(&bytes, answer);
-        self.0
-            .transfer(&mut transfer)
+        self.exchange(&bytes, answer)
             .map_err(|error| trouble(&error))
     }
 
     fn tell(&mut self, command: &Command, value: f64, _: Instant) -> Result<(), Trouble> {
         let bytes = command.bytes_for(value).ok_or_else(no_room)?;
-        let mut transfer = SpidevTransfer::write(&bytes);
-        self.0
-            .transfer(&mut transfer)
-            .map_err(|error| trouble(&error))
+        self.send(&bytes).map_err(|error| trouble(&error))
     }
 }

@@ -4,9 +4,12 @@
 //!
 //! A `Line` carries one question at a time: texts, Modbus, or transfers of a bus. Texts and Modbus go over a `Stream`: TCP,
 //! a serial line, a USB device.
+//!
+//! A [`Chip`] has registers instead, on the same buses; who reads one of them waits for it.
 #![forbid(unsafe_code)]
 
 mod bus;
+mod chip;
 mod conversation;
 mod count;
 mod fault;
@@ -18,6 +21,7 @@ mod reach;
 mod stream;
 mod text;
 
+pub use chip::Chip;
 pub use conversation::Conversation;
 pub use count::Counts;
 pub use fault::Fault;

@@ -469,7 +469,7 @@ fn two_runs_on_one_interrupt_get_the_same_triggers() {
 #[test]
 fn a_damaged_board_is_refused_with_a_reason_and_binds_nothing() {
     let board = Board::read(Path::new(MSI)).expect("a good board");
-    let good = board.compile();
+    let good = board.compile().expect("a blob");
     let directory = System::default().firmware;
     fs::create_dir_all(&directory).expect("the firmware directory");
     let blob = directory
@@ -508,10 +508,10 @@ fn a_damaged_board_is_refused_with_a_reason_and_binds_nothing() {
     )
     .expect("a good board")
     .hardware;
-    refused(&other.compile(), "for another card");
+    refused(&other.compile().expect("a blob"), "for another card");
     let mut huge = board.clone();
     huge.bars[0].size = 0x20_0000;
-    refused(&huge.compile(), "more than the BAR has");
+    refused(&huge.compile().expect("a blob"), "more than the BAR has");
 
     fs::write(&blob, &good).expect("to write");
     tell("drivers_probe", CARDS[0]);

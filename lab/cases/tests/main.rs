@@ -10,6 +10,8 @@ mod bounds_cgroup;
 mod calls;
 mod cards;
 mod catalogue;
+mod chip;
+mod chip_spi;
 mod conformance;
 mod contract;
 mod create;

@@ -2,8 +2,9 @@
 //! The board file of an instrument: one with a table [transport].
 
 use super::VALUES_MAX;
+use crate::hardware::Hardware;
 use crate::instrument::{Command, Identity, Instrument, Language, Pattern};
-use crate::model::{Board, Hardware};
+use crate::model::Board;
 use crate::table::Table;
 
 mod parts;
@@ -105,6 +106,7 @@ pub fn instrument<F: Fn(&str) -> String>(
         events: Vec::new(),
         setup: Vec::new(),
         instrument: Some(instrument),
+        chip: None,
     })
 }
 

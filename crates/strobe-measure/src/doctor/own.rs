@@ -339,7 +339,8 @@ pub fn boards(system: &System, _: &Intent) -> Verdict {
             }
         };
         let blob = format!("{BOARDS}/{file}.board");
-        if system.bytes(&blob).ok() != Some(board.compile()) {
+        let compiled = board.compile().ok();
+        if compiled.is_none() || system.bytes(&blob).ok() != compiled {
             return Ok(Finding::advice(
                 format!("{blob} does not match {text}"),
                 format!("strobe board install {text} (as root)"),

@@ -25,6 +25,8 @@ mod builtin;
 mod card;
 mod card_event;
 mod cards;
+mod chip;
+mod chip_register;
 mod computer;
 mod connection;
 mod counter;
@@ -99,7 +101,10 @@ impl User {
         let cards = Arc::new(cards::Cards::new(board.clone()));
         let user = match frames::Frames::new(board.clone()) {
             Some(frames) => self.with(Arc::new(frames)),
-            None => self.with(cards),
+            None => match chip::Chips::new(&board) {
+                Some(chips) => self.with(Arc::new(chips)),
+                None => self.with(cards),
+            },
         };
         user.with(Arc::new(file::BoardFiles(board)))
     }

@@ -68,7 +68,8 @@ fn rings(state: State, most: &str, sentence: &'static str) -> Case {
 fn board(state: State, text: &str, sentence: &'static str) -> Case {
     let blob = Board::from_toml("edu.toml", BOARD)
         .expect("a board")
-        .compile();
+        .compile()
+        .expect("a board of a card");
     case("boards", state, sentence)
         .file("/lib/firmware/strobe/edu.toml", text)
         .bytes("/lib/firmware/strobe/edu.board", &blob)

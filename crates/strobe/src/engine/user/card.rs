@@ -114,19 +114,24 @@ impl Card<'_> {
 
     /// An output, as it is listed.
     pub(super) fn output(&self, output: &board::Output) -> Channel {
-        let register = self.board.registers.get(output.register);
-        Channel {
-            name: format!("{}.{}", self.name, output.name),
-            description: output.description.clone(),
-            unit: output.unit.clone(),
-            kind: Type::U64,
-            class: Class::Hard,
-            scale: output.scale,
-            offset: output.offset,
-            bits: register.map_or(64, |register| register.bits().into()),
-            cost_ns: ACCESS_NS,
-            in_use: false,
-        }
+        about_output(&self.name, self.board, output)
+    }
+}
+
+/// An output of a device, as the board file describes it.
+pub(super) fn about_output(device: &str, board: &Board, output: &board::Output) -> Channel {
+    let register = board.registers.get(output.register);
+    Channel {
+        name: format!("{device}.{}", output.name),
+        description: output.description.clone(),
+        unit: output.unit.clone(),
+        kind: Type::U64,
+        class: Class::Hard,
+        scale: output.scale,
+        offset: output.offset,
+        bits: register.map_or(64, |register| register.bits().into()),
+        cost_ns: ACCESS_NS,
+        in_use: false,
     }
 }
 

@@ -56,7 +56,8 @@ impl Cards {
             Hardware::Files
             | Hardware::Platform { .. }
             | Hardware::Rpmsg { .. }
-            | Hardware::Instrument => Vec::new(),
+            | Hardware::Instrument
+            | Hardware::Chip(_) => Vec::new(),
             Hardware::Pci {
                 vendor,
                 device,

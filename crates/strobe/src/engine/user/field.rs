@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A field of a mapped register as a channel, and a mapped register as an output.
+//! A field of a register as a channel, and a mapped register as an output.
 
 use std::any::Any;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
+use rustix::io::Errno;
 use strobe_board::{self as board, Channel, Kind};
 use strobe_hw::map::Register;
 
+use super::chip_register::ChipRegister;
 use super::presence::{Presence, gone};
 use super::provider::{ReadChannel, Row, WriteOutput};
 
@@ -95,9 +97,36 @@ impl Load {
     }
 }
 
+/// Where a register is.
+enum Source {
+    /// In memory that is mapped.
+    Memory(Load),
+    /// In a chip on a bus.
+    Chip(ChipRegister),
+}
+
+impl Source {
+    #[inline]
+    fn get(&self) -> io::Result<u64> {
+        match self {
+            Source::Memory(load) => load.get(),
+            Source::Chip(register) => register.get(),
+        }
+    }
+
+    /// Whether another one is of the same device.
+    fn is_of_same_device(&self, other: &Source) -> bool {
+        match (self, other) {
+            (Source::Memory(one), Source::Memory(other)) => Arc::ptr_eq(&one.card, &other.card),
+            (Source::Chip(one), Source::Chip(other)) => one.is_of_same_chip(other),
+            _ => false,
+        }
+    }
+}
+
 /// Some bits of a register.
 pub struct Field {
-    load: Load,
+    source: Source,
     bits: Bits,
     /// The register, as the board file describes it.
     described: board::Register,
@@ -108,8 +137,18 @@ pub struct Field {
 impl Field {
     /// The field that a board file describes, of this register.
     pub(super) fn new(load: Load, described: board::Register, channel: &Channel) -> Self {
+        Field::of(Source::Memory(load), described, channel)
+    }
+
+    /// The same of a register of a chip.
+    pub(super) fn of_chip(register: ChipRegister, channel: &Channel) -> Self {
+        let described = register.described().clone();
+        Field::of(Source::Chip(register), described, channel)
+    }
+
+    fn of(source: Source, described: board::Register, channel: &Channel) -> Self {
         Field {
-            load,
+            source,
             bits: Bits::new(channel),
             described,
             access: None,
@@ -121,13 +160,13 @@ impl Field {
         self.described.reread
     }
 
-    /// Whether another field is of the same register of the same card, and reads it the same way.
+    /// Whether another field is of the same register of the same device, and reads it the same way.
     fn is_beside(&self, other: &Field) -> bool {
         let place = |field: &Field| {
             let register = &field.described;
             (register.offset, register.width, register.big_endian)
         };
-        Arc::ptr_eq(&self.load.card, &other.load.card)
+        self.source.is_of_same_device(&other.source)
             && self.described.block == other.described.block
             && place(self) == place(other)
     }
@@ -144,9 +183,9 @@ impl Field {
 
 impl ReadChannel for Field {
     fn read(&mut self, _: &Row) -> io::Result<u64> {
-        let word = self.load.get();
+        let word = self.source.get();
         if let Some(access) = &self.access {
-            access.put(word.as_ref().ok());
+            access.put(&word);
         }
         Ok(self.bits.of(word?))
     }
@@ -161,21 +200,24 @@ impl ReadChannel for Field {
 #[derive(Default)]
 struct Access {
     word: AtomicU64,
-    /// It found the card gone.
-    gone: AtomicBool,
+    /// Why there is no word: an errno, or 0.
+    errno: AtomicI32,
 }
 
 impl Access {
-    fn put(&self, word: Option<&u64>) {
-        self.word
-            .store(word.copied().unwrap_or(0), Ordering::Relaxed);
-        self.gone.store(word.is_none(), Ordering::Relaxed);
+    fn put(&self, word: &io::Result<u64>) {
+        let (word, errno) = match word {
+            Ok(word) => (*word, 0),
+            Err(error) => (0, error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())),
+        };
+        self.word.store(word, Ordering::Relaxed);
+        self.errno.store(errno, Ordering::Relaxed);
     }
 
     fn get(&self) -> io::Result<u64> {
-        match self.gone.load(Ordering::Relaxed) {
-            true => Err(gone()),
-            false => Ok(self.word.load(Ordering::Relaxed)),
+        match self.errno.load(Ordering::Relaxed) {
+            0 => Ok(self.word.load(Ordering::Relaxed)),
+            errno => Err(io::Error::from_raw_os_error(errno)),
         }
     }
 }

@@ -26,7 +26,7 @@ impl UioCard {
         self.0.maps.iter().find(|map| match block {
             Block::Map(number) => map.number == *number,
             Block::NamedMap(name) => map.name == *name,
-            Block::Bar(_) | Block::Frame => false,
+            Block::Bar(_) | Block::Frame | Block::Chip(_) => false,
         })
     }
 

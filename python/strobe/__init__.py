@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """On every event, read a set of channels from any devices into one row, and lose nothing silently.
 
-    import strobe
-
-    with strobe.run(event="timer:1kHz", read=["sim.counter", "sim.sine"], rows=1000) as run:
-        for block in run:
-            print(block.first, len(block), block["sim.sine"].mean())
-    print(run.account)
+    >>> import strobe
+    >>> with strobe.run(event="timer:1kHz", read=["sim.counter", "sim.sine"], rows=1000) as run:
+    ...     print(sum(len(block["sim.sine"]) for block in run), "values")
+    1000 values
+    >>> run.account.rows
+    1000
 
 One class of run, whatever its rows come from: `run` makes one on this machine, `attach` reads another program's, `open` a
 recording, and `connect` has those of a server. What was missed or lost is in each block and in the account.

@@ -10,11 +10,25 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Account:
-    """What became of the triggers of a run, and of its rows on the way to one reader."""
+    """What became of the triggers of a run, and of its rows on the way to one reader: triggers = rows + missed + skipped.
 
+    >>> with strobe.run(event="soft", read=["sim.counter"], rows=3) as run:
+    ...     run.start()
+    ...     run.trigger(3)
+    ...     rows = sum(len(block) for block in run)
+    >>> print(run.account)
+    3 triggers = 3 rows + 0 missed + 0 skipped; 0 lost, 0 with errors; complete
+    >>> run.account.whole
+    True
+    """
+
+    #: Occurrences of the event.
     triggers: int
+    #: Rows that were made.
     rows: int
+    #: Triggers that made no row.
     missed: int
+    #: Triggers that a row program left out on purpose.
     skipped: int
     #: Rows that this reader was too late for.
     lost: int
@@ -32,6 +46,7 @@ class Account:
 
     @classmethod
     def of(cls, text: str) -> Account:
+        """From JSON, as a run says it."""
         said = json.loads(text)
         return cls(**{name: said[name] for name in cls.__dataclass_fields__})
 
@@ -48,7 +63,12 @@ class Account:
 
 
 class Summary(Account):
-    """The account of a recording, and what each of its files has got."""
+    """The account of a recording, and what each of its files has got.
+
+    >>> summary = strobe.record(None, "scan.csv", event="timer:1kHz", read=["sim.sine"], rows=20)
+    >>> summary.rows, [sink["path"] for sink in summary.sinks]
+    (20, ['scan.csv'])
+    """
 
     #: All of it, as `strobe record --json` prints it.
     data: dict[str, Any]

@@ -22,7 +22,7 @@ STATUS_FAULTS = 32
 
 
 class Lost(UserWarning):
-    """Rows were lost or triggers missed, and the program has not looked at the counts."""
+    """The warning that rows were lost or triggers missed, and that the program has not looked at the counts."""
 
 
 def warn(first: int, lost: int, missed: int) -> None:
@@ -35,12 +35,31 @@ class Block:
     """Some rows of a run, and what is missing before and between them.
 
     `block["sim.sine"]` are the values of a channel in its unit (float64, NaN where it failed), `block.raw[...]` the values as
-    read (in their own type), `block.failed[...]` where it failed. A block stays valid for as long as you keep it.
+    read (in their own type), `block.failed[...]` where it failed. A block stays valid for as long as you keep it, and its
+    arrays are read-only views of the memory of its rows.
+
+    >>> with strobe.run(event="soft", read=["sim.counter", "sim.sine"], rows=4) as run:
+    ...     run.start()
+    ...     run.trigger(4)
+    ...     block = next(iter(run))
+    >>> block
+    <strobe.Block: 4 rows from 0>
+    >>> block.rows
+    array([0, 1, 2, 3], dtype=uint64)
+    >>> block["sim.counter"]
+    array([0., 1., 2., 3.])
+    >>> block.raw["sim.counter"]
+    array([0, 1, 2, 3], dtype=uint64)
+    >>> block.failed["sim.counter"]
+    array([False, False, False, False])
+    >>> block.lost, block.missed
+    (0, 0)
     """
 
     def __init__(self, native: Native, info: Info) -> None:
         self._native = native
         self._asked = native.lost == 0 and native.missed == 0
+        #: The run's description.
         self.info = info
         #: All words, a row each, as they lie in memory: read only.
         self.words: NDArray[np.uint64] = np.asarray(native)
@@ -86,7 +105,15 @@ class Block:
 
     @property
     def array(self) -> NDArray[np.void]:
-        """The rows as a structured array over the same memory: row, trigger, time, status, and each channel as it was read."""
+        """The rows as a structured array over the same memory: row, trigger, time, status, and each channel as it was read.
+
+        >>> with strobe.run(event="soft", read=["sim.counter"], rows=2) as run:
+        ...     run.start()
+        ...     run.trigger(2)
+        ...     block = next(iter(run))
+        >>> block.array[["row", "sim.counter"]].tolist()
+        [(0, 0), (1, 1)]
+        """
         names = ["row", "trigger", "time", "status", *(channel.name for channel in self.info.channels)]
         types = ["<u8"] * HEADER + [channel.dtype for channel in self.info.channels]
         fields = np.dtype({"names": names, "formats": types, "offsets": [8 * place for place in range(len(names))],

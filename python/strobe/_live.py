@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# anywidget and traitlets bring no types.
+# pyright: standard, reportMissingImports=false
 """The live view of a run in a notebook: a widget, and the task that sends it what came."""
 
 from __future__ import annotations

@@ -15,10 +15,15 @@ from strobe._run import Run
 
 
 class Machine:
-    """A machine with engines and runs: `strobe.connect` returns that of a daemon; the module's functions use this one."""
+    """A machine with engines and runs: `strobe.connect` returns that of a daemon; the module's functions use this one.
+
+    >>> strobe.connect("http://127.0.0.1:8000").get("sim.latch")
+    {'sim.latch': 0}
+    """
 
     def __init__(self, native: _strobe.Machine, name: str) -> None:
         self._native = native
+        #: Its URL, or `here`.
         self.name = name
 
     def __repr__(self) -> str:
@@ -31,6 +36,10 @@ class Machine:
         rows=1000 ends it, or seconds=10 where the event has a period; engine="kernel" or "user", board=, wait=, cpu=, policy=,
         clock=, ring=, shared= are those of `strobe record`. It is started when its rows are read, or by `start`, and is stopped
         when its `with` ends; a run of this machine also ends when the last reference to it is gone.
+
+        >>> with strobe.run(event="timer:1kHz", read=["sim.counter", "sim.sine"], rows=100) as run:
+        ...     print(sum(len(block) for block in run), "rows")
+        100 rows
         """
         return Run(self._native.create(_recipe.text(recipe, event=event, read=read, set=set, **words)), own=True)
 
@@ -38,12 +47,23 @@ class Machine:
                last: int | None = None, sync: bool = False, progress: Callable[[int, int, int], None] | None = None,
                event: str | None = None, read: Sequence[str] | None = None, set: Mapping[str, int] | None = None,
                **words: Any) -> Summary:
-        """Makes a run as `run` does, and records it here to its end: see `Run.record`."""
+        """Makes a run as `run` does, and records it here to its end: see `Run.record`.
+
+        >>> summary = strobe.record(None, "scan.h5", event="timer:1kHz", read=["sim.sine"], rows=50)
+        >>> summary.rows
+        50
+        """
         with self.run(recipe, event=event, read=read, set=set, **words) as one:
             return one.record(*sinks, overwrite=overwrite, sync=sync, last=last, progress=progress)
 
     def attach(self, name: str | int) -> Run:
-        """A run that exists, by its name in `status`: of another program, which is not disturbed by readers, or of a server."""
+        """A run that exists: of another program, as in "user:3", which is not disturbed by readers; or of a server, by its number.
+
+        >>> with strobe.run(event="soft", read=["sim.counter"]) as run:
+        ...     other = strobe.attach(f"{run.info.engine}:{run.info.run}")
+        ...     other.info.event
+        'soft'
+        """
         return Run(self._native.run(str(name)))
 
     @property
@@ -52,15 +72,28 @@ class Machine:
         return {run["run"]: self.attach(run["run"]) for run in self.status()}
 
     def catalogue(self) -> dict[str, Any]:
-        """Devices, channels, outputs and events of both engines."""
+        """Devices, channels, outputs and events of both engines, by the name of the engine.
+
+        >>> "sim.sine" in [channel["name"] for channel in strobe.catalogue()["user"]["channels"]]
+        True
+        """
         return dict(json.loads(self._native.catalogue()))
 
     def status(self) -> list[dict[str, Any]]:
-        """The runs of both engines, of all programs."""
+        """The runs of both engines, of all programs.
+
+        >>> with strobe.run(event="soft", read=["sim.counter"]) as run:
+        ...     run.info.run in [one["run"] for one in strobe.status()]
+        True
+        """
         return list(json.loads(self._native.runs())["runs"])
 
     def get(self, *channels: str) -> dict[str, float | int | None]:
-        """Reads channels once, now; None where reading failed."""
+        """Reads channels once, now; None where reading failed.
+
+        >>> strobe.get("sim.counter", "sim.latch")
+        {'sim.counter': 0, 'sim.latch': 0}
+        """
         found: dict[str, float | int | str | None] = json.loads(self._native.get(list(channels)))
         # JSON has words for what is no number.
         return {name: float(value) if isinstance(value, str) else value for name, value in found.items()}
@@ -72,7 +105,11 @@ class Machine:
     def set(self, outputs: Mapping[str, int], /) -> None: ...
 
     def set(self, outputs: str | Mapping[str, int], value: int | None = None, /) -> None:
-        """Writes an output once, now: strobe.set("edu.raise", 1); or several, in this order: strobe.set({"edu.raise": 1})."""
+        """Writes an output once, now; or several, in this order.
+
+        >>> strobe.set("sim.latch", 1)
+        >>> strobe.set({"sim.latch": 0})
+        """
         if isinstance(outputs, str) and value is not None:
             outputs = {outputs: value}
         elif isinstance(outputs, str) or value is not None:
@@ -84,7 +121,15 @@ class Machine:
 
 
 def connect(url: str, *, token: str | None = None, ca: str | os.PathLike[str] | None = None) -> Machine:
-    """The machine of the daemon at this URL. It is contacted at once, so that an error shows here and not later."""
+    """The machine of the daemon at this URL. It is contacted at once, so that an error shows here and not later.
+
+    >>> server = strobe.connect("http://127.0.0.1:8000")
+    >>> with server.run(event="timer:1kHz", read=["sim.counter"], rows=100) as run:
+    ...     print(sum(len(block) for block in run.read(on_loss="raise")), "rows")
+    100 rows
+    >>> [past.info.event for past in server.runs.values()]
+    ['timer:1kHz']
+    """
     return Machine(_strobe.connect(url, token, None if ca is None else os.fspath(ca)), url)
 
 

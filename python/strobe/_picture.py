@@ -63,7 +63,7 @@ def _strip(points: Points, channel: str, unit: str, x: NDArray[np.float64], top:
     scale = HEIGHT / (greatest - least) if greatest > least else 0.0
     middle = HEIGHT / 2 if greatest == least else 0.0
     low, high = (top + HEIGHT - middle - (values[:, number] - least) * scale for values in (points.least, points.greatest))
-    lines, line = [], list[str]()
+    lines, line = list[list[str]](), list[str]()
     for place, (at, bottom, peak) in enumerate(zip(x, low, high)):
         there = np.isfinite(bottom) and np.isfinite(peak)
         if line and (points.gap[place] or not there):

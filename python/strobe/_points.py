@@ -48,7 +48,8 @@ class Points:
             self.gap[-1] |= gap[0]
             place, least, greatest, gap = place[1:], least[1:], greatest[1:], gap[1:]
         place = np.concatenate([self.place, place])
-        keep = np.searchsorted(place, place[-1] - self._span, "right")
+        oldest = int(place[-1]) - self._span
+        keep = int(np.searchsorted(place, oldest, "right"))
         self.place = place[keep:]
         self.least = np.concatenate([self.least, least])[keep:]
         self.greatest = np.concatenate([self.greatest, greatest])[keep:]

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from html import escape
+from importlib import import_module
 from typing import Any, TextIO
 
 Progress = Callable[[int, int, int], None]
@@ -67,7 +68,5 @@ def _notebook() -> Callable[..., Any] | None:
     shell = sys.modules.get("IPython")
     if shell is None or getattr(shell.get_ipython(), "kernel", None) is None:
         return None
-    from IPython.display import display
-
-    found: Callable[..., Any] = display
+    found: Callable[..., Any] = import_module("IPython.display").display
     return found

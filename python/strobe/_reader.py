@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
 
 class Reader:
-    """The blocks of a run in a `for`, or its rows as one table for who takes Arrow. Each row comes once."""
+    """The blocks of a run in a `for`, or its rows as one table for who takes Arrow. Each row comes once.
+
+    >>> import pyarrow
+    >>> with strobe.run(event="timer:1kHz", read=["sim.counter"], rows=100) as run:
+    ...     table = pyarrow.table(run.read(90))
+    >>> table["row"].to_pylist()
+    [90, 91, 92, 93, 94, 95, 96, 97, 98, 99]
+    """
 
     def __init__(self, native: _strobe.Reader, info: Info, end: Callable[[], None]) -> None:
         self._native = native

@@ -27,15 +27,19 @@ DTYPES = {"u64": "<u8", "s64": "<i8", "f64": "<f8"}
 
 @dataclass(frozen=True)
 class Channel:
-    """A channel and what is known about it."""
+    """A channel of a run, and what is known about it: value = raw * `scale` + `offset`, in its `unit`."""
 
+    #: Its name, as device.channel.
     name: str
+    #: Of its values; empty: none.
     unit: str
+    #: What it is, in words.
     description: str
     #: Of what was read: <u8, <i8 or <f8.
     dtype: str
-    #: value = raw * scale + offset
+    #: One unit of what was read, in the unit.
     scale: float
+    #: What is added.
     offset: float
 
 
@@ -43,21 +47,30 @@ class Channel:
 class Info:
     """A run's description, as known before its first row."""
 
+    #: Who makes the rows: kernel or user.
     engine: str
+    #: What triggers it.
     event: str
+    #: Its number.
     run: int
+    #: The clock of its times.
     clock: str
+    #: From trigger to trigger, if the event has a period.
     period_ns: int | None
+    #: After how many rows it ends; None: it is stopped.
     limit: int | None
     #: Rows in its ring.
     capacity: int
+    #: What each row reads, in this order.
     channels: tuple[Channel, ...]
+    #: What each row writes.
     outputs: tuple[str, ...]
     #: How the event accounts for what its source drops by itself: "exact", "by time" or "none".
     accounting: str
 
     @classmethod
     def of(cls, text: str) -> Info:
+        """From JSON, as a run says it."""
         said = json.loads(text)
         names = said["fault_names"]
         channels = tuple(Channel(name, channel["unit"], channel["description"], DTYPES[channel["type"]], float(channel["scale"]),
@@ -79,6 +92,12 @@ class Run:
 
     Each `for` and each `async for` reads for itself. For a run that was made here it begins with row 0, and rows that have been
     overwritten by then count as lost; for other runs it begins with the oldest row. `read` begins elsewhere.
+
+    >>> with strobe.run(event="timer:1kHz", read=["sim.counter"], rows=30) as run:
+    ...     first = [int(row) for block in run for row in block.rows]
+    ...     again = [int(row) for block in run for row in block.rows]
+    >>> first == again == list(range(30))
+    True
     """
 
     def __init__(self, native: _strobe.Run, own: bool = False) -> None:
@@ -87,10 +106,12 @@ class Run:
         self._started = False
         self._account: Account | None = None
         self._lost = _strobe.LostRows()
+        #: What is known before its first row.
         self.info = Info.of(native.info)
 
     @property
     def name(self) -> str:
+        """What messages call it."""
         return self._native.name
 
     def __repr__(self) -> str:
@@ -123,7 +144,14 @@ class Run:
         self._native.resume()
 
     def trigger(self, count: int = 1) -> None:
-        """Triggers of the event `soft`."""
+        """Triggers of the event `soft`.
+
+        >>> with strobe.run(event="soft", read=["sim.counter"], rows=2) as run:
+        ...     run.start()
+        ...     run.trigger(2)
+        ...     sum(len(block) for block in run)
+        2
+        """
         self._native.trigger(count)
 
     @property
@@ -155,7 +183,14 @@ class Run:
     def read(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
              follow: bool = True) -> Reader:
         """Blocks from this row on; follow=False: only those that exist now. on_loss="raise": lost rows raise an error, whether
-        they were lost in a ring, in a recording or at a server."""
+        they were lost in a ring, in a recording or at a server.
+
+        >>> with strobe.run(event="soft", read=["sim.counter"]) as run:
+        ...     run.start()
+        ...     run.trigger(10)
+        ...     [len(block) for block in run.read(4, follow=False)]
+        [6]
+        """
         reader = self._reader(begin, on_loss, follow)
         return Reader(reader, self.info, lambda: self._end(reader))
 
@@ -172,7 +207,15 @@ class Run:
 
     async def aread(self, begin: int | Literal["oldest", "now"] | None = None, *, on_loss: Literal["report", "raise"] = "report",
                     follow: bool = True) -> AsyncIterator[Block]:
-        """The same with asyncio: it waits for a descriptor; for the disk, with a recording, in a thread."""
+        """The same as `read` with asyncio: it waits for a descriptor; for the disk, with a recording, in a thread.
+
+        >>> import asyncio
+        >>> async def count(run):
+        ...     return sum([len(block) async for block in run.aread(5)])
+        >>> with strobe.run(event="timer:1kHz", read=["sim.counter"], rows=20) as run:
+        ...     asyncio.run(count(run))
+        15
+        """
         reader = self._reader(begin, on_loss, follow)
         while True:
             if reader.fileno() < 0:
@@ -204,6 +247,11 @@ class Run:
 
         `progress` is called ten times a second with the rows made, missed and lost; without it, a terminal and a notebook show
         them. Ctrl-C ends it in an orderly way: the files are whole then, and KeyboardInterrupt is raised.
+
+        >>> with strobe.run(event="timer:1kHz", read=["sim.sine"], rows=50) as run:
+        ...     summary = run.record("scan.arrows", "scan.csv")
+        >>> [sink["rows"] for sink in summary.sinks]
+        [50, 50]
         """
         self._started = True
         look, end = (progress, lambda: None) if progress else shown(self.info.limit)
@@ -241,10 +289,22 @@ class Run:
 
 
 def open(path: str | os.PathLike[str]) -> Run:
-    """A recording: .arrows, or .h5."""
+    """A recording: .arrows, or .h5.
+
+    >>> summary = strobe.record(None, "scan.h5", event="timer:1kHz", read=["sim.counter"], rows=40)
+    >>> recording = strobe.open("scan.h5")
+    >>> sum(len(block) for block in recording), recording.account.rows
+    (40, 40)
+    """
     return Run(_strobe.open(os.fspath(path)))
 
 
 def replay(path: str | os.PathLike[str], speed: float | None = 1.0) -> Run:
-    """Plays a recording as a run of this machine, with its gaps, times and account; speed=None: as fast as possible."""
+    """Plays a recording as a run of this machine, with its gaps, times and account; speed=None: as fast as possible.
+
+    >>> summary = strobe.record(None, "scan.arrows", event="timer:1kHz", read=["sim.counter"], rows=40)
+    >>> with strobe.replay("scan.arrows", speed=None) as run:
+    ...     sum(len(block) for block in run)
+    40
+    """
     return Run(_strobe.replay(os.fspath(path), speed), own=True)

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# PyTango brings no types.
+# pyright: standard, reportMissingImports=false
 """`strobe-tango`: a Tango device for the runs of a recipe, as a client of `strobe serve`; see docs/how-to/tango.md."""
 
 from __future__ import annotations

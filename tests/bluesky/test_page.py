@@ -30,5 +30,5 @@ class Page(Scan):
         self.assertRegex(fly, "points {'start': 0, 'stop': [0-9]+}")
         self.assertIn("= 3000 rows", fly)
         self.assertRegex(tiled, r"1000 points up to 1\.0 V")
-        self.assertIn("sim.pulse made 100 rows", edge)
+        self.assertIn("= 100 rows", edge)
         self.assertIn("3 triggers = 3 rows + 0 missed", step)

@@ -20,7 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as any_of
 
 TYPES = {"u64": (pyarrow.uint64(), any_of.integers(0, 2**64 - 1)), "s64": (pyarrow.int64(), any_of.integers(-2**63, 2**63 - 1)),
-         "f64": (pyarrow.float64(), any_of.floats())}#: The status of a row has room for 32 failures; those of more channels have words of their own.
+         "f64": (pyarrow.float64(), any_of.floats())}
+#: The status of a row has room for 32 failures; those of more channels have words of their own.
 WIDEST = 40
 
 

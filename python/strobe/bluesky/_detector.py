@@ -105,7 +105,8 @@ class StrobeDetector(StandardDetector):
         self._asked = TriggerInfo()
         self.add_detector_logics(Trigger(self._acquisition, internal, edge), Acquire(self._acquisition),
                                  Data(self._acquisition, read))
-        self.add_config_signals(self.event, self.engine)
+        # ophyd-async does not say of what type these signals are.
+        self.add_config_signals(self.event, self.engine)  # pyright: ignore[reportUnknownMemberType]
         super().__init__(name=name)
 
     @property

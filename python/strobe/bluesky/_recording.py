@@ -8,7 +8,7 @@ import concurrent.futures
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import h5py
 
@@ -28,7 +28,7 @@ class GrowingFile:
 
     def __init__(self, path: str) -> None:
         # The writer has it locked until it can be read.
-        self._file = h5py.File(path, "r", swmr=True, locking=False)
+        self._file: Any = h5py.File(path, "r", swmr=True, locking=False)
         data = self._file["entry/data"]
         #: The dataset of each column and its chunks, by the name of the column.
         self.columns: dict[str, tuple[str, tuple[int, ...]]] = {

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# h5py brings no types.
+# pyright: standard, reportMissingImports=false
 """The HDF5 file that HDFPanda asks for: a dataset for each channel, which bluesky finds by its name."""
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# p4p brings no types.
+# pyright: standard, reportMissingImports=false
 """The program `strobe-epics`."""
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# p4p brings no types.
+# pyright: standard, reportMissingImports=false
 """A tree of PVs, and the PVI structures by which clients find them."""
 
 from __future__ import annotations

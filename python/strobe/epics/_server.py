@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# p4p brings no types.
+# pyright: standard, reportMissingImports=false
 """What is served: a detector's runs, its channels and its account, and what HDFPanda expects of a PandA."""
 
 from __future__ import annotations

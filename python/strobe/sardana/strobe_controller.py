@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
+# Sardana brings no types.
+# pyright: standard, reportMissingImports=false
 """A controller of Sardana's counters and timers: each channel of a recipe is one; see docs/how-to/tango.md."""
 
 from __future__ import annotations

@@ -102,7 +102,8 @@ class Fly(Scan):
         (path,) = self.files()
         volts = np.concatenate([block["sim.sine"] for block in strobe.open(path)])
         np.testing.assert_array_equal(stream["det-sim_sine"].read() * sine["scale"] + sine["offset"], volts)
-        self.assertEqual(descriptor["configuration"]["det"]["data"], {"det-event": "timer:1kHz", "det-engine": "user"})
+        self.assertEqual(descriptor["configuration"]["det"]["data"], {"det-event": "timer:1kHz", "det-engine": "user",
+                                                                        "det-gate_condition": ""})
         self.assertEqual({resource["mimetype"] for resource in documents.by_kind["stream_resource"]}, {"application/x-hdf5"})
         datasets = {resource["data_key"]: resource["parameters"]["dataset"] for resource in documents.by_kind["stream_resource"]}
         names = [*READ[:-1], "sim.counter_2", "row", "trigger", "time", "status", "failed"]

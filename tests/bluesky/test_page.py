@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/fly-scan.md"
 class Page(Scan):
     def test_each_example_runs(self) -> None:
         examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-        self.assertEqual(len(examples), 4)
+        self.assertEqual(len(examples), 5)
         self.enterContext(warnings.catch_warnings())
         warnings.simplefilter("ignore", strobe.Lost)
         names = {"__name__": "example"}
@@ -26,9 +26,10 @@ class Page(Scan):
             with self.subTest(example), contextlib.redirect_stdout(io.StringIO()) as text:
                 exec(compile(example, PAGE.name, "exec"), names)
             said.append(text.getvalue())
-        fly, tiled, edge, step = said
+        fly, tiled, edge, gate, step = said
         self.assertRegex(fly, "points {'start': 0, 'stop': [0-9]+}")
         self.assertIn("= 3000 rows", fly)
         self.assertRegex(tiled, r"1000 points up to 1\.0 V")
         self.assertIn("= 100 rows", edge)
+        self.assertRegex(gate, r"= 10 rows \+ [0-9]+ missed .*\+ 5[0-9]+ skipped")
         self.assertIn("3 triggers = 3 rows + 0 missed", step)

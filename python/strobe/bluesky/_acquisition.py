@@ -25,6 +25,7 @@ class Acquisition:
         self.rows, self._set_rows = soft_signal_r_and_setter(int)
         self.event, self._set_event = soft_signal_r_and_setter(str)
         self.engine, self._set_engine = soft_signal_r_and_setter(str)
+        self.gate, self._set_gate = soft_signal_r_and_setter(str)
         self.recording: Recording | None = None
         #: The run that comes next, or that is recorded.
         self.run: Run | None = None
@@ -34,17 +35,17 @@ class Acquisition:
         self._words = words
         self._detector = ""
         self._stream: Rows | None = None
-        #: Event and rows of the run that was prepared last; without rows it goes on until it is stopped.
-        self._prepared: tuple[str, int | None] = ("", None)
+        #: Event, rows and gate of the run that was prepared last; without rows it goes on until it is stopped.
+        self._prepared: tuple[str, int | None, str | None] = ("", None, None)
         #: It makes a row when it is told to.
         self._by_call = False
 
-    async def prepare(self, event: str, rows: int | None, by_call: bool = False) -> None:
-        """The next run. One that makes rows when it is told to is also the next one."""
+    async def prepare(self, event: str, rows: int | None, by_call: bool = False, gate: str | None = None) -> None:
+        """The next run. One that makes rows when it is told to is also the next one. With a gate, each gate is a row."""
         if by_call and self._by_call and self._going:
             return
         await self.stop()
-        self._prepared, self._by_call = (event, rows), by_call
+        self._prepared, self._by_call = (event, rows, gate), by_call
         self.run = await self._made()
 
     def stream(self, detector: str) -> Rows:
@@ -100,11 +101,22 @@ class Acquisition:
         return self.recording is not None and not self.recording.over.done()
 
     async def _made(self) -> Run:
-        event, rows = self._prepared
-        run = await asyncio.to_thread(self.machine.run, event=event, read=self._read, rows=rows, **self._words)
+        event, rows, gate = self._prepared
+        words = _gated(self._words, gate) if gate else self._words
+        run = await asyncio.to_thread(self.machine.run, event=event, read=self._read, rows=rows, **words)
         self._set_event(run.info.event)
+        self._set_gate(gate or "")
         self._set_engine(run.info.engine)
         return run
+
+
+def _gated(words: dict[str, Any], gate: str) -> dict[str, Any]:
+    """A row program with a row for each time that the gate was open, made when it is closed; `gate` counts its triggers."""
+    for name in ("keep", "every"):
+        if words.get(name):
+            raise Error(name, "the gate decides which rows are kept", f"give no {name} to the detector, or use EXTERNAL_EDGE")
+    inside = f"count({gate} since emit)"
+    return words | {"derive": [*words.get("derive", ()), f"gate = {inside}"], "keep": [f"!({gate}) && {inside} > 0"]}
 
 
 def _file(info: PathInfo) -> Path:

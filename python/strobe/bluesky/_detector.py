@@ -27,10 +27,11 @@ Updates = AsyncIterator[WatcherUpdate[int]]
 class Trigger(DetectorTriggerLogic):
     """Which event makes the rows."""
 
-    def __init__(self, acquisition: Acquisition, internal: str | None, edge: str | None) -> None:
+    def __init__(self, acquisition: Acquisition, internal: str | None, edge: str | None, gate: str | None) -> None:
         self._acquisition = acquisition
         self._internal = internal
         self._edge = edge
+        self._gate = gate
 
     async def prepare_internal(self, num: int, livetime: float, deadtime: float) -> None:
         if num == 1:
@@ -47,6 +48,15 @@ class Trigger(DetectorTriggerLogic):
             raise Error("trigger EXTERNAL_EDGE", "the event of the rows is not given",
                         'give edge="DEVICE.EVENT" to the detector; strobe.catalogue() lists the events')
         await self._acquisition.prepare(self._edge, num or None)
+
+    async def prepare_level(self, num: int) -> None:
+        if self._gate is None:
+            raise Error("trigger EXTERNAL_LEVEL", "the gate is not given",
+                        'give gate="CONDITION" to the detector, as in gate="io.in & 1", and read its channel; or use EXTERNAL_EDGE')
+        if self._internal is None:
+            raise Error("trigger EXTERNAL_LEVEL", "how often the gate is looked at is not given",
+                        'give internal="timer:10kHz" to the detector')
+        await self._acquisition.prepare(self._internal, num or None, gate=self._gate)
 
     async def default_trigger_info(self) -> TriggerInfo:
         return TriggerInfo()
@@ -86,13 +96,15 @@ class StrobeDetector(StandardDetector):
     """Rows of strobe as a detector of step scans and fly scans. The data are in HDF5 files of strobe's own.
 
     `internal` is the event of a free run, such as timer:1kHz; a trigger info with a deadtime comes before it. `edge` is the
-    event of a device, for EXTERNAL_EDGE: one row for each of its triggers. A step scan needs neither. `machine` is
-    `strobe.connect(url)`, or this machine; more words are those of `strobe.run`. on_loss="raise": a plan that triggers were
-    missed in, or rows lost, fails; on_loss="warn": it goes on, and `strobe.Lost` is warned of.
+    event of a device, for EXTERNAL_EDGE: one row for each of its triggers. `gate` is a condition of a row program, for
+    EXTERNAL_LEVEL: each time that it was true is one row, made by the first trigger of `internal` after that; the column `gate`
+    has the number of triggers in which it was true. A step scan needs none of these. `machine` is `strobe.connect(url)`, or this
+    machine; more words are those of `strobe.run`. on_loss="raise": a plan that triggers were missed in, or rows lost, fails;
+    on_loss="warn": it goes on, and `strobe.Lost` is warned of.
     """
 
     def __init__(self, path_provider: PathProvider, read: Sequence[str], *, internal: str | None = None, edge: str | None = None,
-                 machine: Machine | None = None, on_loss: OnLoss = "raise", name: str = "", **words: Any) -> None:
+                 gate: str | None = None, machine: Machine | None = None, on_loss: OnLoss = "raise", name: str = "", **words: Any) -> None:
         if on_loss not in ("raise", "warn"):
             raise Error(f"detector {name}", f"on_loss is {on_loss!r}", 'use "raise" or "warn"')
         if isinstance(read, str) or not read:
@@ -102,11 +114,12 @@ class StrobeDetector(StandardDetector):
         self.rows = self._acquisition.rows
         self.event = self._acquisition.event
         self.engine = self._acquisition.engine
+        self.gate_condition = self._acquisition.gate
         self._asked = TriggerInfo()
-        self.add_detector_logics(Trigger(self._acquisition, internal, edge), Acquire(self._acquisition),
+        self.add_detector_logics(Trigger(self._acquisition, internal, edge, gate), Acquire(self._acquisition),
                                  Data(self._acquisition, read))
         # ophyd-async does not say of what type these signals are.
-        self.add_config_signals(self.event, self.engine)  # pyright: ignore[reportUnknownMemberType]
+        self.add_config_signals(self.event, self.engine, self.gate_condition)  # pyright: ignore[reportUnknownMemberType]
         super().__init__(name=name)
 
     @property
@@ -185,9 +198,6 @@ async def _next(updates: Updates) -> WatcherUpdate[int] | None:
 
 def refuse(detector: str, asked: TriggerInfo) -> None:
     """What strobe does not do."""
-    if asked.trigger is DetectorTrigger.EXTERNAL_LEVEL:
-        raise Error(f"detector {detector}", "a row is read at one instant, so it cannot last as long as a gate is open",
-                    "EXTERNAL_EDGE makes a row for each edge")
     if asked.livetime:
         raise Error(f"detector {detector}", f"a row is read at one instant, so it has no livetime of {asked.livetime:g} s",
                     "deadtime is the time from row to row of a free run")

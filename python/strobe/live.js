@@ -148,9 +148,13 @@ function paint(canvas, said, channels, points) {
   pen.fillText(`the last ${brief(said.seconds)} s`, LEFT, height - 4);
 }
 
-/** @param {number} value */
+/**
+ * In five digits, and no longer than there is room for.
+ * @param {number} value
+ */
 function brief(value) {
-  return String(Number(value.toPrecision(5)));
+  const text = String(Number(value.toPrecision(5)));
+  return text.length <= 10 ? text : value.toExponential(4);
 }
 
 export default { render };

@@ -13,7 +13,7 @@ import strobe
 
 TREE = Path(__file__).parents[1]
 PACKAGE = Path(strobe.__file__).parent
-PYRIGHT = Path(sys.executable).parent / "basedpyright"
+PYRIGHT, MYPY = (Path(sys.executable).parent / name for name in ("basedpyright", "mypy"))
 
 
 def examples(page: str) -> list[str]:
@@ -24,6 +24,13 @@ def examples(page: str) -> list[str]:
 def passes(test: unittest.TestCase, folder: Path, *words: str | Path) -> None:
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, cwd=folder)
     test.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+def mypy_passes(test: unittest.TestCase, folder: Path, *words: str) -> None:
+    """It finds no error in the files of the folder, by its strict rules and these words."""
+    config = folder / "mypy.ini"
+    config.write_text("[mypy]\nstrict = true\nignore_missing_imports = true\n")
+    passes(test, folder, MYPY, "--config-file", config, "--cache-dir", folder / "cache", *words, folder)
 
 
 def pyright_passes(test: unittest.TestCase, folder: Path, *, of: Sequence[Path], without: Sequence[Path] = ()) -> None:

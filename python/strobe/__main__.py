@@ -1,21 +1,34 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What the package can do on this machine, in a second: `python -m strobe demo`."""
+"""What there is on this machine, and what the package can do with it. The program `strobe` does more."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
-from strobe import Error, run
+from strobe import Error, catalogue, doctor, run
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m strobe", description=__doc__)
-    parser.add_argument("command", choices=["demo"], help="demo: make a run of the simulator and print its account")
-    parser.add_argument("--rows", type=int, default=1000, help="rows, one a millisecond (default: 1000)")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    show = commands.add_parser("demo", help="make a run of the simulator and print its account, in a second")
+    show.add_argument("--rows", type=int, default=1000, help="rows, one a millisecond (default: 1000)")
+    commands.add_parser("list", help="list channels, outputs and events")
+    commands.add_parser("doctor", help="say what makes the rows of this machine late, and what helps")
     options = parser.parse_args()
     try:
-        return demo(options.rows)
+        match options.command:
+            case "demo":
+                return demo(options.rows)
+            case "list":
+                return listed()
+            case "doctor":
+                return examined()
+            case _:
+                parser.print_help()
+                return 0
     except Error as error:
         print(f"strobe: {error}", file=sys.stderr)
         return 1
@@ -36,6 +49,32 @@ def demo(rows: int) -> int:
                 print(f"{block.lost} rows lost and {block.missed} triggers missed")
     print(one.account)
     return 0 if one.account.whole else 3
+
+
+def listed() -> int:
+    """The catalogue, a line each, of each engine."""
+    engines: dict[str, Any] = catalogue()
+    for engine in ("user", "kernel"):
+        found: dict[str, Any] = engines[engine]
+        if "error" in found:
+            print(f"engine {engine}: {found['error']}")
+            continue
+        for kind in ("channels", "outputs", "events"):
+            print(f"engine {engine}, {kind}:")
+            for one in found[kind]:
+                unit = f" [{one['unit']}]" if one.get("unit") else ""
+                print(f"  {one['name']:<20} {one['description']}{unit}")
+    return 0
+
+
+def examined() -> int:
+    """The checks of the doctor, those with advice first."""
+    checks = sorted(doctor(), key=lambda check: ("advice", "unknown", "ok").index(check["state"]))
+    for check in checks:
+        print(f"{check['state']:<8} {check['check']}: {check['evidence']}")
+        if check["state"] == "advice":
+            print(f"{'':<8} {check['remedy']}")
+    return 0
 
 
 if __name__ == "__main__":

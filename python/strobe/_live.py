@@ -57,7 +57,7 @@ class Live(anywidget.AnyWidget):
         except RuntimeError:
             raise Error(run.name, "a live view needs the event loop of a notebook",
                         "iterate over the run, or use `strobe watch` in a terminal") from None
-        names = list(channels or (channel.name for channel in run.info.channels))
+        names = [channels] if isinstance(channels, str) else list(channels or (channel.name for channel in run.info.channels))
         units = {channel.name: channel.unit for channel in run.info.channels}
         for name in names:
             run.info.place(name)

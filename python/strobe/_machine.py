@@ -29,7 +29,7 @@ class Machine:
     def __repr__(self) -> str:
         return f"<strobe.Machine {self.name}>"
 
-    def run(self, recipe: str | os.PathLike[str] | None = None, *, event: str | None = None, read: Sequence[str] | None = None,
+    def run(self, recipe: str | os.PathLike[str] | None = None, *, event: str | None = None, read: str | Sequence[str] | None = None,
             set: Mapping[str, int] | None = None, **words: Any) -> Run:
         """Makes a run from the file of a recipe, from keywords, or from both; keywords override the recipe.
 
@@ -45,7 +45,7 @@ class Machine:
 
     def record(self, recipe: str | os.PathLike[str] | None, *sinks: str | os.PathLike[str], overwrite: bool = False,
                last: int | None = None, sync: bool = False, progress: Callable[[int, int, int], None] | None = None,
-               event: str | None = None, read: Sequence[str] | None = None, set: Mapping[str, int] | None = None,
+               event: str | None = None, read: str | Sequence[str] | None = None, set: Mapping[str, int] | None = None,
                **words: Any) -> Summary:
         """Makes a run as `run` does, and records it here to its end: see `Run.record`.
 

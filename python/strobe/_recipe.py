@@ -11,12 +11,17 @@ from typing import Any
 
 from strobe import _strobe
 
+#: Keys with a list, where one text says what a list of it says.
+LISTS = ("read", "derive", "keep")
+
 
 def text(recipe: str | os.PathLike[str] | None, *, seconds: float | None = None, set: Mapping[str, int] | None = None,
          **words: Any) -> str:
     """TOML. What is None was not said."""
     said: dict[str, Any] = tomllib.loads(_strobe.recipe(os.fspath(recipe))) if recipe is not None else {}
     given = {name.replace("_", "-"): value for name, value in words.items() if value is not None}
+    # Who reads one channel may say so.
+    given |= {name: [given[name]] for name in LISTS if isinstance(given.get(name), str)}
     if set is not None:
         given["set"] = [f"{output}={int(value)}" for output, value in set.items()]
     if seconds is not None:

@@ -16,12 +16,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tango import AttrQuality, DevFailed, DevState, EnsureOmniThread, Except
-from tango.server import Device, attribute, command, device_property, run
 
 from strobe._detector import Detector, Look
 from strobe._error import Error
 from strobe._machine import connect
+from strobe._programs import missing
+
+try:
+    from tango import AttrQuality, DevFailed, DevState, EnsureOmniThread, Except
+    from tango.server import Device, attribute, command, device_property, run
+except ModuleNotFoundError as error:
+    raise missing("tango", error) from None
 
 #: How often it is looked what is new, in s.
 PERIOD = 0.1

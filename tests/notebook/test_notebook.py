@@ -11,7 +11,7 @@ import nbformat
 import strobe
 from executed import EXAMPLE, executed, shown
 from nbclient.exceptions import CellExecutionError
-from typed import PACKAGE, pyright_passes
+from typed import PACKAGE, mypy_passes, pyright_passes
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -61,7 +61,7 @@ class Notebook(unittest.TestCase):
 
 
 class Types(unittest.TestCase):
-    def test_pyright_finds_no_error_in_the_live_view_and_the_notebook(self) -> None:
+    def test_pyright_and_mypy_find_no_error_in_the_live_view_and_the_notebook(self) -> None:
         folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="strobe-notebook-")))
         cells = [cell.source for cell in nbformat.read(EXAMPLE, as_version=4).cells if cell.cell_type == "code"]
         body = "".join(f"    {line}\n" for line in "\n".join(cells).splitlines())
@@ -69,6 +69,7 @@ class Types(unittest.TestCase):
         head = "# pyright: standard, reportUnusedExpression=false, reportAttributeAccessIssue=false\nasync def cells() -> None:\n"
         (folder / "notebook.py").write_text(head + body)
         pyright_passes(self, folder, of=[PACKAGE / "_live.py"])
+        mypy_passes(self, folder, "--disable-error-code=attr-defined")
 
 
 if __name__ == "__main__":

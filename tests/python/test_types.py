@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the package says of its types is true by pyright, too, and serves whoever writes what the documentation has."""
 
-import json
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from typed import PACKAGE, TREE, examples, passes, pyright_passes
+from typed import PACKAGE, examples, mypy_passes, pyright_passes
 
 PAGES = ["docs/how-to/python.md", "python/README.md"]
 
@@ -19,11 +17,6 @@ class Types(unittest.TestCase):
         self.assertGreater(len(programs), 8)
         for number, program in enumerate(programs):
             (self.folder / f"example_{number}.py").write_text(program)
-        notebook = json.loads((TREE / "examples/notebook.ipynb").read_text())
-        cells = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-        # A cell may await, and ends with what it shows. What it draws with is not installed here.
-        (self.folder / "notebook.py").write_text(
-            "# pyright: standard, reportMissingImports=false, reportUnusedExpression=false\nasync def cells() -> None:\n" + "".join(f"    {line}\n" for line in cells.splitlines()))
 
     def test_pyright_finds_no_error_in_the_package_and_the_examples(self) -> None:
         # tests/bluesky has ophyd-async. Where PyTango is not installed, pyright takes the module beside it for it.
@@ -36,10 +29,7 @@ class Types(unittest.TestCase):
             pyright_passes(self, self.folder, of=[])
 
     def test_mypy_finds_no_error_in_the_examples(self) -> None:
-        config = self.folder / "mypy.ini"
-        config.write_text("[mypy]\nstrict = true\nignore_missing_imports = true\n")
-        passes(self, self.folder, Path(sys.executable).parent / "mypy", "--config-file", config, "--cache-dir", self.folder / "cache",
-               self.folder)
+        mypy_passes(self, self.folder)
 
 
 if __name__ == "__main__":

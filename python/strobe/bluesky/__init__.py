@@ -10,6 +10,11 @@
 docs/how-to/fly-scan.md has plans for it.
 """
 
-from strobe.bluesky._detector import StrobeDetector
+from strobe._programs import missing
+
+try:
+    from strobe.bluesky._detector import StrobeDetector
+except ModuleNotFoundError as error:
+    raise missing("bluesky", error) from None
 
 __all__ = ["StrobeDetector"]

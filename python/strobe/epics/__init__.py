@@ -4,6 +4,11 @@
 Clients that know HDFPanda, pvget or Phoebus need nothing else. Its PVs are those of docs/how-to/epics.md.
 """
 
-from strobe.epics._main import main
+from strobe._programs import missing
+
+try:
+    from strobe.epics._main import main
+except ModuleNotFoundError as error:
+    raise missing("epics", error) from None
 
 __all__ = ["main"]

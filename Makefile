@@ -58,6 +58,7 @@ bench: build     ## costs in instructions, and beside others on this machine
 	@mkdir -p build/bench; status=0; bench/run || status=$$?; \
 	target/release/strobe-bench --into docs/performance.md --save build/bench/strobe-bench.json || status=$$?; \
 	target/release/strobe-bench serve --into docs/performance.md --save build/bench/strobe-bench-serve.json || status=$$?; \
+	bench/python/run --into docs/performance.md || status=$$?; \
 	bench/run --only overview || status=$$?; exit $$status
 
 sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemleak ... and KCSAN; builds those once

@@ -16,6 +16,7 @@ mod consumer;
 mod files;
 mod moving;
 mod period;
+mod reads;
 mod report;
 mod rows;
 mod serve;
@@ -103,6 +104,9 @@ enum Part {
     /// Reads rows from its standard input, and says what it got.
     #[command(hide = true)]
     Pipe { cpu: usize },
+    /// Reads a run from its first row on, once for each line of its standard input, and says how long that took.
+    #[command(hide = true)]
+    Reads { run: String },
     /// Sends bytes to all who come.
     #[command(hide = true)]
     Raw { bytes: usize },
@@ -139,6 +143,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         }) => return consumer::ring(ring, progress, cpu, step).map(|()| true),
         &Some(Part::Pipe { cpu }) => return consumer::pipe(cpu).map(|()| true),
         &Some(Part::Raw { bytes }) => return serve::raw::serve(bytes).map(|()| true),
+        Some(Part::Reads { run }) => return reads::passes(run).map(|()| true),
         Some(Part::Serve(options)) => return serve::run(options),
         Some(Part::Undisturbed(options)) => return serve::undisturbed::run(options),
         None => {}

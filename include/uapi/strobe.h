@@ -51,7 +51,7 @@
  * major. The minor grows when something is added.
  */
 #define STROBE_RING_MAJOR	1
-#define STROBE_RING_MINOR	3
+#define STROBE_RING_MINOR	4
 
 /* Bytes of a full name "device.channel", its NUL included. */
 #define STROBE_NAME_SIZE	64
@@ -475,6 +475,8 @@ static inline int strobe_row_absent(const struct strobe_ring_header *header,
 
 /* strobe_features.features: rows can have a program: struct strobe_program; since minor 3. */
 #define STROBE_FEATURE_PROGRAMS	(1ULL << 0)
+/* A program can have outputs written: STROBE_OP_ACT; since minor 4. */
+#define STROBE_FEATURE_ACT	(1ULL << 1)
 
 /**
  * struct strobe_features - argument of STROBE_FEATURES.
@@ -676,16 +678,23 @@ struct strobe_list {
  * STROBE_CREATE: a run.
  */
 
-/** enum strobe_op - what a step does. */
+/**
+ * enum strobe_op - what a step does.
+ * @STROBE_OP_READ: reads a channel.
+ * @STROBE_OP_WRITE: writes an output.
+ * @STROBE_OP_ACT: writes an output, of class HARD, in rows for which the program's
+ *	answer has a bit. Such steps stand behind all others. Since minor 4.
+ */
 enum strobe_op {
 	STROBE_OP_READ	= 1,
 	STROBE_OP_WRITE	= 2,
+	STROBE_OP_ACT	= 3,
 };
 
 /**
  * struct strobe_step - one step of a row; steps are done in their order.
- * @op: enum strobe_op: read a channel, or write an output.
- * @flags: 0.
+ * @op: enum strobe_op.
+ * @flags: of STROBE_OP_ACT the number of the bit, 1 to 31; else 0.
  * @value: what to write; 0 for a read.
  * @name: "device.channel" or "device.output".
  */
@@ -716,8 +725,9 @@ struct strobe_step {
  * @STROBE_WHY_PERIOD: period outside the bounds, missing, or given for an
  *	event that has none (EINVAL).
  * @STROBE_WHY_STEPS: more than STROBE_STEPS_MAX steps (EINVAL).
- * @STROBE_WHY_STEP: neither a read nor a write, a value or flag where none
- *	belongs (EINVAL); @fault_step.
+ * @STROBE_WHY_STEP: none of enum strobe_op, a value or flag where none belongs;
+ *	an ACT without a program, or with a bit that is none; or another step behind
+ *	an ACT (EINVAL); @fault_step.
  * @STROBE_WHY_NAME: no such channel or output (ENOENT); @fault_step.
  * @STROBE_WHY_BUSY: another run's use of the channel or output excludes this
  *	one (EBUSY), @fault_step; or 64 runs have this event already.
@@ -777,8 +787,8 @@ enum strobe_why {
  * A program runs on each trigger, after the steps of the row, in the context in
  * which they are done. It computes columns from the values of the row, and says
  * whether the row is left out. A row in which something failed it does not see:
- * that row is kept, and its derived columns have failed, too. Outputs are written
- * before, also by rows that are left out.
+ * that row is kept, and its derived columns have failed, too. Outputs of steps WRITE
+ * are written before, also by rows that are left out; those of steps ACT after it.
  *
  * It is an array of eBPF instructions in the machine's byte order (struct bpf_insn
  * of <linux/bpf.h>), of these alone:
@@ -814,9 +824,12 @@ enum strobe_why {
  * jump leads into these, nor to the second instruction of LD, but to their first
  * instruction. Every instruction can be reached, and the last one is EXIT.
  *
- * The answer is bit 0 of R0: 0 keeps the row; 1 leaves it out, and its trigger counts
- * as skipped. A derived column that was not stored has the word of an older row of
- * this run, or 0.
+ * The answer is the lowest 32 bits of R0. Bit 0: 0 keeps the row; 1 leaves it out, and
+ * its trigger counts as skipped. Another bit that is 1: the steps ACT of this number are
+ * done, before the row is there for readers, and also if it is left out. If one of them
+ * fails the row is kept, and its derived columns have failed, too. Bits of no step mean
+ * nothing. A derived column that was not stored has the word of an older row of this
+ * run, or 0.
  */
 
 /* strobe_program.flags: it may leave rows out; without it, bit 0 of the answer is nothing. */

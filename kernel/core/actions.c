@@ -18,7 +18,8 @@
  * @run: whose.
  * @count: how many there are so far.
  * @fresh: the first of those that no write has followed.
- * @action_of: by step: its action.
+ * @action_of: by step: its action; of an output that the program has written none,
+ *	U32_MAX, for that is in no row of its own accord.
  */
 struct making {
 	struct strobe_run	*run;
@@ -94,23 +95,49 @@ static void make_read(struct making *making, u32 step)
 		action->read = channel->ops->read;
 }
 
-static void make_write(struct making *making, u32 step)
+static void describe_write(struct strobe_action *action, const struct strobe_target *target)
 {
-	const struct strobe_target *target = &making->run->targets[step];
-	struct strobe_action *action = &making->run->actions[making->count];
-
-	making->action_of[step] = making->count++;
-	making->fresh = making->count;
 	action->write = true;
 	action->access = target->output->cost_class == STROBE_CLASS_SLEEP ?
 			 STROBE_BUILTIN_SLEEP : target->output->reg.access;
 	action->column = target->column;
 	action->device = target->output->device;
 	action->value = target->value;
+	action->act = target->act;
 	if (target->output->reg.access == STROBE_ACCESS_CALL)
 		action->output = target->output;
 	else
 		action->io = target->output->reg.io;
+}
+
+static void make_write(struct making *making, u32 step)
+{
+	const struct strobe_target *target = &making->run->targets[step];
+
+	if (target->act) {
+		making->action_of[step] = U32_MAX;
+		return;
+	}
+	describe_write(&making->run->actions[making->count], target);
+	making->action_of[step] = making->count++;
+	making->fresh = making->count;
+}
+
+/* What the program has done: behind the end of the others, with an end of its own. */
+static void make_acts(struct making *making)
+{
+	struct strobe_run *run = making->run;
+	struct strobe_action *action = &run->actions[making->count + 1];
+
+	for (u32 i = 0; i < run->step_count; i++) {
+		if (!run->targets[i].act)
+			continue;
+		if (!run->acts)
+			run->acts = action;
+		describe_write(action, &run->targets[i]);
+		action++->todo = STROBE_DO_OTHER;
+	}
+	action->todo = STROBE_DO_END;
 }
 
 /* The fields of one kind that an action cuts; returns how many. */
@@ -228,7 +255,7 @@ int strobe_actions_make(struct strobe_run *run)
 	struct making making = { .run = run, .action_of = action_of };
 	u16 channel = 0, output = run->channels;
 
-	run->actions = kvcalloc(run->step_count + 1, sizeof(*run->actions), GFP_KERNEL_ACCOUNT);
+	run->actions = kvcalloc(run->step_count + 2, sizeof(*run->actions), GFP_KERNEL_ACCOUNT);
 	run->cuts = kvcalloc(run->channels, sizeof(*run->cuts), GFP_KERNEL_ACCOUNT);
 	if (!action_of || !run->actions || !run->cuts)
 		return -ENOMEM;
@@ -244,5 +271,6 @@ int strobe_actions_make(struct strobe_run *run)
 	}
 	make_cuts(&making);
 	finish(&making);
+	make_acts(&making);
 	return 0;
 }

@@ -76,16 +76,31 @@ static int compile_write(struct strobe_run *run, struct strobe_created *answer, 
 	return 0;
 }
 
-static int compile_step(struct strobe_run *run, struct strobe_created *answer, u32 i,
-			const struct strobe_step *step)
+/* An output that the program has written: its answer has bit 0 for something else. */
+static int compile_act(struct strobe_run *run, struct strobe_created *answer, u32 i,
+		       const struct strobe_step *step, bool has_program)
 {
-	if (step->flags || strnlen(step->name, sizeof(step->name)) == sizeof(step->name))
+	if (!has_program || !step->flags || step->flags > 31)
+		return fail_step(answer, i, STROBE_WHY_STEP, -EINVAL);
+	run->targets[i].act = step->flags;
+	return compile_write(run, answer, i, step);
+}
+
+static int compile_step(struct strobe_run *run, struct strobe_created *answer, u32 i,
+			const struct strobe_step *step, bool has_program)
+{
+	bool is_act = step->op == STROBE_OP_ACT;
+
+	if ((step->flags && !is_act) || (i && run->targets[i - 1].act && !is_act) ||
+	    strnlen(step->name, sizeof(step->name)) == sizeof(step->name))
 		return fail_step(answer, i, STROBE_WHY_STEP, -EINVAL);
 	switch (step->op) {
 	case STROBE_OP_READ:
 		return compile_read(run, answer, i, step);
 	case STROBE_OP_WRITE:
 		return compile_write(run, answer, i, step);
+	case STROBE_OP_ACT:
+		return compile_act(run, answer, i, step, has_program);
 	default:
 		return fail_step(answer, i, STROBE_WHY_STEP, -EINVAL);
 	}
@@ -121,7 +136,7 @@ int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 
 	if (!run->steps || !run->targets)
 		return -ENOMEM;
 	for (u32 i = 0; i < count; i++) {
-		ret = compile_step(run, answer, i, &steps[i]);
+		ret = compile_step(run, answer, i, &steps[i], given->about.size);
 		if (ret)
 			return ret;
 	}

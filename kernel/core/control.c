@@ -40,7 +40,10 @@ static long ioctl_features(void __user *arg)
 		   BIT(STROBE_MISSED_THROTTLED) | BIT(STROBE_MISSED_SOURCE) |
 		   BIT(STROBE_MISSED_SUSPENDED);
 	f.steps_max = STROBE_STEPS_MAX;
-	f.features = strobe_programs_allowed() ? STROBE_FEATURE_PROGRAMS : 0;
+	if (strobe_programs_allowed())
+		f.features = STROBE_FEATURE_PROGRAMS | STROBE_FEATURE_ACT;
+	else
+		f.features = 0;
 	return strobe_copy_back(arg, &f, sizeof(f));
 }
 

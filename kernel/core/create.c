@@ -218,7 +218,8 @@ static struct file *build_run(struct strobe_run *run, const struct strobe_create
 	run->is_shared = c->flags & STROBE_SHARED;
 	run->is_special = run->is_tai || run->is_slow || run->fault_words || run->may_skip ||
 			  run->computer;
-	run->is_computed = run->computer && !(run->is_tai || run->is_slow || run->fault_words);
+	run->is_computed = run->computer && !(run->is_tai || run->is_slow || run->fault_words ||
+					     run->acts);
 	fill_header(run);
 	ret = strobe_take_thread(run);
 	if (ret)

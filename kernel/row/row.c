@@ -163,11 +163,16 @@ void strobe_complete_row(struct strobe_run *run, u64 *row, u64 time)
 {
 	u64 status;
 
-	if (run->computer) {
-		/* What has failed it does not see: no word that means nothing comes into a mean. */
-		if (unlikely(has_faults(run))) {
+	/* What has failed it does not see: no word that means nothing comes into a mean. */
+	if (run->computer && unlikely(has_faults(run))) {
+		fail_derived(run, row + 4);
+	} else if (run->computer) {
+		u32 answer = strobe_compute(run->computer, row + 4);
+
+		/* A row is not left out if an output of it has failed; the program had left it. */
+		if (run->acts && strobe_act(run, answer)) {
 			fail_derived(run, row + 4);
-		} else if (strobe_compute(run->computer, row + 4) & run->computer->skip) {
+		} else if (answer & run->computer->skip) {
 			strobe_leave_out(run);
 			return;
 		}

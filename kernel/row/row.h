@@ -56,6 +56,7 @@ void strobe_last_gone(struct strobe_run *run, const struct strobe_action *action
 int strobe_read_step(struct strobe_run *run, const struct strobe_action *action,
 		     u64 now, u64 due, u64 *value);
 int strobe_write_step(const struct strobe_action *action);
+bool strobe_act(struct strobe_run *run, u32 answer);
 void strobe_fail_step(struct strobe_run *run, const struct strobe_action *action);
 
 /* row.c: what is not on the common way */

@@ -85,6 +85,7 @@ struct strobe_cut {
  *	reads as all ones, the device is asked whether it is there. Once gone it
  *	stays so, and one look a row is enough. In a slow run, whose row takes
  *	its time, every register of such a device.
+ * @act: of an output that the program has written: the bit of its answer.
  * @column: of a channel, the first one of a register; of an output: its place
  *	behind the channels, in the fault bits of a row.
  * @cuts: unsigned fields of a register; 0 of both: it is a whole one, unsigned.
@@ -108,6 +109,7 @@ struct strobe_action {
 	u8	access;
 	bool	write;
 	bool	last;
+	u8	act;
 	u16	column;
 	u16	cuts;
 	u16	signed_cuts;
@@ -143,6 +145,8 @@ enum strobe_source {
  *	the owner fd's.
  * @step_count: steps.
  * @actions: steps, compiled; then one that is STROBE_DO_END.
+ * @acts: those that the program has done, in @actions behind its end; then another
+ *	STROBE_DO_END. NULL: there are none.
  * @cuts: fields that the actions cut.
  * @slack: budget clock ticks that the steps may take before the timer's next
  *	grid point is in danger; see budget.c.
@@ -154,7 +158,7 @@ enum strobe_source {
  * @fault_words: of a row, behind its values.
  * @is_special: any of @is_tai, @is_slow, @may_skip, @fault_words, @computer: its
  *	rows are more than a common row.
- * @is_computed: @computer, with or without @may_skip, and none of the others.
+ * @is_computed: @computer, with or without @may_skip, none of the others, and no @acts.
  * @slow: what such a run has besides, until it has ended; NULL for others. See
  *	slow.c, also for who writes what follows in such a run.
  * @computer: its program; NULL: none.
@@ -221,6 +225,7 @@ struct strobe_run {
 	struct strobe_ring		ring;
 	u32				step_count;
 	struct strobe_action		*actions;
+	const struct strobe_action	*acts;
 	struct strobe_cut		*cuts;
 	u64				slack;
 	u64				period;
@@ -286,6 +291,7 @@ struct strobe_run {
  * @channel: a channel that is prepared and locked, or
  * @output: an output, and
  * @value: what is written to it.
+ * @act: of an output that the program has written: the bit of its answer; else 0.
  * @column: see struct strobe_action.
  * @is_used: an earlier step has prepared and locked the channel.
  */
@@ -293,6 +299,7 @@ struct strobe_target {
 	struct strobe_channel	*channel;
 	struct strobe_output	*output;
 	u64			value;
+	u8			act;
 	u16			column;
 	bool			is_used;
 };

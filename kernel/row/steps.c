@@ -182,6 +182,30 @@ int strobe_write_step(const struct strobe_action *action)
 	return 0;
 }
 
+/**
+ * strobe_act() - write the outputs that the program wants written.
+ * @run: the run; it has such outputs.
+ * @answer: the program's.
+ *
+ * What fails leaves its mark in the row.
+ *
+ * Context: interrupts off; the caller is the only producer.
+ * Return: whether something has failed.
+ */
+bool strobe_act(struct strobe_run *run, u32 answer)
+{
+	const struct strobe_action *action = run->acts;
+	bool failed = false;
+
+	for (; action->todo != STROBE_DO_END; action++) {
+		if (!(answer & BIT(action->act)) || !strobe_write_step(action))
+			continue;
+		strobe_fail_step(run, action);
+		failed = true;
+	}
+	return failed;
+}
+
 /* A provider reads a channel of class hard. */
 static __always_inline void call_step(struct strobe_run *run, const struct strobe_action *action,
 				      u64 *values)

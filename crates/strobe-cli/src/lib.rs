@@ -29,6 +29,7 @@ mod replay;
 mod report;
 mod rows;
 mod rpmsg;
+mod rules;
 mod serve;
 mod status;
 mod term;

@@ -173,7 +173,7 @@ fn done(args: &Set) -> Result<WriteResult, Error> {
     }
     let row = row(&args.choice, args.settings.clone())?;
     let values = args.settings.iter().map(|step| match step {
-        Step::Write { value, .. } => *value,
+        Step::Write { value, .. } | Step::Act { value, .. } => *value,
         Step::Read(_) => 0,
     });
     let writings = row.outputs.into_iter().zip(values);

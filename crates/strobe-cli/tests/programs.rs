@@ -215,3 +215,136 @@ fn a_recording_is_not_replaced_by_what_is_made_of_it() {
         assert!(before == after, "it is as it was");
     }
 }
+
+/// Rules: the latch of the simulator is written in every tenth row, from the fifth on, and shows it from the next one on.
+const RULES: [&str; 10] = [
+    "--let",
+    "next = 5 like sim.counter",
+    "--when",
+    "sim.counter >= next",
+    "--set",
+    "sim.latch=7",
+    "--then",
+    "next += 10",
+    "--derive",
+    "wanted = next",
+];
+
+fn rows_of(file: &Path) -> Vec<Vec<u64>> {
+    let text = std::fs::read_to_string(file).expect("rows");
+    let rows = text
+        .lines()
+        .skip_while(|line| line.starts_with('#'))
+        .skip(1);
+    let number = |cell: &str| cell.parse::<f64>().expect("a number") as u64;
+    rows.map(|line| line.split(',').skip(4).map(number).collect())
+        .collect()
+}
+
+#[test]
+fn what_follows_a_when_is_done_in_rows_that_meet_it_and_a_recipe_keeps_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let own = [
+        "--rows",
+        "40",
+        "-o",
+        "a.csv",
+        "--save",
+        "r.toml",
+        "--set",
+        "sim.latch=1",
+    ];
+    let words = record(&[&own[..], &RULES[..]].concat());
+    let words: Vec<&str> = words
+        .iter()
+        .map(|word| {
+            if *word == "sim.counter,sim.ramp" {
+                "sim.counter,sim.latch"
+            } else {
+                word
+            }
+        })
+        .collect();
+    let output = strobe(dir, &words);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let again = strobe(dir, &["record", "r.toml", "-o", "b.csv", "--allow-loss"]);
+    assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+    for file in ["a.csv", "b.csv"] {
+        let rows = rows_of(&dir.join(file));
+        assert_eq!(rows.len(), 40);
+        for row in rows {
+            // The --set before the --when is done first in each row.
+            let wanted = if row[0] < 6 {
+                5
+            } else {
+                15 + 10 * ((row[0] - 6) / 10)
+            };
+            assert_eq!(&row[..3], [row[0], 1, wanted], "{file}: {row:?}");
+        }
+    }
+    let recipe = std::fs::read_to_string(dir.join("r.toml")).expect("a recipe");
+    assert!(
+        recipe.contains("\n[[rule]]\nwhen = \"sim.counter >= next\"\nset = [\"sim.latch=7\"]\n"),
+        "{recipe}"
+    );
+    let checked = strobe(dir, &["check", "r.toml"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", said(&checked));
+}
+
+#[test]
+fn a_rule_that_is_wrong_is_refused_with_its_place() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    for (words, why) in [
+        (
+            &["--then", "next += 1"][..],
+            "--then: it belongs to the --when before it",
+        ),
+        (
+            &["--when", "sim.counter >= next", "--then", "other += 1"],
+            "then 'other += 1', column 1: nothing says what kind of number other is",
+        ),
+        (
+            &["--when", "sim.countre & 1"],
+            "when 'sim.countre & 1', column 1: a row has no column sim.countre",
+        ),
+        (
+            &["--when", "sim.counter & 1", "--set", "sim.nothing=1"],
+            "sim.nothing",
+        ),
+        (
+            &["--let", "n = 1 V like sim.counter"],
+            "let 'n = 1 V like sim.counter', column 5: one side has no unit, the other is in V",
+        ),
+    ] {
+        let output = strobe(dir, &record(&[&["--rows", "3"][..], words].concat()));
+        assert_ne!(output.status.code(), Some(0), "{words:?}");
+        assert!(
+            said(&output).contains(why),
+            "{}\nwanted: {why}",
+            said(&output)
+        );
+    }
+    let text = "event = \"soft\"\nread = [\"sim.counter\"]\nlet = [\"n = 0\"]\n\n[[rule]]\nwhen = \"sim.counter & 1\"\n\
+                set = [\"sim.latch\"]\nthen = [\"n += 1\"]\n\n[[rule]]\nwehn = \"n == 3\"\n";
+    std::fs::write(dir.join("bad.toml"), text).expect("a recipe");
+    let faults = said(&strobe(dir, &["check", "bad.toml"]));
+    for why in [
+        "bad.toml:7: ",
+        "write OUTPUT=VALUE",
+        "bad.toml:11: ",
+        "did you mean `when`?",
+        "`when` is missing",
+    ] {
+        assert!(faults.contains(why), "{faults}\nwanted: {why}");
+    }
+    let text = text
+        .replace("\"sim.latch\"", "\"sim.latch=1\", \"sim.latch2=1\"")
+        .replace("wehn = \"n == 3\"", "when = \"n == 3 V\"");
+    std::fs::write(dir.join("bad.toml"), text).expect("a recipe");
+    let faults = said(&strobe(dir, &["check", "bad.toml"]));
+    for why in ["bad.toml:7: ", "sim.latch2"] {
+        assert!(faults.contains(why), "{faults}\nwanted: {why}");
+    }
+}

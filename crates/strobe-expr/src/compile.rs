@@ -8,7 +8,7 @@ use crate::emit::{TooMuch, emit};
 use crate::fault::{Fault, Part, Wrong, wrong};
 use crate::node::{Cond, Do, Node};
 use crate::parse;
-use crate::program::{Column, INSNS_MAX, Program, ProgramText, STATE_MAX, Word};
+use crate::program::{Column, INSNS_MAX, Program, ProgramText, RULES_MAX, STATE_MAX, Word};
 use crate::range::Range;
 use crate::rational::Rational;
 use crate::tree::{Compare, Expr, Unary, What};
@@ -18,8 +18,10 @@ use crate::value::Number;
 mod cells;
 mod functions;
 mod operators;
+mod rules;
 
 use cells::State;
+use rules::Variable;
 
 /// Columns of a row with a program, at most: an instruction reaches so many words.
 const COLUMNS_MAX: usize = 4096;
@@ -35,9 +37,11 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
     let mut compiler = Compiler {
         inputs,
         derived: Vec::new(),
+        variables: Vec::new(),
         of_groups: Vec::new(),
         state: State::new(text),
     };
+    compiler.variables(text)?;
     let mut columns = Vec::new();
     for (place, source) in text.derive.iter().enumerate() {
         let column = compiler
@@ -52,7 +56,8 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
             .map_err(|wrong| wrong.in_part(Part::Keep(place), source))?;
         keep.push(cond);
     }
-    let (state, does) = compiler.state.finish(text, Cond::all(keep));
+    let (keep, met) = compiler.rules(text, Cond::all(keep))?;
+    let (state, does) = compiler.state.finish(text, keep);
     if state > STATE_MAX {
         return Err(whole(
             text,
@@ -62,7 +67,7 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
             "take means of fewer rows, or since emit",
         ));
     }
-    let insns = emit(&does).map_err(|error| match error {
+    let insns = emit(&does, met).map_err(|error| match error {
         TooMuch::Insns => too_long(text),
         TooMuch::Registers => whole(
             text,
@@ -76,6 +81,7 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
         inputs: inputs.len(),
         derived: columns,
         skips: text.skips(),
+        rules: text.rules.len(),
     })
 }
 
@@ -90,8 +96,16 @@ fn check(text: &ProgramText, inputs: usize) -> Result<(), Fault> {
         let reason = format!("a row would have {columns} columns, and {COLUMNS_MAX} are possible");
         return Err(whole(text, reason, "leave some out"));
     }
+    if text.rules.len() > RULES_MAX {
+        let reason = format!(
+            "there are {} rules, and {RULES_MAX} are possible",
+            text.rules.len()
+        );
+        return Err(whole(text, reason, "join conditions with && and ||"));
+    }
     // Each condition has one at least.
-    match text.keep.len() > INSNS_MAX {
+    let changes: usize = text.rules.iter().map(|rule| rule.then.len()).sum();
+    match text.keep.len() + text.variables.len() + changes > INSNS_MAX {
         true => Err(too_long(text)),
         false => Ok(()),
     }
@@ -99,11 +113,20 @@ fn check(text: &ProgramText, inputs: usize) -> Result<(), Fault> {
 
 /// What is wrong with all of it is said at its last part.
 fn whole(text: &ProgramText, reason: String, remedy: &str) -> Fault {
-    let (part, source) = match (text.keep.last(), text.derive.last(), text.every) {
-        (_, _, Some(every)) => (Part::Every, every.to_string()),
-        (Some(keep), ..) => (Part::Keep(text.keep.len() - 1), keep.clone()),
-        (_, Some(derive), _) => (Part::Derive(text.derive.len() - 1), derive.clone()),
-        _ => (Part::Every, String::new()),
+    let last = |texts: &[String]| texts.last().map(|text| (texts.len() - 1, text.clone()));
+    let rules = text.rules.len();
+    let (part, source) = if let Some(rule) = text.rules.last() {
+        (Part::When(rules - 1), rule.when.clone())
+    } else if let Some(every) = text.every {
+        (Part::Every, every.to_string())
+    } else if let Some((place, keep)) = last(&text.keep) {
+        (Part::Keep(place), keep)
+    } else if let Some((place, derive)) = last(&text.derive) {
+        (Part::Derive(place), derive)
+    } else if let Some((place, variable)) = last(&text.variables) {
+        (Part::Let(place), variable)
+    } else {
+        (Part::Every, String::new())
     };
     wrong(&(0..0), reason, remedy).in_part(part, &source)
 }
@@ -116,6 +139,7 @@ fn too_long(text: &ProgramText) -> Fault {
 pub(crate) struct Compiler<'c> {
     inputs: &'c [Column],
     derived: Vec<(String, Number)>,
+    variables: Vec<Variable>,
     /// Derived columns that have their value only in rows that are kept.
     pub(crate) of_groups: Vec<String>,
     pub(crate) state: State,
@@ -137,11 +161,10 @@ impl Compiler<'_> {
                 .chain(self.derived.iter().map(|(name, _)| name))
         };
         if names().any(|name| *name == derive.name) {
-            return Err(wrong(
-                &derive.name_at,
-                format!("there is a column {} already", derive.name),
-                "give it another name",
-            ));
+            return Err(rules::taken(&derive.name_at, "column", &derive.name));
+        }
+        if self.variables.iter().any(|known| known.name == derive.name) {
+            return Err(rules::taken(&derive.name_at, "variable", &derive.name));
         }
         let has_no_place = |c: char| c.is_control() || c.is_whitespace() || ",\"`".contains(c);
         if derive.name.is_empty() || derive.name.contains(has_no_place) {
@@ -295,6 +318,9 @@ impl Compiler<'_> {
     pub(crate) fn name(&self, at: &Place<usize>, name: &str) -> Result<Number, Wrong> {
         if let Some((_, number)) = self.derived.iter().find(|(known, _)| known == name) {
             return Ok(number.clone());
+        }
+        if let Some(variable) = self.variables.iter().find(|known| known.name == name) {
+            return Ok(variable.number());
         }
         let Some(place) = self.inputs.iter().position(|column| column.name == name) else {
             let names = self.inputs.iter().map(|column| column.name.as_str());

@@ -15,8 +15,12 @@ pub enum TooMuch {
     Insns,
 }
 
-pub fn emit(does: &[Do]) -> Result<Vec<Insn>, TooMuch> {
-    let mut emitter = Emitter { insns: Vec::new() };
+/// The instructions; `met`: the word of the state with what the answer says of rules, if there are some.
+pub fn emit(does: &[Do], met: Option<usize>) -> Result<Vec<Insn>, TooMuch> {
+    let mut emitter = Emitter {
+        insns: Vec::new(),
+        met,
+    };
     emitter.all(does)?;
     match emitter.insns.len() <= INSNS_MAX {
         true => Ok(emitter.insns),
@@ -26,6 +30,7 @@ pub fn emit(does: &[Do]) -> Result<Vec<Insn>, TooMuch> {
 
 struct Emitter {
     insns: Vec<Insn>,
+    met: Option<usize>,
 }
 
 /// Jumps that do not know yet where they lead.
@@ -68,7 +73,16 @@ impl Emitter {
                 self.here(&end)?;
             }
             Do::Answer(is_kept) => {
-                self.put(MOV, R0, 0, 0, i32::from(!is_kept));
+                let left_out = i32::from(!is_kept);
+                match self.met {
+                    None => self.put(MOV, R0, 0, 0, left_out),
+                    Some(word) => {
+                        self.put(LDX, R0, STATE, offset(word)?, 0);
+                        if !is_kept {
+                            self.put(OR, R0, 0, 0, left_out);
+                        }
+                    }
+                }
                 self.put(EXIT, 0, 0, 0, 0);
             }
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::insn::*;
-use crate::program::Program;
+use crate::program::{Answer, Program};
 
 /// A program with its state.
 #[derive(Debug, Clone)]
@@ -32,12 +32,13 @@ impl Machine {
         self.state.fill(0);
     }
 
-    /// Computes the derived values of a row, which stand behind those of the channels, and answers whether it is kept.
+    /// Computes the derived values of a row, which stand behind those of the channels, and answers whether it is kept and
+    /// which rules it meets.
     ///
     /// A program that was compiled does nothing that would not be defined. Words outside of the row and of the state would
     /// be 0, and an instruction that is none would keep the row.
     #[inline]
-    pub fn run(&mut self, row: &mut [u64]) -> bool {
+    pub fn run(&mut self, row: &mut [u64]) -> Answer {
         let mut regs = [0_u64; 16];
         let mut at = 0;
         while let Some(&insn) = self.program.insns.get(at) {
@@ -115,13 +116,13 @@ impl Machine {
                 JSGE => signed.0 >= signed.1,
                 JSLT => signed.0 < signed.1,
                 JSLE => signed.0 <= signed.1,
-                _ => return true,
+                _ => return Answer(0),
             };
             if jumps {
                 at += usize::try_from(off).unwrap_or(0);
             }
         }
-        regs[usize::from(R0)] & 1 == 0
+        Answer(regs[usize::from(R0)] as u32)
     }
 }
 

@@ -13,6 +13,12 @@ pub enum Part {
     Keep(usize),
     /// How many rows are left out.
     Every,
+    /// The variable of this place.
+    Let(usize),
+    /// The condition of the rule of this place.
+    When(usize),
+    /// Of the rule of this place the assignment of this place.
+    Then(usize, usize),
 }
 
 /// What is wrong with a program.
@@ -74,6 +80,9 @@ impl Fault {
         let part = match self.part {
             Part::Derive(_) => "derive",
             Part::Keep(_) => "keep",
+            Part::Let(_) => "let",
+            Part::When(_) => "when",
+            Part::Then(..) => "then",
             Part::Every => return format!("every {}", self.text),
         };
         let line = match self.text.contains('\n') {

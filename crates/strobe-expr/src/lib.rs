@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Row programs: expressions that run on each trigger, after the channels were read.
 //!
-//! A [`ProgramText`] says which columns are derived and which rows are kept. [`compile`] makes it a [`Program`]: whole
+//! A [`ProgramText`] says which columns are derived, which rows are kept, and what is done where. [`compile`] makes it a [`Program`]: whole
 //! numbers only, with a proof that nothing overflows, in instructions that are a subset of eBPF's. A [`Machine`] runs it
 //! on row after row. docs/reference/row-programs.md explains the language.
 //!
@@ -11,15 +11,15 @@
 //! let text = ProgramText {
 //!     derive: vec!["step = diff(enc.pos)".into()],
 //!     keep: vec!["enc.pos >= 1 mm".into()],
-//!     every: None,
+//!     ..ProgramText::default()
 //! };
 //! let position = Column { unit: "mm".into(), scale: 0.001, bits: 32, ..Column::signed("enc.pos") };
 //! let program = compile(&text, &[position])?;
 //! let mut machine = Machine::new(program.into());
 //! let mut row = [999, 0];
-//! assert!(!machine.run(&mut row));
+//! assert!(!machine.run(&mut row).is_kept());
 //! let mut row = [1004, 0];
-//! assert!(machine.run(&mut row));
+//! assert!(machine.run(&mut row).is_kept());
 //! assert_eq!(row, [1004, 5]);
 //! # Ok::<(), strobe_expr::Fault>(())
 //! ```
@@ -45,4 +45,6 @@ pub use compile::compile;
 pub use eval::Machine;
 pub use fault::{Fault, Part};
 pub use insn::Insn;
-pub use program::{Column, INSNS_MAX, Program, ProgramText, STATE_MAX, Word};
+pub use program::{
+    Answer, Column, INSNS_MAX, Program, ProgramText, RULES_MAX, Rule, STATE_MAX, Word,
+};

@@ -98,6 +98,21 @@ impl Node {
         }
     }
 
+    /// Whether it depends on this word of the state.
+    pub fn has_state(&self, word: usize) -> bool {
+        match self {
+            Node::Const(_) | Node::Row(_) => false,
+            Node::State(place) => *place == word,
+            Node::Element(window) => window.index == word,
+            Node::Op(_, a, b) => a.has_state(word) || b.has_state(word),
+            Node::Abs(inner) => inner.has_state(word),
+            Node::Quotient(quotient) => {
+                quotient.dividend.has_state(word) || quotient.divisor.has_state(word)
+            }
+            Node::Truth(cond) => cond.has_state(word),
+        }
+    }
+
     pub fn add(self, number: i128) -> Node {
         Node::op(Op::Add, self, Node::Const(number))
     }
@@ -131,6 +146,15 @@ impl Cond {
             (Cond::Const(false), cond) | (cond, Cond::Const(false)) => cond,
             (Cond::Const(true), _) | (_, Cond::Const(true)) => Cond::Const(true),
             (a, b) => Cond::Any(a.into(), b.into()),
+        }
+    }
+
+    pub fn has_state(&self, word: usize) -> bool {
+        match self {
+            Cond::Const(_) => false,
+            Cond::Compare(_, _, a, b) => a.has_state(word) || b.has_state(word),
+            Cond::All(a, b) | Cond::Any(a, b) => a.has_state(word) || b.has_state(word),
+            Cond::Not(inner) => inner.has_state(word),
         }
     }
 

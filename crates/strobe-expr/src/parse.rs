@@ -5,11 +5,14 @@ use std::ops::Range;
 
 use crate::fault::{Wrong, wrong};
 use crate::lex::{At, Token, tokens};
-use crate::tree::{Binary, Call, Compare, Derive, Expr, Unary, What};
+use crate::tree::{Binary, Call, Compare, Derive, Expr, Unary, Variable, What};
 use crate::unit::Unit;
 
 /// Words that are no names.
-const KEYWORDS: [&str; 4] = ["since", "emit", "else", "in"];
+const KEYWORDS: [&str; 5] = ["since", "emit", "else", "in", "like"];
+/// How a variable is written, and how one is changed.
+const VARIABLE: &str = "write NAME = NUMBER, as in next = 1000, or NAME = NUMBER like CHANNEL";
+const ASSIGNMENT: &str = "write NAME = EXPRESSION, NAME += EXPRESSION or NAME -= EXPRESSION";
 /// Parts within parts, at most: the way through them is one of calls, and a thread may have a small stack.
 const DEPTH: usize = 32;
 /// Operators on the way from the first operand of an expression to the whole of it, at most.
@@ -40,18 +43,7 @@ const COMPARISONS: usize = 2;
 pub fn derive(text: &str) -> Result<Derive, Wrong> {
     let mut parser = Parser::new(text)?;
     let start = "write NAME = EXPRESSION, as in step = diff(enc.pos)";
-    let (name, name_at) = match parser.next() {
-        Some((Token::Word(name) | Token::Name(name), at)) if !KEYWORDS.contains(&name.as_str()) => {
-            (name, at)
-        }
-        other => {
-            return Err(wrong(
-                &parser.place(other.as_ref()),
-                "the name of the column is missing",
-                start,
-            ));
-        }
-    };
+    let (name, name_at) = parser.named("column", start)?;
     if !parser.take("=") {
         return Err(wrong(
             &parser.here(),
@@ -75,6 +67,59 @@ pub fn derive(text: &str) -> Result<Derive, Wrong> {
         expr,
         unit,
     })
+}
+
+/// `NAME = EXPRESSION`, or `NAME = EXPRESSION like CHANNEL`.
+pub fn variable(text: &str) -> Result<Variable, Wrong> {
+    let mut parser = Parser::new(text)?;
+    let (name, name_at) = parser.named("variable", VARIABLE)?;
+    if !parser.take("=") {
+        return Err(wrong(
+            &parser.here(),
+            "`=` is missing after the name of the variable",
+            VARIABLE,
+        ));
+    }
+    let value = parser.level(0)?;
+    let like = match parser.take_word("like") {
+        true => Some(parser.named("channel", VARIABLE)?),
+        false => None,
+    };
+    parser.end()?;
+    Ok(Variable {
+        name,
+        name_at,
+        value,
+        like,
+    })
+}
+
+/// `NAME = EXPRESSION`, `NAME += EXPRESSION` or `NAME -= EXPRESSION`: the name, and its new value.
+pub fn assignment(text: &str) -> Result<(String, Expr), Wrong> {
+    let mut parser = Parser::new(text)?;
+    let (name, at) = parser.named("variable", ASSIGNMENT)?;
+    let change = [
+        ("=", None),
+        ("+=", Some(Binary::Plus)),
+        ("-=", Some(Binary::Minus)),
+    ]
+    .into_iter()
+    .find(|(sign, _)| parser.take(sign));
+    let Some((_, change)) = change else {
+        return Err(wrong(
+            &parser.here(),
+            "`=` is missing after the name of the variable",
+            ASSIGNMENT,
+        ));
+    };
+    let value = parser.level(0)?;
+    parser.end()?;
+    let Some(operator) = change else {
+        return Ok((name, value));
+    };
+    let before = Expr::leaf(at, What::Name(name.clone()));
+    let value = Expr::binary(operator, before, value);
+    Ok((name, value))
 }
 
 /// An expression.
@@ -130,6 +175,19 @@ impl Parser {
         let found = matches!(self.peek(), Some((Token::Word(found), _)) if found == word);
         self.at += usize::from(found);
         found
+    }
+
+    /// The name of something.
+    fn named(&mut self, what: &str, remedy: &str) -> Result<(String, Range<usize>), Wrong> {
+        match self.next() {
+            Some((Token::Name(name), at)) => Ok((name, at)),
+            Some((Token::Word(name), at)) if !KEYWORDS.contains(&name.as_str()) => Ok((name, at)),
+            other => Err(wrong(
+                &self.place(other.as_ref()),
+                format!("the name of the {what} is missing"),
+                remedy,
+            )),
+        }
     }
 
     fn end(&self) -> Result<(), Wrong> {

@@ -8,15 +8,31 @@ pub const INSNS_MAX: usize = 4096;
 /// Words that a program keeps from row to row, at most.
 pub const STATE_MAX: usize = 4096;
 
+/// Rules of a program, at most: its answer has a bit for each.
+pub const RULES_MAX: usize = 31;
+
 /// A program as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramText {
+    /// Values that are kept from row to row, and that rules change: `NAME = NUMBER`, or `NAME = NUMBER like CHANNEL`.
+    pub variables: Vec<String>,
+    /// What is done where a condition is met.
+    pub rules: Vec<Rule>,
     /// Columns that are computed: `NAME = EXPRESSION`, or `NAME = EXPRESSION in UNIT`.
     pub derive: Vec<String>,
     /// A row is kept if all of these are so.
     pub keep: Vec<String>,
     /// Of the rows that these would keep, only each Nth is; and the Nth is the first.
     pub every: Option<u64>,
+}
+
+/// What is done in each row that meets a condition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// The condition.
+    pub when: String,
+    /// How variables change: `NAME = EXPRESSION`, or with `+=` or `-=`.
+    pub then: Vec<String>,
 }
 
 impl ProgramText {
@@ -89,6 +105,23 @@ pub struct Program {
     pub(crate) inputs: usize,
     pub(crate) derived: Vec<Column>,
     pub(crate) skips: bool,
+    pub(crate) rules: usize,
+}
+
+/// What a program says of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer(pub(crate) u32);
+
+impl Answer {
+    /// Whether the row is kept.
+    pub fn is_kept(self) -> bool {
+        self.0 & 1 == 0
+    }
+
+    /// Whether the row meets the condition of the rule of this place, which is below [`RULES_MAX`].
+    pub fn meets(self, rule: usize) -> bool {
+        self.0 >> 1 >> rule & 1 != 0
+    }
 }
 
 impl Program {
@@ -102,11 +135,13 @@ impl Program {
             inputs,
             derived: (0..derived).map(column).collect(),
             skips: true,
+            rules: 0,
         }
     }
 
     /// Its instructions. On entry R1 is the address of the row's values, those of the channels and then those that are
-    /// derived, and R9 that of the state. The answer in R0 is 1 if the row is to be left out, else 0.
+    /// derived, and R9 that of the state. Bit 0 of the answer, in R0, says that the row is to be left out, bit 1 that it meets
+    /// the condition of the first rule, and so on.
     pub fn insns(&self) -> &[Insn] {
         &self.insns
     }
@@ -129,5 +164,10 @@ impl Program {
     /// Whether it may leave rows out.
     pub fn skips(&self) -> bool {
         self.skips
+    }
+
+    /// Rules that it has.
+    pub fn rules(&self) -> usize {
+        self.rules
     }
 }

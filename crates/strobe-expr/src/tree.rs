@@ -152,3 +152,14 @@ pub struct Derive {
     /// The unit that it is wanted in.
     pub unit: Option<(String, Range<usize>)>,
 }
+
+/// A variable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variable {
+    pub name: String,
+    pub name_at: Range<usize>,
+    /// What it is at first.
+    pub value: Expr,
+    /// The channel whose unit, scale and range it has.
+    pub like: Option<(String, Range<usize>)>,
+}

@@ -38,8 +38,10 @@ pub struct Recipe {
     pub read: Vec<String>,
     /// What a row writes before they are read: steps that write.
     pub set: Vec<Step>,
-    /// What is computed from a row, and whether it is kept.
+    /// What is computed from a row, whether it is kept, and what is done where.
     pub program: ProgramText,
+    /// What the rules of the program write: steps that act.
+    pub acts: Vec<Step>,
     /// Who makes the rows.
     pub engine: EnginePreference,
     /// How the user engine waits; `None`: as it likes.
@@ -107,6 +109,7 @@ impl Recipe {
             read: Vec::new(),
             set: Vec::new(),
             program: ProgramText::default(),
+            acts: Vec::new(),
             engine: EnginePreference::Auto,
             wait: None,
             board: None,
@@ -208,7 +211,9 @@ impl Recipe {
     pub fn plan(&self) -> Plan {
         let reads = self.read.iter().cloned().map(Step::Read);
         Plan {
-            steps: self.set.iter().cloned().chain(reads).collect(),
+            steps: (self.set.iter().cloned().chain(reads))
+                .chain(self.acts.iter().cloned())
+                .collect(),
             program: self.program.clone(),
             ring: self.ring,
             limit: self.limit(),

@@ -33,6 +33,7 @@ fn text(derive: &[&str], keep: &[&str], every: Option<u64>) -> ProgramText {
         derive: owned(derive),
         keep: owned(keep),
         every,
+        ..ProgramText::default()
     }
 }
 

@@ -61,6 +61,7 @@ pub mod entry_flag {
 pub mod op {
     pub const READ: u32 = 1;
     pub const WRITE: u32 = 2;
+    pub const ACT: u32 = 3;
 }
 
 /// Flags of `STROBE_CREATE`.

@@ -104,6 +104,8 @@ pub fn measure<E: From<Error>>(
     // It computes on each trigger, and makes a row of each.
     let program = ProgramText {
         derive: plan.program.derive.clone(),
+        variables: plan.program.variables.clone(),
+        rules: plan.program.rules.clone(),
         ..ProgramText::default()
     };
     let run = |event: EventSpec,
@@ -121,7 +123,12 @@ pub fn measure<E: From<Error>>(
         })?;
         Ok::<_, E>(record(run.as_ref(), &options, &Stop::default(), observer)?)
     };
-    let is_done = |step: &&Step| writes || matches!(step, Step::Read(_));
+    // What rules write is seldom done, and is left out.
+    let is_done = |step: &&Step| match step {
+        Step::Read(_) => true,
+        Step::Write { .. } => writes,
+        Step::Act { .. } => false,
+    };
     let steps: Vec<Step> = plan.steps.iter().filter(is_done).cloned().collect();
     let fast = || EventSpec::timer(FAST_NS);
 

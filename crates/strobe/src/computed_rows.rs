@@ -61,7 +61,7 @@ impl ComputedRows {
         self.row.resize(shape.channels as usize, 0);
         let has_failed = !row.faults.is_empty();
         self.has_resumed |= row.status.resumed();
-        if !has_failed && !self.machine.run(&mut self.row) {
+        if !has_failed && !self.machine.run(&mut self.row).is_kept() {
             self.left_out += 1;
             return;
         }
@@ -214,7 +214,7 @@ mod tests {
         let text = ProgramText {
             derive: vec!["d = diff(c.1)".into()],
             keep: vec!["c.0 == 1 V".into()],
-            every: None,
+            ..ProgramText::default()
         };
         let mut rows = ComputedRows::new(Box::new(given()), &text).expect("a program");
         let names = rows.info().fault_names();

@@ -4,12 +4,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::error::Error;
 use crate::event::EventSpec;
 use crate::info::Clock;
 use crate::program::ProgramText;
 use crate::quantity::duration_ns;
 
-/// One step of a row; steps are done in their order.
+/// One step of a row; steps are done in their order. At most the outputs of rules differ from row to row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Read a channel.
@@ -21,13 +22,36 @@ pub enum Step {
         /// What to write.
         value: u64,
     },
+    /// Write an output in each row that meets the condition of a rule, after the program has run. These steps stand last.
+    Act {
+        /// `device.output`.
+        output: String,
+        /// What to write.
+        value: u64,
+        /// The place of the rule in the program.
+        rule: usize,
+    },
 }
 
 impl Step {
     /// The channel or output.
     pub fn name(&self) -> &str {
         match self {
-            Step::Read(name) | Step::Write { output: name, .. } => name,
+            Step::Read(name)
+            | Step::Write { output: name, .. }
+            | Step::Act { output: name, .. } => name,
+        }
+    }
+
+    fn unusable(&self, why: &str) -> Error {
+        let what = match self {
+            Step::Read(_) => "channel",
+            Step::Write { .. } | Step::Act { .. } => "output",
+        };
+        Error::Unusable {
+            what,
+            name: self.name().to_owned(),
+            why: why.to_owned(),
         }
     }
 }
@@ -110,6 +134,29 @@ impl Plan {
             shared: false,
             wake_within: CpuLatency::default(),
         }
+    }
+
+    /// Whether outputs of rules stand behind all other steps, and have a rule.
+    pub(crate) fn check_acts(&self) -> Result<(), Error> {
+        let mut steps = self.steps.iter();
+        let is_act = |step: &&Step| matches!(step, Step::Act { .. });
+        let acts = steps.by_ref().skip_while(|step| !is_act(step));
+        for step in acts {
+            match step {
+                Step::Act { rule, .. } if *rule < self.program.rules.len() => {}
+                Step::Act { .. } => {
+                    return Err(step.unusable(
+                        "the rule that is to write it is not in the program; add it, or leave the output out",
+                    ));
+                }
+                _ => {
+                    return Err(step.unusable(
+                        "it stands behind an output that a rule writes; put those last",
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Rows in the ring: what was asked for, rounded up to a power of two.

@@ -85,6 +85,7 @@ pub fn program(derive: &[&str], keep: &[&str], every: Option<u64>) -> ProgramTex
         derive: owned(derive),
         keep: owned(keep),
         every,
+        ..ProgramText::default()
     }
 }
 

@@ -9,6 +9,7 @@ mod events;
 mod life;
 mod pause;
 mod rings;
+mod rules;
 
 use strobe_cases::{Kernel, User};
 
@@ -84,6 +85,12 @@ macro_rules! engine {
                 channels_of_all_classes_make_whole_rows,
                 a_run_that_is_stopped_with_a_row_unfinished_has_counted_its_trigger,
                 a_row_that_takes_longer_than_its_period_makes_others_missed,
+            ;
+            rules:
+                a_rule_writes_its_output_in_the_rows_that_meet_it,
+                a_variable_is_the_next_position_that_is_waited_for,
+                rules_are_also_met_by_rows_that_are_left_out,
+                an_output_of_a_rule_stands_last_and_has_its_rule,
             ;
         }
     };

@@ -329,6 +329,55 @@ fn what_is_said_of_a_program_is_checked() {
 }
 
 #[test]
+fn a_step_that_acts_has_a_bit_and_a_program_and_stands_last() {
+    const WHY_STEP: u32 = 4;
+    const ACT: u32 = 3;
+    let (insns, derived) = (bytes(&[mov(0, 0), exit()]), columns(DERIVED));
+    let program = about(&insns, &derived);
+    let asked = |steps: &[(u32, u32)], program: u64| {
+        let made = |&(op, flags): &(u32, u32)| {
+            let name = if op == READ {
+                "sim.counter"
+            } else {
+                "sim.latch"
+            };
+            let mut step = step(op, name, 0);
+            step.flags = flags;
+            step
+        };
+        let steps: Vec<_> = steps.iter().map(made).collect();
+        let request = Create {
+            program,
+            flags: DRY_RUN,
+            ..request("soft", 0, 16, &steps)
+        };
+        let (answer, created) = ask(&control(), &request);
+        (
+            answer.map(|_| created.outputs),
+            created.why,
+            created.fault_step,
+        )
+    };
+    let with = std::ptr::from_ref(&program) as u64;
+    for (steps, program, at) in [
+        (vec![(ACT, 1)], 0, 0),
+        (vec![(ACT, 0)], with, 0),
+        (vec![(ACT, 32)], with, 0),
+        (vec![(ACT, u32::MAX)], with, 0),
+        (vec![(READ, 0), (ACT, 1), (READ, 0)], with, 2),
+        (vec![(ACT, 1), (WRITE, 0)], with, 1),
+        (vec![(WRITE, 1)], with, 0),
+        (vec![(READ, 1)], with, 0),
+        (vec![(4, 1)], with, 0),
+    ] {
+        let found = asked(&steps, program);
+        assert_eq!(found, (Err(EINVAL), WHY_STEP, at), "{steps:?}");
+    }
+    let good = [(READ, 0), (WRITE, 0), (ACT, 1), (ACT, 31)];
+    assert_eq!(asked(&good, with), (Ok(3), 0, NO_STEP));
+}
+
+#[test]
 fn the_longest_program_runs_and_a_dry_run_says_what_it_costs() {
     let mut longest = vec![mov(2, 1); 4094];
     longest.extend([mov(0, 0), exit()]);
@@ -417,7 +466,7 @@ fn the_administrator_may_forbid_programs_and_who_has_no_compiler_has_none() {
             ((Err(EPERM), WHY_PROGRAM, NO_STEP), 0)
         );
     }
-    assert_eq!((made(), features()), ((Ok(()), 0, NO_STEP), 1));
+    assert_eq!((made(), features()), ((Ok(()), 0, NO_STEP), 3));
     for (name, value, want) in [
         (
             "bpf_jit_enable",

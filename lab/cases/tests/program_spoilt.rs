@@ -118,7 +118,7 @@ fn compare(owner: i32, created: &Created, insns: Vec<Insn>) -> u64 {
             .map(|n| map.get(place + 8 * n))
             .collect();
         let mut values = [&row[..CHANNELS], &derived].concat();
-        let is_kept = machine.run(&mut values);
+        let is_kept = machine.run(&mut values).is_kept();
         let look = order(&owner, STATUS, 0).expect("a state");
         let kept = look.head - rows;
         let what = machine.program().insns();

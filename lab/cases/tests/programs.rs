@@ -6,7 +6,7 @@ use std::sync::Arc;
 use strobe::engine::Error;
 use strobe::info::{Clock, RunInfo};
 use strobe::plan::{Plan, Step};
-use strobe::program::{ProgramText, compile};
+use strobe::program::{ProgramText, Rule, compile};
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{Kept, begin, read_now, record, until, until_rows};
 use strobe_cases::engine::program;
@@ -84,7 +84,7 @@ fn machine(text: &ProgramText, info: &RunInfo) -> Machine {
 fn computed(machine: &mut Machine, row: &Kept) -> (Vec<u64>, bool) {
     let mut values = row.values[..CHANNELS.len()].to_vec();
     values.resize(row.values.len(), 0);
-    let is_kept = machine.run(&mut values);
+    let is_kept = machine.run(&mut values).is_kept();
     (values, is_kept)
 }
 
@@ -158,7 +158,7 @@ fn check_kept(account: &Account, text: &ProgramText, info: &RunInfo) {
         loop {
             let mut values = row.values.clone();
             values[0] = counter;
-            let is_kept = machine.run(&mut values);
+            let is_kept = machine.run(&mut values).is_kept();
             counter += 1;
             if is_kept {
                 assert_eq!(
@@ -394,5 +394,51 @@ fn a_thousand_runs_with_programs_leave_nothing_behind() {
         run.start().expect("to start");
         run.trigger(2).expect("triggers");
         assert_eq!(run.state().expect("a state"), State::Running);
+    }
+}
+
+/// The simulator's latch refuses each fourth row, whatever the program says of it.
+#[test]
+fn a_row_whose_rule_cannot_write_its_output_is_kept_and_marked() {
+    let sim = Sim::well();
+    sim.set("sim_every", 4).set("sim_fail", 16);
+    for event in &events() {
+        let mut plan = with(
+            event,
+            ProgramText {
+                rules: vec![Rule {
+                    when: "raw(sim.ramp) & 1".into(),
+                    then: vec!["n += 1".into()],
+                }],
+                ..program(
+                    &["odd = raw(sim.ramp) & 1", "times = n"],
+                    &["0 > sim.sine"],
+                    None,
+                )
+            },
+        );
+        plan.program.variables = vec!["n = 0".into()];
+        plan.steps.push(Step::Act {
+            output: "sim.latch".into(),
+            value: 5,
+            rule: 0,
+        });
+        let (account, end) = four_hundred(&plan);
+        let failed: Vec<_> = account
+            .rows
+            .iter()
+            .filter(|row| !row.faults.is_empty())
+            .collect();
+        assert!(failed.len() > 10, "{event}: {end:?}");
+        assert_eq!(end.errors, failed.len() as u64, "{event}");
+        for row in failed {
+            // Four channels and two columns stand before it, which have failed with it.
+            assert_eq!(row.faults, [4, 5, 6], "{event}: {row:?}");
+            assert_eq!(row.values[1] & 1, 1, "{event}: {row:?}");
+        }
+        assert!(
+            end.skipped > 0 && account.rows.iter().any(|row| row.faults.is_empty()),
+            "{event}"
+        );
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn got(server: &Server, names: &[String]) -> Result<ReadResult, Error
 pub(super) fn done(server: &Server, settings: &[Step]) -> Result<WriteResult, Error> {
     let values = settings.iter().filter_map(|step| match step {
         Step::Write { output, value } => Some((output.clone(), *value)),
-        Step::Read(_) => None,
+        Step::Read(_) | Step::Act { .. } => None,
     });
     let values: Vec<(String, u64)> = values.collect();
     let mut seen = HashSet::new();

@@ -6,21 +6,24 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use strobe::event::EventSpec;
 use strobe::info::Clock;
-use strobe::plan::{CpuLatency, Step};
+use strobe::plan::CpuLatency;
 use strobe::quantity::duration_ns;
 use strobe::rt::Policy;
 use strobe::runs::RunName;
 use strobe_board::Faults;
-use strobe_files::recipe::{self, Recipe};
+use strobe_files::recipe::Recipe;
 
-use crate::{at, choice, existing, program, why};
+use crate::{at, choice, existing, program, rules, why};
 
 /// Options that say what a run of one's own is like.
-const OF_OWN_RUNS: [&str; 24] = [
+const OF_OWN_RUNS: [&str; 27] = [
     "recipe",
     "event",
     "read",
     "set",
+    "let",
+    "when",
+    "then",
     "derive",
     "keep",
     "every",
@@ -84,9 +87,8 @@ pub struct Args {
     #[arg(long, value_name = "RUN", conflicts_with_all = OF_OWN_RUNS)]
     pub(super) run: Option<RunName>,
 
-    /// Values to write at each trigger, before the channels are read
-    #[arg(long, value_name = "OUT=V", value_delimiter = ',', value_parser = recipe::setting)]
-    pub(super) set: Vec<Step>,
+    #[command(flatten)]
+    pub(super) rules: rules::Args,
 
     #[command(flatten)]
     pub(super) program: program::Args,
@@ -174,7 +176,7 @@ pub struct Args {
     #[arg(long)]
     pub(super) dry_run: bool,
 
-    /// With --dry-run: write the outputs, too
+    /// With --dry-run: write the outputs, too, but for those of rules
     #[arg(long, requires = "dry_run")]
     pub(super) with_outputs: bool,
 
@@ -209,9 +211,7 @@ impl Args {
                 list.clone_from(given);
             }
         }
-        if !self.set.is_empty() {
-            recipe.set.clone_from(&self.set);
-        }
+        self.rules.change(&mut recipe);
         self.program.change(&mut recipe.program);
         self.choice.change(&mut recipe);
         // Of the board that the recipe is to find again, wherever it is run.

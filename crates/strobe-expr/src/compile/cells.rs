@@ -19,7 +19,7 @@ use super::functions::not_since;
 /// The word of the state that counts rows since the last one that was kept.
 const HELD: usize = 0;
 /// The word that is 1 from the second row on.
-const STARTED: usize = 1;
+pub(super) const STARTED: usize = 1;
 /// The first word that is for what the program keeps.
 const FREE: usize = 2;
 /// So many rows are left out in sequence, at most, by a program that counts or adds them up: so it is known that sums
@@ -37,7 +37,7 @@ pub(crate) struct State {
     /// Rows from one that is kept to the next, at most, and whether it is always as many.
     rows: (i128, bool),
     counts: bool,
-    has_started: bool,
+    pub(super) has_started: bool,
 }
 
 impl State {
@@ -54,7 +54,7 @@ impl State {
         }
     }
 
-    fn take(&mut self, words: usize) -> usize {
+    pub(super) fn take(&mut self, words: usize) -> usize {
         self.words += words;
         self.words - words
     }
@@ -107,13 +107,13 @@ fn held() -> Node {
 }
 
 /// Whether the word is that of the first row; or the first since one was kept.
-fn is_first(word: usize) -> Cond {
+pub(super) fn is_first(word: usize) -> Cond {
     Cond::Compare(Compare::Equal, false, Node::State(word), Node::Const(0))
 }
 
 impl Compiler<'_> {
     /// What is there on each trigger, and not only where a row is kept.
-    fn on_each(&self, of: &Expr) -> Result<(), Wrong> {
+    pub(super) fn on_each(&self, of: &Expr) -> Result<(), Wrong> {
         match self.is_of_groups(of) {
             true => Err(wrong(
                 &of.at,

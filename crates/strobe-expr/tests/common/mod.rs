@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use strobe_expr::{Column, Fault, Insn, Machine, Program, ProgramText, compile};
+use strobe_expr::{Answer, Column, Fault, Insn, Machine, Program, ProgramText, Rule, compile};
 
 /// The channels of these tests.
 pub fn columns() -> Vec<Column> {
@@ -35,6 +35,23 @@ pub fn text(derive: &[&str], keep: &[&str], every: Option<u64>) -> ProgramText {
         derive: owned(derive),
         keep: owned(keep),
         every,
+        ..ProgramText::default()
+    }
+}
+
+/// Variables, and rules: a condition and what it changes.
+pub fn rules(variables: &[&str], rules: &[(&str, &[&str])]) -> ProgramText {
+    let owned = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+    ProgramText {
+        variables: owned(variables),
+        rules: rules
+            .iter()
+            .map(|(when, then)| Rule {
+                when: (*when).to_owned(),
+                then: owned(then),
+            })
+            .collect(),
+        ..ProgramText::default()
     }
 }
 
@@ -80,12 +97,20 @@ impl Twice {
 
     /// The derived words of a row, and whether it is kept.
     pub fn run(&mut self, inputs: &[u64]) -> (Vec<u64>, bool) {
+        let (words, answer) = self.answer(inputs);
+        (words, answer.is_kept())
+    }
+
+    /// The derived words of a row, and all that the program says of it.
+    pub fn answer(&mut self, inputs: &[u64]) -> (Vec<u64>, Answer) {
         let mut row = inputs.to_vec();
         row.resize(inputs.len() + self.program.derived().len(), 0);
         for (bytes, word) in self.memory.chunks_exact_mut(8).zip(&row) {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
-        let is_kept = self.machine.run(&mut row);
+        let said = self.machine.run(&mut row);
+        let bits = (0..self.program.rules()).map(|rule| u64::from(said.meets(rule)) << (rule + 1));
+        let bits = bits.sum::<u64>() | u64::from(!said.is_kept());
         let vm = rbpf::EbpfVmRaw::new(Some(&self.code)).expect("a program that it takes");
         let answer = vm
             .execute_program(&mut self.memory)
@@ -96,11 +121,11 @@ impl Twice {
             .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()))
             .collect();
         assert_eq!(
-            (answer == 0, &words[..row.len()]),
-            (is_kept, row.as_slice()),
+            (answer, &words[..row.len()]),
+            (bits, row.as_slice()),
             "the interpreters disagree"
         );
-        (row.split_off(inputs.len()), is_kept)
+        (row.split_off(inputs.len()), said)
     }
 
     /// The derived values of a row.
@@ -111,6 +136,13 @@ impl Twice {
             .zip(words)
             .map(|(column, word)| value(column, word))
             .collect()
+    }
+
+    /// The rules whose conditions a row meets.
+    pub fn meets(&mut self, inputs: &[u64]) -> Vec<usize> {
+        let (_, answer) = self.answer(inputs);
+        let rules = 0..self.program.rules();
+        rules.filter(|rule| answer.meets(*rule)).collect()
     }
 
     pub fn keeps(&mut self, inputs: &[u64]) -> bool {

@@ -4,7 +4,7 @@
 use strobe::channel::Class;
 use strobe::engine;
 use strobe::event::EventSpec;
-use strobe::plan::Plan;
+use strobe::plan::{Plan, Step};
 use strobe::program::ProgramText;
 use strobe::rt;
 use strobe::select::{self, SelectedEngine};
@@ -67,7 +67,12 @@ pub(super) fn check(recipe: &Recipe, places: &Spans<'_, '_>) {
     };
     let mut all_fit = event == plan.event;
     for (step, at) in plan.steps.iter().zip(&places.steps) {
-        if let Err(error) = ask(&chosen, &part(&event, std::slice::from_ref(step))) {
+        // Without its rule.
+        let step = match step.clone() {
+            Step::Act { output, value, .. } => Step::Write { output, value },
+            step => step,
+        };
+        if let Err(error) = ask(&chosen, &part(&event, &[step])) {
             places.fault(at, error.to_string());
             all_fit = false;
         }

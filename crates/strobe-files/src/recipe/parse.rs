@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use strobe::engine::user::WaitMode;
 use strobe::info::Clock;
-use strobe::program::{Part, ProgramText};
+use strobe::plan::Step;
+use strobe::program::{Part, ProgramText, Rule};
 use strobe::quantity::duration_ns;
 use strobe::select::EnginePreference;
 use strobe_board::Faults;
@@ -45,17 +46,25 @@ const NOT_HERE: [(&str, &str); 2] = [
 pub(super) struct Spans<'p, 't> {
     table: &'p Table<'t>,
     pub(super) event: Range<usize>,
-    /// Of each step: outputs, then channels.
+    /// Of each step: outputs, then channels, then outputs of rules.
     pub(super) steps: Vec<Range<usize>>,
     derive: Vec<Range<usize>>,
     keep: Vec<Range<usize>>,
     every: Range<usize>,
+    variables: Vec<Range<usize>>,
+    rules: Vec<RuleSpans>,
     pub(super) board: Range<usize>,
     pub(super) wait: Range<usize>,
     pub(super) cpu: Range<usize>,
     pub(super) policy: Range<usize>,
     pub(super) ring: Range<usize>,
     pub(super) sync: Range<usize>,
+}
+
+/// The same of a rule.
+struct RuleSpans {
+    when: Range<usize>,
+    then: Vec<Range<usize>>,
 }
 
 impl Spans<'_, '_> {
@@ -65,6 +74,9 @@ impl Spans<'_, '_> {
             Part::Derive(place) => self.derive.get(place),
             Part::Keep(place) => self.keep.get(place),
             Part::Every => None,
+            Part::Let(place) => self.variables.get(place),
+            Part::When(rule) => self.rules.get(rule).map(|rule| &rule.when),
+            Part::Then(rule, place) => self.rules.get(rule).and_then(|rule| rule.then.get(place)),
         };
         at.unwrap_or(&self.every)
     }
@@ -118,6 +130,20 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Spans<'_, '_>)) -> Opt
     let (derive, derive_at) = texts(&mut root, "derive");
     let (keep, keep_at) = texts(&mut root, "keep");
     let every = root.integer("every", 1..=1 << 31);
+    let (variables, variables_at) = texts(&mut root, "let");
+    let (mut rules, mut rules_at, mut acts) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, table) in root.list("rule").into_iter().enumerate() {
+        let (rule, at) = rule(table, |output, value, at| {
+            acts.push(Step::Act {
+                output,
+                value,
+                rule: place,
+            });
+            steps.push(at);
+        });
+        rules.push(rule);
+        rules_at.push(at);
+    }
     let wait = root.choice_at("wait", &WAITS);
     let board = root.string("board");
     let cpu = root.integer("cpu", 0..=u64::from(u16::MAX));
@@ -136,7 +162,10 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Spans<'_, '_>)) -> Opt
             derive,
             keep,
             every: every.as_ref().map(|(every, _)| *every),
+            variables,
+            rules,
         },
+        acts,
         wait: wait.as_ref().map(|(wait, _)| *wait),
         board: board.as_ref().map(|(board, _)| (*board).to_owned()),
         cpu: cpu.as_ref().and_then(|(cpu, _)| usize::try_from(*cpu).ok()),
@@ -172,6 +201,8 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Spans<'_, '_>)) -> Opt
             derive: derive_at,
             keep: keep_at,
             every: place(every.as_ref()),
+            variables: variables_at,
+            rules: rules_at,
             board: place(board.as_ref()),
             wait: place(wait.as_ref()),
             cpu: place(cpu.as_ref()),
@@ -183,6 +214,33 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Spans<'_, '_>)) -> Opt
     }
     root.finish();
     recipe
+}
+
+/// A rule, and where it stands; `act` is told of each output that it writes.
+fn rule(mut table: Table<'_>, mut act: impl FnMut(String, u64, Range<usize>)) -> (Rule, RuleSpans) {
+    let when = table.string("when");
+    table.missing(
+        "when",
+        "when = \"...\", a condition such as enc.pos >= next",
+    );
+    for (text, at) in table.texts("set") {
+        match setting(text) {
+            Ok(Step::Write { output, value }) => act(output, value, at),
+            Ok(_) => {}
+            Err(why) => table.fault_at(&at, format!("`set` has \"{text}\"; {why}")),
+        }
+    }
+    let (then, then_at) = texts(&mut table, "then");
+    let at = place(when.as_ref());
+    let when = when.map_or("", |(when, _)| when).to_owned();
+    table.finish();
+    (
+        Rule { when, then },
+        RuleSpans {
+            when: at,
+            then: then_at,
+        },
+    )
 }
 
 /// Texts, and where each of them stands.

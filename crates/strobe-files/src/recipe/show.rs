@@ -18,16 +18,13 @@ pub(super) fn text(recipe: &Recipe) -> String {
         }
     };
     line("event", Some(quoted(&recipe.event.to_string())));
-    let settings = recipe.set.iter().map(|step| match step {
-        Step::Write { output, value } => format!("{output}={value}"),
-        Step::Read(channel) => channel.clone(),
-    });
-    let settings: Vec<String> = settings.collect();
+    let settings: Vec<String> = recipe.set.iter().map(setting).collect();
     line("set", list(&settings));
     line("read", Some(list(&recipe.read).unwrap_or("[]".to_owned())));
     line("derive", list(&recipe.program.derive));
     line("keep", list(&recipe.program.keep));
     line("every", recipe.program.every.map(|every| every.to_string()));
+    line("let", list(&recipe.program.variables));
     line("engine", word(&ENGINES, Some(recipe.engine)));
     line("wait", word(&WAITS, recipe.wait));
     line("board", recipe.board.as_deref().map(quoted));
@@ -45,7 +42,30 @@ pub(super) fn text(recipe: &Recipe) -> String {
     line("last", recipe.last.map(|rows| rows.to_string()));
     line("sinks", list(&recipe.sinks));
     line("sync", Some(recipe.sync.to_string()));
+    // Tables stand behind all keys of the recipe itself.
+    for (place, rule) in recipe.program.rules.iter().enumerate() {
+        text.push_str("\n[[rule]]\n");
+        let mut line = |key: &str, value: Option<String>| {
+            if let Some(value) = value {
+                let _ = writeln!(text, "{key} = {value}");
+            }
+        };
+        line("when", Some(quoted(&rule.when)));
+        let of_rule = |step: &&Step| matches!(step, Step::Act { rule, .. } if *rule == place);
+        let settings: Vec<String> = (recipe.acts.iter().filter(of_rule)).map(setting).collect();
+        line("set", list(&settings));
+        line("then", list(&rule.then));
+    }
     text
+}
+
+fn setting(step: &Step) -> String {
+    match step {
+        Step::Write { output, value } | Step::Act { output, value, .. } => {
+            format!("{output}={value}")
+        }
+        Step::Read(channel) => channel.clone(),
+    }
 }
 
 /// A duration as it is read again, to the nanosecond.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
+use strobe::program::Rule;
 
 fn whole() -> Recipe {
     Recipe {
@@ -36,7 +37,30 @@ fn a_recipe_is_read_as_it_was_written() {
             derive: vec!["step = diff(sim.ramp)".into(), "a = abs(step)".into()],
             keep: vec!["a > 1 \"µV\"".into()],
             every: Some(10),
+            variables: vec!["next = 1 \"µV\" like sim.ramp".into(), "n = 0".into()],
+            rules: vec![
+                Rule {
+                    when: "sim.ramp >= next".into(),
+                    then: vec!["next += 100 \"µV\"".into(), "n += 1".into()],
+                },
+                Rule {
+                    when: "n == 3".into(),
+                    then: Vec::new(),
+                },
+            ],
         },
+        acts: vec![
+            Step::Act {
+                output: "sim.latch".into(),
+                value: 7,
+                rule: 0,
+            },
+            Step::Act {
+                output: "sim.level".into(),
+                value: 1,
+                rule: 1,
+            },
+        ],
         sync: true,
         ..Recipe::new(EventSpec::soft())
     };

@@ -6,6 +6,8 @@ use super::{NAME_SIZE, Value, size_of_u32};
 
 /// `strobe_features.features`: rows can have a program.
 pub const FEATURE_PROGRAMS: u64 = 1 << 0;
+/// A program can have outputs written.
+pub const FEATURE_ACT: u64 = 1 << 1;
 /// `strobe_program.flags`: it may leave rows out.
 pub const SKIPS: u32 = 1 << 0;
 

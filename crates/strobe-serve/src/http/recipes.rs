@@ -61,12 +61,10 @@ pub fn of_client(name: &str, text: &str) -> Result<Recipe, Failure> {
             "give the name of a board that is installed here",
         );
     }
-    let writes = recipe.set.iter().map(|step| match step {
-        Step::Read(name) => name,
-        Step::Write { output, .. } => output,
-    });
+    let writes = recipe.set.iter().chain(&recipe.acts).map(Step::name);
     let event = recipe.event.to_string();
-    for name in recipe.read.iter().chain(writes).chain([&event]) {
+    let names = recipe.read.iter().map(String::as_str).chain(writes);
+    for name in names.chain([event.as_str()]) {
         no_path(name)?;
     }
     Ok(recipe)

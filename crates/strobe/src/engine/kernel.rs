@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use strobe_expr::Program;
 use strobe_hw::cpu_latency_request::CpuLatencyRequest;
-use strobe_hw::uapi::program::FEATURE_PROGRAMS;
+use strobe_hw::uapi::program::{FEATURE_ACT, FEATURE_PROGRAMS};
 use strobe_hw::uapi::{self, create_flag, kind, op, why};
 use strobe_ring::layout::CLOCK_TAI;
 use strobe_ring::{Engine, Reader, StartTimes};
@@ -256,6 +256,11 @@ impl Control {
             };
             return Err(Error::ProgramOfKernel(why.to_owned()));
         }
+        let acts = plan.steps.iter().any(|s| matches!(s, Step::Act { .. }));
+        if acts && features.features & FEATURE_ACT == 0 {
+            let why = "the module is too old for outputs that rules write";
+            return Err(Error::ProgramOfKernel(why.to_owned()));
+        }
         program::compile(&plan.program, &self.channels(plan)?).map(Some)
     }
 
@@ -265,6 +270,7 @@ impl Control {
         program: Option<&Program>,
         flags: u32,
     ) -> Result<(uapi::Created, Option<OwnedFd>), Error> {
+        plan.check_acts()?;
         let (event, period_ns) = kernel_event(plan)?;
         let not_here = |what, name: &str| self.not_here(what, name);
         let create = uapi::Create {
@@ -285,13 +291,14 @@ impl Control {
             .steps
             .iter()
             .map(|step| {
-                let (op, value) = match step {
-                    Step::Read(_) => (op::READ, 0),
-                    Step::Write { value, .. } => (op::WRITE, *value),
+                let (op, flags, value) = match step {
+                    Step::Read(_) => (op::READ, 0, 0),
+                    Step::Write { value, .. } => (op::WRITE, 0, *value),
+                    // Bit 0 of a program's answer is whether the row is left out.
+                    Step::Act { value, rule, .. } => (op::ACT, *rule as u32 + 1, *value),
                 };
                 let name = self.module_name(what(step), step.name())?;
                 let name = fixed(&name).ok_or_else(|| not_here(what(step), step.name()))?;
-                let flags = 0;
                 Ok(uapi::Step {
                     op,
                     flags,
@@ -493,13 +500,13 @@ fn release() -> String {
 fn what(step: &Step) -> &'static str {
     match step {
         Step::Read(_) => "channel",
-        Step::Write { .. } => "output",
+        Step::Write { .. } | Step::Act { .. } => "output",
     }
 }
 
 fn answer_value(step: Option<&Step>) -> u64 {
     match step {
-        Some(Step::Write { value, .. }) => *value,
+        Some(Step::Write { value, .. } | Step::Act { value, .. }) => *value,
         _ => 0,
     }
 }

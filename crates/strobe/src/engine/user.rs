@@ -180,7 +180,8 @@ impl User {
         };
         let clock = RunClock::new(plan.clock);
         let is_soft = *plan.event.event() == Event::Soft;
-        let (source, actions, computer) = (opened.source, opened.actions, opened.computer);
+        let (source, actions, acts) = (opened.source, opened.actions, opened.acts);
+        let computer = opened.computer;
         let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
         let policy = self.settings.policy.unwrap_or(fifo);
         let run = base.run(info, &self.settings, policy, |tools, requests, usage| {
@@ -192,6 +193,7 @@ impl User {
                 source,
                 is_soft,
                 actions,
+                acts,
                 computer,
                 wakeup: tools.wakeup,
                 requests,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use strobe_expr::{Machine, Program};
+use strobe_expr::{Answer, Machine, Program};
 
 /// Runs a program on one row after the other.
 pub struct Computer {
@@ -11,15 +11,6 @@ pub struct Computer {
     row: Box<[u64]>,
     filled: usize,
     has_failed: bool,
-}
-
-/// What came of a row.
-pub enum Outcome<'c> {
-    /// It is kept; these are its derived values.
-    Kept(&'c [u64]),
-    LeftOut,
-    /// Something in it failed: the program does not see it, and it is kept without derived values.
-    Failed,
 }
 
 impl Computer {
@@ -47,20 +38,20 @@ impl Computer {
         self.has_failed = true;
     }
 
-    /// The row has all its values; the next one begins.
+    /// The row has all its values; the next one begins. `None` if something in it failed: the program does not see it.
     #[inline]
-    pub fn compute(&mut self) -> Outcome<'_> {
+    pub fn compute(&mut self) -> Option<Answer> {
         self.filled = 0;
-        if std::mem::take(&mut self.has_failed) {
-            return Outcome::Failed;
+        match std::mem::take(&mut self.has_failed) {
+            true => None,
+            false => Some(self.machine.run(&mut self.row)),
         }
-        match self.machine.run(&mut self.row) {
-            true => Outcome::Kept(
-                self.row
-                    .get(self.machine.program().inputs()..)
-                    .unwrap_or_default(),
-            ),
-            false => Outcome::LeftOut,
-        }
+    }
+
+    /// The derived values of the row that was computed last.
+    #[inline]
+    pub fn derived(&self) -> &[u64] {
+        let inputs = self.machine.program().inputs();
+        self.row.get(inputs..).unwrap_or_default()
     }
 }

@@ -13,7 +13,7 @@ use super::User;
 use super::actions::Actions;
 use super::computer::Computer;
 use super::provider::{ChannelOpener, EventOpener, OutputOpener, Provider};
-use super::service::Action;
+use super::service::{Act, Action};
 use super::trigger::{Cadence, EventSource};
 use super::{soft, timer};
 use crate::channel::Channel;
@@ -33,6 +33,7 @@ const PERIOD_NS: std::ops::RangeInclusive<u64> = 1_000..=3_600_000_000_000;
 pub(super) struct RunDescription<'p> {
     pub(super) event: EventOpener<'p>,
     steps: Vec<Part<'p>>,
+    acts: Vec<(OutputOpener<'p>, u64, usize)>,
     pub(super) channels: Vec<Channel>,
     outputs: Vec<String>,
     computer: Option<Computer>,
@@ -50,6 +51,7 @@ enum Part<'p> {
 pub(super) struct RunParts {
     pub(super) source: Box<dyn EventSource>,
     pub(super) actions: Vec<Action>,
+    pub(super) acts: Vec<Act>,
     pub(super) computer: Option<Computer>,
     pub(super) channels: Vec<Channel>,
     pub(super) outputs: Vec<String>,
@@ -70,9 +72,17 @@ impl RunDescription<'_> {
                 Part::Write(output, value) => actions.write(output.open()?, value),
             }
         }
+        let acts = self.acts.into_iter().map(|(output, value, rule)| {
+            Ok(Act {
+                output: output.open()?,
+                value,
+                rule,
+            })
+        });
         Ok(RunParts {
             source,
             actions: actions.finish(),
+            acts: acts.collect::<Result<_, Error>>()?,
             computer: self.computer,
             channels: self.channels,
             outputs: self.outputs,
@@ -90,9 +100,11 @@ impl User {
         if plan.steps.len() > uapi::STEPS_MAX {
             return Err(Error::Steps(plan.steps.len()));
         }
+        plan.check_acts()?;
         let event = self.event(plan, providers)?;
         let cadence = event.about;
-        let (mut steps, mut channels, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut steps, mut acts) = (Vec::new(), Vec::new());
+        let (mut channels, mut outputs) = (Vec::new(), Vec::new());
         let mut cost_ns = 0;
         for step in &plan.steps {
             match step {
@@ -110,19 +122,20 @@ impl User {
                     steps.push(Part::Read(found));
                 }
                 Step::Write { output, value } => {
-                    let found = providers.iter().find_map(|p| p.output(output));
-                    let found = found.ok_or_else(|| self.not_here("output", output))??;
-                    let bits = found.about.bits;
-                    if bits < 64 && value >> bits != 0 {
-                        return Err(Error::Value {
-                            output: output.clone(),
-                            value: *value,
-                            bits: Some(bits),
-                        });
-                    }
+                    let found = self.output(output, *value, providers)?;
                     cost_ns += u64::from(found.about.cost_ns);
                     outputs.push(output.clone());
                     steps.push(Part::Write(found, *value));
+                }
+                Step::Act {
+                    output,
+                    value,
+                    rule,
+                } => {
+                    let found = self.output(output, *value, providers)?;
+                    cost_ns += u64::from(found.about.cost_ns);
+                    outputs.push(output.clone());
+                    acts.push((found, *value, *rule));
                 }
             }
         }
@@ -150,12 +163,33 @@ impl User {
         Ok(RunDescription {
             event,
             steps,
+            acts,
             channels,
             outputs,
             computer,
             geometry,
             cost_ns,
         })
+    }
+
+    /// An output, if there is one that this value fits.
+    fn output<'p>(
+        &self,
+        name: &str,
+        value: u64,
+        providers: &'p [Arc<dyn Provider>],
+    ) -> Result<OutputOpener<'p>, Error> {
+        let found = providers.iter().find_map(|p| p.output(name));
+        let found = found.ok_or_else(|| self.not_here("output", name))??;
+        let bits = found.about.bits;
+        match bits < 64 && value >> bits != 0 {
+            true => Err(Error::Value {
+                output: name.to_owned(),
+                value,
+                bits: Some(bits),
+            }),
+            false => Ok(found),
+        }
     }
 
     fn event<'p>(

@@ -14,7 +14,7 @@ use strobe_hw::wakeup::Wakeup;
 use strobe_ring::layout::ROW_LATE;
 use strobe_ring::{End, State, Writer};
 
-use super::computer::{Computer, Outcome};
+use super::computer::Computer;
 use super::instrument::AnswerRequest;
 use super::provider::{ReadChannel, Row, WriteOutput};
 use super::reader_waker::ReaderWaker;
@@ -45,6 +45,14 @@ pub enum Action {
     Write(Box<dyn WriteOutput>, u64),
 }
 
+/// An output that a rule writes.
+pub struct Act {
+    pub output: Box<dyn WriteOutput>,
+    pub value: u64,
+    /// The place of the rule in the program.
+    pub rule: usize,
+}
+
 /// What the thread of a run works with. Only that thread has it.
 pub struct Service {
     pub ring: Writer,
@@ -57,6 +65,8 @@ pub struct Service {
     /// Triggers come by [`Order::Trigger`].
     pub is_soft: bool,
     pub actions: Vec<Action>,
+    /// What rows do that meet the condition of a rule. In a row they stand behind the other outputs.
+    pub acts: Vec<Act>,
     /// What computes columns of the row from the others, and says whether it is kept.
     pub computer: Option<Computer>,
     pub wakeup: Wakeup,
@@ -169,14 +179,34 @@ impl Service {
                 }
             }
         }
-        match self.computer.as_mut().map(Computer::compute) {
-            None => {}
-            Some(Outcome::Kept(words)) => words.iter().for_each(|word| row.value(*word)),
-            // What has no value has failed, too.
-            Some(Outcome::Failed) => {}
-            Some(Outcome::LeftOut) => {
-                self.ring.skip(1);
-                return Ok(());
+        // What has no value has failed, too.
+        if let Some((computer, answer)) = self
+            .computer
+            .as_mut()
+            .and_then(|computer| computer.compute().map(|answer| (computer, answer)))
+        {
+            let mut has_failed = false;
+            for (place, act) in self.acts.iter_mut().enumerate() {
+                if !answer.meets(act.rule) {
+                    continue;
+                }
+                if let Err(error) = act.output.write(act.value) {
+                    has_failed = true;
+                    row.output_failed(output_number + place);
+                    if errno(&error) == Errno::NODEV.raw_os_error() {
+                        gone = Some(error);
+                    }
+                }
+            }
+            // If an output failed the row is not left out, and what was computed for it has failed, too.
+            if !has_failed {
+                if !answer.is_kept() {
+                    self.ring.skip(1);
+                    return Ok(());
+                }
+                for word in computer.derived() {
+                    row.value(*word);
+                }
             }
         }
         let late = match trigger.due {

@@ -159,6 +159,7 @@ fn bench(source: Script, limit: u64, actions: Vec<Action>) -> Bench {
         source: Box::new(source),
         is_soft: false,
         actions,
+        acts: Vec::new(),
         computer: None,
         wakeup,
         requests: received,

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Variables, and the rules that change them.
+//!
+//! Everything in a row sees the variables as they were before it: derived columns, conditions, and what a rule makes of a
+//! variable. So the order of rules matters only where two of them change the same variable: the later one counts.
+
+use std::cell::RefCell;
+use std::ops::Range as Place;
+
+use super::cells::{STARTED, is_first};
+use super::{Compiler, OF_ROWS};
+use crate::fault::{Fault, Part, Wrong, wrong};
+use crate::node::{Cond, Do, Node, Op};
+use crate::parse;
+use crate::program::ProgramText;
+use crate::range::Range;
+use crate::rational::Rational;
+use crate::tree::{Binary, Compare, Expr, What};
+use crate::value::{Number, agree, digits};
+
+/// What a variable may be: 62 bits of its own, with room to compute with it; of one that is like a channel, no more than
+/// that has.
+const RANGE: Range = Range {
+    lo: -(1 << 62),
+    hi: (1 << 62) - 1,
+};
+
+/// A value that is kept from row to row.
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    word: usize,
+    /// Its word may be so, and stands for this.
+    range: Range,
+    like: Number,
+}
+
+/// A rule gives a variable a new value.
+struct Change {
+    rule: usize,
+    word: usize,
+    node: Node,
+}
+
+impl Variable {
+    /// Its value.
+    pub(crate) fn number(&self) -> Number {
+        Number {
+            node: Node::State(self.word),
+            range: self.range,
+            ..self.like.clone()
+        }
+    }
+
+    /// The word that stands for this number; one beyond the range becomes the end of it.
+    fn word_of(&self, at: &Place<usize>, number: Number) -> Result<Node, Wrong> {
+        let (own, number) = agree(at, self.number(), number)?;
+        let shift = digits(at, number.offset.sub(own.offset))?;
+        let shift = digits(at, shift.div(own.scale))?.to_whole();
+        let factor = match number.is_constant() {
+            true => Some(0),
+            false => digits(at, number.scale.div(own.scale))?.to_whole(),
+        };
+        let Some((factor, shift)) = factor.zip(shift) else {
+            return Err(wrong(
+                at,
+                format!("this has finer steps than {} has", self.name),
+                format!(
+                    "declare {} with such steps, as in 0.001, or like the channel",
+                    self.name
+                ),
+            ));
+        };
+        let Range { lo, hi } = self.range;
+        let all = number.range.times(factor).add(Range::only(shift));
+        if factor == 0 && !self.range.has(shift) {
+            return Err(wrong(
+                at,
+                format!(
+                    "the word of {} would be {shift}, and it is from {lo} to {hi}",
+                    self.name
+                ),
+                "use another number, or declare it like a channel with more bits",
+            ));
+        }
+        if all.lo > hi || all.hi < lo {
+            return Ok(Node::Const(if all.lo > hi { hi } else { lo }));
+        }
+        if all.fits() || factor.abs() != 1 {
+            let (node, range) = number.words(at, factor, shift)?;
+            return Ok(hold(node, range, self.range));
+        }
+        // The sum may not fit a word, but what is left of it does: held before it is added.
+        let (lo, hi) = (
+            digits(at, lo.checked_sub(shift))?,
+            digits(at, hi.checked_sub(shift))?,
+        );
+        let within = Range::new(lo, hi).times(factor);
+        let range = within
+            .max(Range::only(number.range.lo))
+            .min(Range::only(number.range.hi));
+        let node = hold(number.node, number.range, range);
+        let held = Number {
+            node,
+            range,
+            ..number
+        };
+        Ok(held.words(at, factor, shift)?.0)
+    }
+}
+
+/// The word, or the end of these that is next to it; some of them are in its range, and are compared as it is.
+fn hold(node: Node, range: Range, within: Range) -> Node {
+    let signed = range.is_signed();
+    let mut node = node;
+    if range.lo < within.lo {
+        node = Node::op(Op::Max { signed }, node, Node::Const(within.lo));
+    }
+    if range.hi > within.hi {
+        node = Node::op(Op::Min { signed }, node, Node::Const(within.hi));
+    }
+    node
+}
+
+impl Compiler<'_> {
+    /// All variables: those that are declared, and those that a rule changes and a condition compares with a channel.
+    pub(crate) fn variables(&mut self, text: &ProgramText) -> Result<(), Fault> {
+        for (place, source) in text.variables.iter().enumerate() {
+            self.declare(source)
+                .map_err(|wrong| wrong.in_part(Part::Let(place), source))?;
+        }
+        // One that cannot be read is reported when its turn comes.
+        let conditions = text.rules.iter();
+        let conditions: Vec<Expr> = conditions
+            .filter_map(|rule| parse::expression(&rule.when).ok())
+            .collect();
+        for (place, rule) in text.rules.iter().enumerate() {
+            for (nth, source) in rule.then.iter().enumerate() {
+                self.infer(&conditions, source)
+                    .map_err(|wrong| wrong.in_part(Part::Then(place, nth), source))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, source: &str) -> Result<(), Wrong> {
+        let declared = parse::variable(source)?;
+        let at = &declared.name_at;
+        if self
+            .variables
+            .iter()
+            .any(|known| known.name == declared.name)
+        {
+            return Err(taken(at, "variable", &declared.name));
+        }
+        if self.inputs.iter().any(|known| known.name == declared.name)
+            || OF_ROWS.contains(&declared.name.as_str())
+        {
+            return Err(taken(at, "column", &declared.name));
+        }
+        let value = self.number(&declared.value)?;
+        if !value.is_constant() {
+            return Err(wrong(
+                &declared.value.at,
+                "what a variable is at first is not a number",
+                "write a number",
+            ));
+        }
+        let like = match &declared.like {
+            Some((channel, at)) => Some(self.name(at, channel)?),
+            None => None,
+        };
+        self.add(declared.name, &declared.value.at, value, like)
+    }
+
+    /// Without a channel that it is like it has whole steps of the last decimal place of its number.
+    fn add(
+        &mut self,
+        name: String,
+        at: &Place<usize>,
+        value: Number,
+        like: Option<Number>,
+    ) -> Result<(), Wrong> {
+        let word = self.state.take(1);
+        let like = match like {
+            Some(like) => like,
+            None => Number {
+                scale: digits(at, Rational::ONE.div(Rational::whole(value.offset.den())))?,
+                unit: value.unit.clone(),
+                ..Number::plain(Node::Const(0), RANGE)
+            },
+        };
+        let range = Range {
+            lo: like.range.lo.max(RANGE.lo),
+            hi: like.range.hi.min(RANGE.hi),
+        };
+        let variable = Variable {
+            name,
+            word,
+            range,
+            like,
+        };
+        let first = variable.word_of(at, value)?;
+        if first != Node::Const(0) {
+            self.state.has_started = true;
+            let set = vec![Do::State(word, first)];
+            self.state
+                .does
+                .push(Do::If(is_first(STARTED), set, Vec::new()));
+        }
+        self.variables.push(variable);
+        Ok(())
+    }
+
+    /// A variable that only a rule names is 0 at first, and like the channel that a rule's condition compares it with.
+    fn infer(&mut self, conditions: &[Expr], source: &str) -> Result<(), Wrong> {
+        let (name, _) = parse::assignment(source)?;
+        if self.variables.iter().any(|known| known.name == name) {
+            return Ok(());
+        }
+        let at = 0..source.len();
+        let is_input = |channel: &str| self.inputs.iter().any(|known| known.name == channel);
+        if is_input(&name) || OF_ROWS.contains(&name.as_str()) {
+            return Err(wrong(
+                &at,
+                format!("{name} is a column of the row, and rules change variables"),
+                "give the variable another name",
+            ));
+        }
+        let compared = conditions
+            .iter()
+            .find_map(|condition| compared_with(condition, &name, &is_input));
+        let channel = compared.ok_or_else(|| {
+            wrong(
+                &at,
+                format!("nothing says what kind of number {name} is"),
+                format!("declare the variable, as in {name} = 0, or {name} = 0 like CHANNEL"),
+            )
+        })?;
+        let like = self.name(&at, &channel)?;
+        let zero = Number::constant(Rational::ZERO, like.unit.clone());
+        self.add(name, &at, zero, Some(like))
+    }
+
+    /// What is done for all rules, and the condition under which the row is kept; and the word with what the answer says of
+    /// rules, if there are some.
+    pub(crate) fn rules(
+        &mut self,
+        text: &ProgramText,
+        keep: Cond,
+    ) -> Result<(Cond, Option<usize>), Fault> {
+        if text.rules.is_empty() {
+            return Ok((keep, None));
+        }
+        let mut conditions = Vec::new();
+        let mut changes = Vec::new();
+        for (rule, source) in text.rules.iter().enumerate() {
+            let when = &source.when;
+            let condition = self
+                .when(when)
+                .map_err(|wrong| wrong.in_part(Part::When(rule), when))?;
+            conditions.push(condition);
+            for (nth, then) in source.then.iter().enumerate() {
+                let (word, node) = self
+                    .then(then)
+                    .map_err(|wrong| wrong.in_part(Part::Then(rule, nth), then))?;
+                changes.push(Change { rule, word, node });
+            }
+        }
+        let met = self.state.take(1);
+        self.meet(met, conditions);
+        let keep = self.kept_before(keep, &changes);
+        self.change(met, changes);
+        Ok((keep, Some(met)))
+    }
+
+    fn when(&mut self, source: &str) -> Result<Cond, Wrong> {
+        let expr = parse::expression(source)?;
+        self.on_each(&expr)?;
+        match self.truth(&expr)? {
+            Cond::Const(is) => Err(wrong(
+                &expr.at,
+                format!("this is always {is}"),
+                "compare with a number that the channel can be above and below",
+            )),
+            condition => Ok(condition),
+        }
+    }
+
+    /// The word of the variable that is changed, and what it becomes.
+    fn then(&mut self, source: &str) -> Result<(usize, Node), Wrong> {
+        let (name, value) = parse::assignment(source)?;
+        self.on_each(&value)?;
+        let number = self.number(&value)?;
+        let known = self.variables.iter().find(|known| known.name == name);
+        // infer() has seen to it that there is one.
+        let variable =
+            known.ok_or_else(|| wrong(&value.at, "there is no such variable", "declare it"))?;
+        Ok((variable.word, variable.word_of(&value.at, number)?))
+    }
+
+    /// Notes which conditions the row meets, as bits of the answer.
+    fn meet(&mut self, met: usize, conditions: Vec<Cond>) {
+        for (rule, condition) in conditions.into_iter().enumerate() {
+            let (bits, none) = match rule {
+                0 => (Node::Const(bit(rule)), vec![Do::State(met, Node::Const(0))]),
+                _ => (
+                    Node::op(Op::Or, Node::State(met), Node::Const(bit(rule))),
+                    Vec::new(),
+                ),
+            };
+            self.state
+                .does
+                .push(Do::If(condition, vec![Do::State(met, bits)], none));
+        }
+    }
+
+    /// The condition by which rows are kept, worked out before variables change, if it could depend on them.
+    fn kept_before(&mut self, keep: Cond, changes: &[Change]) -> Cond {
+        if !changes.iter().any(|change| keep.has_state(change.word)) {
+            return keep;
+        }
+        let word = self.state.take(1);
+        let truth = Node::Truth(keep.into());
+        self.state.does.push(Do::State(word, truth));
+        is_set(Node::State(word))
+    }
+
+    /// Changes the variables. A value that depends on a variable which is changed before it is worked out first.
+    fn change(&mut self, met: usize, mut changes: Vec<Change>) {
+        let applies = |rule| is_set(Node::op(Op::And, Node::State(met), Node::Const(bit(rule))));
+        for place in 0..changes.len() {
+            let (before, rest) = changes.split_at_mut(place);
+            let Some(change) = rest.first_mut() else {
+                continue;
+            };
+            if before.iter().any(|other| change.node.has_state(other.word)) {
+                let word = self.state.take(1);
+                let node = std::mem::replace(&mut change.node, Node::State(word));
+                let first = vec![Do::State(word, node)];
+                self.state
+                    .does
+                    .push(Do::If(applies(change.rule), first, Vec::new()));
+            }
+        }
+        let mut changes = changes.into_iter().peekable();
+        while let Some(change) = changes.next() {
+            let rule = change.rule;
+            let mut of_rule = vec![Do::State(change.word, change.node)];
+            while let Some(more) = changes.next_if(|more| more.rule == rule) {
+                of_rule.push(Do::State(more.word, more.node));
+            }
+            self.state
+                .does
+                .push(Do::If(applies(rule), of_rule, Vec::new()));
+        }
+    }
+}
+
+/// The bit of the answer for this rule.
+fn bit(rule: usize) -> i128 {
+    2 << rule
+}
+
+fn is_set(node: Node) -> Cond {
+    Cond::Compare(Compare::NotEqual, false, node, Node::Const(0))
+}
+
+pub(super) fn taken(at: &Place<usize>, what: &str, name: &str) -> Wrong {
+    wrong(
+        at,
+        format!("there is a {what} {name} already"),
+        "give it another name",
+    )
+}
+
+/// The channel that a comparison in this expression has on its other side.
+fn compared_with(expr: &Expr, name: &str, is_channel: &dyn Fn(&str) -> bool) -> Option<String> {
+    let found = RefCell::new(None);
+    expr.any(&|part| {
+        let What::Binary(Binary::Compare(_), a, b) = &part.what else {
+            return false;
+        };
+        let other = match (&a.what, &b.what) {
+            (What::Name(known), What::Name(other)) if known == name => other,
+            (What::Name(other), What::Name(known)) if known == name => other,
+            _ => return false,
+        };
+        let is = is_channel(other);
+        if is {
+            *found.borrow_mut() = Some(other.clone());
+        }
+        is
+    });
+    found.into_inner()
+}

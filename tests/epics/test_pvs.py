@@ -166,7 +166,7 @@ class Pvs(unittest.TestCase):
         self.assertEqual(served.severity("ACCOUNT:LATE"), MINOR)
 
     def test_rows_that_the_server_had_no_room_for_are_lost_and_an_alarm(self) -> None:
-        served = self.served(WIDE, config="[spool]\nbytes = 1000000\nrecent = 1000000\n")
+        served = self.served(WIDE, config="[spool]\nbytes = 4194304\nrecent = 1048576\n")
         served.put("PCAP:ARM", True)
         served.put("PCAP:TRIGGER", 1)
         wait_for(lambda: served.get("ACCOUNT:GIVEN") == 1, "a row")

@@ -42,16 +42,23 @@ pub struct Config {
     pub publish: publish::Publish,
 }
 
+/// Bytes of a spool on the disk, at least: some files of it, of which the oldest is given up as a whole.
+const BYTES_MIN: u64 = 4 << 20;
+/// And in memory.
+const RECENT_MIN: u64 = 1 << 20;
+
 /// `[spool]`: how much of each run is kept.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Spool {
     /// Bytes on the disk.
+    #[serde(deserialize_with = "bytes")]
     pub bytes: Option<u64>,
     /// How old rows may get.
     #[serde(deserialize_with = "time")]
     pub age: Option<Duration>,
     /// Bytes in memory.
+    #[serde(deserialize_with = "recent")]
     pub recent: Option<usize>,
 }
 
@@ -116,10 +123,30 @@ impl Spool {
     pub fn bounds(&self) -> Bounds {
         let usual = Bounds::default();
         Bounds {
-            recent: self.recent.unwrap_or(usual.recent).max(1 << 20),
-            bytes: self.bytes.unwrap_or(usual.bytes).max(4 << 20),
+            recent: self.recent.unwrap_or(usual.recent),
+            bytes: self.bytes.unwrap_or(usual.bytes),
             age: self.age.or(usual.age),
         }
+    }
+}
+
+fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    at_least("bytes", BYTES_MIN, from).map(Some)
+}
+
+fn recent<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
+    let recent = at_least("recent", RECENT_MIN, from)?;
+    Ok(Some(usize::try_from(recent).unwrap_or(usize::MAX)))
+}
+
+/// What is too small is refused: more than that would be kept, and nobody would know.
+fn at_least<'de, D: Deserializer<'de>>(key: &str, least: u64, from: D) -> Result<u64, D::Error> {
+    let bytes = u64::deserialize(from)?;
+    match bytes >= least {
+        true => Ok(bytes),
+        false => Err(de::Error::custom(format!(
+            "`{key} = {bytes}` is too small for a spool: write {least} or more"
+        ))),
     }
 }
 
@@ -175,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        let wrong = |text| read(text).expect_err("wrong");
+        let wrong = |text: &str| read(text).expect_err("wrong");
         let text = wrong("\n[spool]\nbites = 3\n");
         assert!(
             text.starts_with("serve.toml:3: unknown field `bites`"),
@@ -183,6 +210,17 @@ mod tests {
         );
         let text = wrong("[spool]\nage = \"soon\"\n");
         assert!(text.contains("write a time"), "{text}");
+        for (line, least) in [("bytes", 4_194_304), ("recent", 1_048_576)] {
+            let text = wrong(&format!("[spool]\n{line} = {}\n", least - 1));
+            let said = format!(
+                "serve.toml:2: `{line} = {}` is too small for a spool: write {least} or more;",
+                least - 1
+            );
+            assert!(text.starts_with(&said), "{text}");
+            let config = read(&format!("[spool]\n{line} = {least}\n"));
+            let bounds = config.expect("enough").spool.bounds();
+            assert!(bounds.bytes == least || bounds.recent as u64 == least);
+        }
         let text = Config::read("/nonexistent/serve.toml".as_ref());
         let text = text.expect_err("no file").to_string();
         assert!(text.contains("give the name"), "{text}");

@@ -14,7 +14,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, IoSlice, Seek, Write};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -289,11 +289,16 @@ impl Appender {
 
     /// Appends bytes that complete so many rows.
     fn append(&mut self, bytes: &[u8], rows: u64) -> io::Result<()> {
-        if let Err(error) = self.file.write_all(bytes) {
+        self.append_parts(&[bytes], rows)
+    }
+
+    /// The same with bytes that lie in several places.
+    fn append_parts(&mut self, parts: &[&[u8]], rows: u64) -> io::Result<()> {
+        if let Err(error) = write_parts(&mut self.file, parts) {
             self.take_back();
             return Err(error);
         }
-        self.written.bytes += bytes.len() as u64;
+        self.written.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
         self.written.rows += rows;
         Ok(())
     }
@@ -306,6 +311,23 @@ impl Appender {
             let _ = self.file.set_len(start + self.written.bytes);
         }
     }
+}
+
+/// All of these, one after the other, by one call if the system takes them all at once.
+fn write_parts(file: &mut File, parts: &[&[u8]]) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut left = &mut slices[..];
+    // Slices without a byte would look like a file that takes nothing.
+    IoSlice::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match file.write_vectored(left) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => IoSlice::advance_slices(&mut left, count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -377,6 +399,21 @@ mod tests {
         let (file, writer) = begun(File::options().write(true));
         let text = after_a_failure(&file, Appender::shared(writer));
         assert_eq!(text, "older datarow 0\nhalf of ro");
+    }
+
+    #[test]
+    fn parts_are_one_append_however_many_they_are() {
+        let (file, writer) = begun(File::options().write(true));
+        let mut appender = Appender::new(writer);
+        // More than the system takes at once, and some without a byte.
+        let parts: Vec<&[u8]> = (0..5000)
+            .map(|n| if n % 3 == 0 { &b""[..] } else { b"ab" })
+            .collect();
+        appender.append_parts(&parts, 7).expect("an append");
+        appender.append_parts(&[], 0).expect("nothing");
+        let text = std::fs::read_to_string(file.path()).expect("text");
+        assert_eq!(text, format!("older data{}", "ab".repeat(3333)));
+        assert_eq!((appender.written.rows, appender.written.bytes), (7, 6666));
     }
 
     #[test]

@@ -18,7 +18,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use arrow_ipc::writer::StreamWriter;
+use arrow_buffer::Buffer;
+use arrow_ipc::writer::{StreamEncoder, StreamWriter};
 use arrow_schema::{ArrowError, Schema};
 use strobe::info::{RunInfo, Totals};
 use strobe_ring::Rows;
@@ -44,10 +45,12 @@ pub struct ArrowFile {
 /// What there is between `begin` and `finish`.
 struct Writing {
     info: RunInfo,
-    /// Makes bytes; they are in its vector until they are appended.
-    stream: StreamWriter<Vec<u8>>,
+    /// Makes bytes: those of the columns stay where they are until they are appended.
+    stream: StreamEncoder,
     /// Bytes of the schema message, the first of the stream.
     schema_bytes: usize,
+    /// The same, until the stream has made them: they are in the file already.
+    schema_left: usize,
     /// Rows that are in no batch yet.
     columns: Columns,
 }
@@ -60,28 +63,20 @@ impl ArrowFile {
             writing: None,
         }
     }
-
-    fn append_encoded(&mut self, rows: u64) -> io::Result<()> {
-        if let Some(writing) = &mut self.writing {
-            let bytes = writing.stream.get_mut();
-            self.file.append(bytes, rows)?;
-            bytes.clear();
-        }
-        Ok(())
-    }
 }
 
 impl Sink for ArrowFile {
     fn begin(&mut self, info: &RunInfo) -> io::Result<()> {
         let columns = Columns::new(info);
-        let stream = encode_schema(columns.schema())?;
+        let bytes = encode_schema(columns.schema())?;
         self.writing = Some(Writing {
             info: info.clone(),
-            schema_bytes: stream.get_ref().len(),
-            stream,
+            stream: StreamEncoder::try_new(columns.schema()).map_err(io_error)?,
+            schema_bytes: bytes.len(),
+            schema_left: bytes.len(),
             columns,
         });
-        self.append_encoded(0)
+        self.file.append(&bytes, 0)
     }
 
     fn write(&mut self, rows: Rows<'_>) -> io::Result<()> {
@@ -96,29 +91,29 @@ impl Sink for ArrowFile {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let rows = match &mut self.writing {
-            Some(writing) => writing.encode_batch()?,
-            None => 0,
-        };
-        self.append_encoded(rows)
+        match &mut self.writing {
+            Some(writing) => writing.append_batch(&mut self.file),
+            None => Ok(()),
+        }
     }
 
     fn finish(&mut self, totals: Option<&Totals>) -> io::Result<()> {
         self.flush()?;
-        let Some(writing) = &mut self.writing else {
+        let Some(mut writing) = self.writing.take() else {
             return Ok(());
         };
-        writing.stream.finish().map_err(io_error)?;
+        let mut end = writing.stream.finish().map_err(io_error)?;
+        without_schema(&mut end, &mut writing.schema_left);
+        append(&mut self.file, &end, 0)?;
         let last = encode_schema(&schema(&writing.info, totals))?;
-        let fits = last.get_ref().len() == writing.schema_bytes;
-        self.append_encoded(0)?;
+        let fits = last.len() == writing.schema_bytes;
         if let Some(start) = self.file.start {
             if !fits {
                 return Err(io::Error::other(
                     "the account of the run does not fit into the space reserved for it",
                 ));
             }
-            self.file.file.write_all_at(last.get_ref(), start)?;
+            self.file.file.write_all_at(&last, start)?;
         }
         Ok(())
     }
@@ -129,20 +124,42 @@ impl Sink for ArrowFile {
 }
 
 impl Writing {
-    /// Makes a batch of the rows that are in none yet, and counts them.
-    fn encode_batch(&mut self) -> io::Result<u64> {
+    /// Appends a batch of the rows that are in none yet.
+    fn append_batch(&mut self, file: &mut Appender) -> io::Result<()> {
         let rows = self.columns.rows() as u64;
-        if rows > 0 {
-            let batch = self.columns.take().map_err(io_error)?;
-            self.stream.write(&batch).map_err(io_error)?;
+        if rows == 0 {
+            return Ok(());
         }
-        Ok(rows)
+        let batch = self.columns.take().map_err(io_error)?;
+        let mut parts = self.stream.encode(&batch).map_err(io_error)?;
+        without_schema(&mut parts, &mut self.schema_left);
+        append(file, &parts, rows)?;
+        // Then nobody else has the columns' memory.
+        drop(batch);
+        self.columns.give_back(parts);
+        Ok(())
     }
 }
 
-/// A stream that has written its schema, into memory.
-fn encode_schema(schema: &Schema) -> io::Result<StreamWriter<Vec<u8>>> {
-    StreamWriter::try_new(Vec::new(), schema).map_err(io_error)
+/// Appends parts of the stream that complete so many rows.
+fn append(file: &mut Appender, parts: &[Buffer], rows: u64) -> io::Result<()> {
+    let parts: Vec<&[u8]> = parts.iter().map(Buffer::as_slice).collect();
+    file.append_parts(&parts, rows)
+}
+
+/// The first parts that a stream makes are its schema, of which so many bytes are left.
+fn without_schema(parts: &mut Vec<Buffer>, left: &mut usize) {
+    parts.retain(|part| {
+        let is_schema = *left > 0;
+        *left = left.saturating_sub(part.len());
+        !is_schema
+    });
+}
+
+/// The bytes of a schema message.
+fn encode_schema(schema: &Schema) -> io::Result<Vec<u8>> {
+    let stream = StreamWriter::try_new(Vec::new(), schema).map_err(io_error)?;
+    Ok(stream.get_ref().clone())
 }
 
 fn io_error(error: ArrowError) -> io::Error {

@@ -130,6 +130,22 @@ impl Columns {
         Ok(())
     }
 
+    /// Memory of a batch that is not needed any more: the next rows go there. Memory that is fresh each time costs a page
+    /// fault for each 4 KiB.
+    pub(super) fn give_back(&mut self, buffers: Vec<Buffer>) {
+        let mut memory = buffers.into_iter().filter_map(|buffer| {
+            // Only a column's own memory is that of words; and what one burst of rows has taken is not kept for ever.
+            let words = buffer.into_vec::<u64>().ok()?;
+            (words.capacity() <= 4 * words.len()).then_some(words)
+        });
+        for column in self.header.iter_mut().chain(&mut self.channels) {
+            if column.words.capacity() == 0 {
+                column.words = memory.next().unwrap_or_default();
+                column.words.clear();
+            }
+        }
+    }
+
     /// All rows as a batch; none are left.
     pub(super) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = self.rows();

@@ -185,7 +185,6 @@ fn the_account_always_fits_its_place() {
     let length = |totals: Option<&Totals>| {
         encode_schema(&schema(&run(), totals))
             .expect("a schema")
-            .get_ref()
             .len()
     };
     let at_start = length(None);

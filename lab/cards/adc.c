@@ -25,8 +25,18 @@
  *	0x5c OVERRUNS	RO	32 bits: how many were left out
  *	0x60 SAMPLED	RO	32 bits: ns, low half of the time of SAMPLE
  *
+ *	0x64 FIFO_CONTROL RW	32 bits, bit 0: conversions go into the FIFO
+ *	0x68 FIFO_COUNT	RO	32 bits: how many are in it, 16 at the most
+ *	0x6c FIFO_LOST	RO	32 bits: conversions that found it full, and are lost
+ *	0x70 FIFO1 .. 0x76 FIFO4	RO	16 bits each, of the oldest conversion in it
+ *	0x78 FIFO_SAMPLED RO	32 bits: ns, low half of its time
+ *	0x7c FIFO_NEXT	WO	32 bits: any value: the oldest one is dropped
+ *	0x80 FIFO_STATUS RW1C	32 bits, bit 2: one was lost. RO: bit 0: the FIFO is
+ *				not empty; bit 1: it is full
+ *
  * Two neighbours can be read by one access of 32 bits. CLEAR bit 1 zeroes
- * CONVERSIONS and OVERRUNS.
+ * CONVERSIONS, OVERRUNS and FIFO_LOST, and empties the FIFO. Source 1 is raised by
+ * a conversion that was lost, if none was lost since FIFO_STATUS was written.
  */
 #include "card.h"
 
@@ -43,6 +53,30 @@ enum {
 	CONVERSIONS	= 0x58,
 	OVERRUNS	= 0x5c,
 	SAMPLED		= 0x60,
+	FIFO_CONTROL	= 0x64,
+	FIFO_COUNT	= 0x68,
+	FIFO_LOST	= 0x6c,
+	FIFO1		= 0x70,
+	FIFO_SAMPLED	= 0x78,
+	FIFO_NEXT	= 0x7c,
+	FIFO_STATUS	= 0x80,
+};
+
+#define DEPTH		16
+
+/* FIFO_STATUS. */
+#define HAS		(1U << 0)
+#define FULL		(1U << 1)
+#define LOST		(1U << 2)
+
+/* Conversions that nobody has read, by their times: what was at the inputs follows. */
+struct fifo {
+	bool on;
+	bool losing;
+	uint32_t lost;
+	unsigned int first;
+	unsigned int count;
+	int64_t times[DEPTH];
 };
 
 struct Adc {
@@ -57,6 +91,7 @@ struct Adc {
 	uint32_t delay;
 	uint32_t conversions;
 	uint32_t overruns;
+	struct fifo fifo;
 };
 
 static int16_t at_input(unsigned int channel, int64_t at)
@@ -75,6 +110,35 @@ static int16_t at_input(unsigned int channel, int64_t at)
 	}
 }
 
+static void put(Adc *adc, int64_t at)
+{
+	struct fifo *fifo = &adc->fifo;
+
+	if (!fifo->on)
+		return;
+	if (fifo->count < DEPTH) {
+		fifo->times[(fifo->first + fifo->count++) % DEPTH] = at;
+		return;
+	}
+	fifo->lost++;
+	if (!fifo->losing)
+		lab_raise(&adc->parent, LAB_OWN_2);
+	fifo->losing = true;
+}
+
+static void drop(struct fifo *fifo)
+{
+	if (!fifo->count)
+		return;
+	fifo->count--;
+	fifo->first = (fifo->first + 1) % DEPTH;
+}
+
+static uint32_t status(const struct fifo *fifo)
+{
+	return (fifo->count ? HAS : 0) | (fifo->count == DEPTH ? FULL : 0) | (fifo->losing ? LOST : 0);
+}
+
 static void catch_up(Adc *adc, int64_t now)
 {
 	if (!adc->converting || now < adc->done)
@@ -82,6 +146,7 @@ static void catch_up(Adc *adc, int64_t now)
 	adc->converting = false;
 	adc->sampled = adc->begun;
 	adc->conversions++;
+	put(adc, adc->begun);
 	timer_del(adc->timer);
 	lab_raise(&adc->parent, LAB_OWN);
 	lab_trigger_slaves(&adc->parent, adc->done);
@@ -113,8 +178,13 @@ static void hold(LabCard *card, int64_t at)
 	LAB_ADC(card)->sampled = at;
 }
 
+/* 0 of an empty FIFO. */
 static uint16_t channel_read(const Adc *adc, hwaddr offset, int64_t now)
 {
+	const struct fifo *fifo = &adc->fifo;
+
+	if (offset >= FIFO1)
+		return fifo->count ? at_input(offset % 8 / 2, fifo->times[fifo->first]) : 0;
 	return at_input(offset % 8 / 2, offset < SAMPLE1 ? now : adc->sampled);
 }
 
@@ -125,7 +195,7 @@ static uint64_t adc_read(LabCard *card, hwaddr offset, unsigned int size)
 	uint32_t next;
 
 	catch_up(adc, now);
-	if (offset < START) {
+	if (offset < START || (offset >= FIFO1 && offset < FIFO_SAMPLED)) {
 		next = size == 4 ? channel_read(adc, offset + 2, now) : 0;
 		return channel_read(adc, offset, now) | next << 16;
 	}
@@ -140,6 +210,16 @@ static uint64_t adc_read(LabCard *card, hwaddr offset, unsigned int size)
 		return adc->overruns;
 	case SAMPLED:
 		return (uint32_t)adc->sampled;
+	case FIFO_CONTROL:
+		return adc->fifo.on;
+	case FIFO_COUNT:
+		return adc->fifo.count;
+	case FIFO_LOST:
+		return adc->fifo.lost;
+	case FIFO_SAMPLED:
+		return adc->fifo.count ? (uint32_t)adc->fifo.times[adc->fifo.first] : 0;
+	case FIFO_STATUS:
+		return status(&adc->fifo);
 	}
 	return 0;
 }
@@ -153,6 +233,18 @@ static void adc_write(LabCard *card, hwaddr offset, uint32_t value)
 	case DELAY:
 		LAB_ADC(card)->delay = value;
 		break;
+	case FIFO_CONTROL:
+		catch_up(LAB_ADC(card), lab_now());
+		LAB_ADC(card)->fifo.on = value & 1;
+		break;
+	case FIFO_NEXT:
+		catch_up(LAB_ADC(card), lab_now());
+		drop(&LAB_ADC(card)->fifo);
+		break;
+	case FIFO_STATUS:
+		if (value & LOST)
+			LAB_ADC(card)->fifo.losing = false;
+		break;
 	}
 }
 
@@ -160,6 +252,7 @@ static void clear(LabCard *card)
 {
 	LAB_ADC(card)->conversions = 0;
 	LAB_ADC(card)->overruns = 0;
+	LAB_ADC(card)->fifo = (struct fifo) { .on = LAB_ADC(card)->fifo.on };
 }
 
 static void adc_realize(LabCard *card, Error **error)

@@ -60,6 +60,63 @@ void lab_trigger_slaves(LabCard *card, int64_t at)
 	notifier_list_notify(&card->slaves, &at);
 }
 
+/**
+ * lab_causes() - interrupts by what shares one interrupt.
+ * @card: the card.
+ * @any: whether there is a cause that was not acknowledged.
+ * @appeared: whether one has appeared, which was not there before.
+ */
+void lab_causes(LabCard *card, bool any, bool appeared)
+{
+	card->status = any ? card->status | LAB_CAUSES : card->status & ~LAB_CAUSES;
+	if (!msix_enabled(&card->parent))
+		line(card);
+	else if (appeared)
+		msix_notify(&card->parent, LAB_CAUSES_VECTOR);
+}
+
+/* A wire's level, and when it has it. */
+struct drive {
+	bool level;
+	int64_t at;
+};
+
+/**
+ * lab_drive() - drives the card's output, to which other cards may be wired.
+ * @card: the card.
+ * @level: the output's level.
+ * @at: the instant.
+ */
+void lab_drive(LabCard *card, bool level, int64_t at)
+{
+	struct drive drive = { .level = level, .at = at };
+
+	if (card->level == level)
+		return;
+	card->level = level;
+	notifier_list_notify(&card->at_output, &drive);
+}
+
+/**
+ * lab_settle_wire() - lets the card at the input do what was due.
+ * @card: the card.
+ * @at: until then.
+ */
+void lab_settle_wire(LabCard *card, int64_t at)
+{
+	if (card->wire && LAB_CARD_GET_CLASS(card->wire)->settle)
+		LAB_CARD_GET_CLASS(card->wire)->settle(card->wire, at);
+}
+
+static void driven(Notifier *wired, void *data)
+{
+	LabCard *card = container_of(wired, LabCard, wired);
+	struct drive *drive = data;
+
+	if (LAB_CARD_GET_CLASS(card)->wire)
+		LAB_CARD_GET_CLASS(card)->wire(card, drive->level, drive->at);
+}
+
 static void triggered(Notifier *slave, void *at)
 {
 	LabCard *card = container_of(slave, LabCard, slave);
@@ -119,7 +176,7 @@ static void card_write(void *opaque, hwaddr offset, uint64_t value, unsigned int
 	}
 	switch (offset) {
 	case IRQ_STATUS:
-		card->status &= ~value;
+		card->status &= ~(value & ALL_SOURCES);
 		line(card);
 		break;
 	case IRQ_ENABLE:
@@ -171,6 +228,8 @@ static void card_realize(PCIDevice *pci, Error **error)
 	}
 	if (card->master)
 		notifier_list_add(&card->master->slaves, &card->slave);
+	if (card->wire)
+		notifier_list_add(&card->wire->at_output, &card->wired);
 }
 
 static void card_exit(PCIDevice *pci)
@@ -180,6 +239,8 @@ static void card_exit(PCIDevice *pci)
 
 	if (card->master)
 		notifier_remove(&card->slave);
+	if (card->wire)
+		notifier_remove(&card->wired);
 	if (kind->unrealize)
 		kind->unrealize(card);
 	pci_set_irq(pci, 0);
@@ -203,11 +264,14 @@ static void card_init(Object *object)
 
 	notifier_list_init(&card->slaves);
 	card->slave.notify = triggered;
+	notifier_list_init(&card->at_output);
+	card->wired.notify = driven;
 }
 
 static Property properties[] = {
 	/* The link keeps the master in memory, should that be unplugged first. */
 	DEFINE_PROP_LINK("master", LabCard, master, TYPE_LAB_CARD, LabCard *),
+	DEFINE_PROP_LINK("wire", LabCard, wire, TYPE_LAB_CARD, LabCard *),
 	DEFINE_PROP_END_OF_LIST(),
 };
 

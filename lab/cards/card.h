@@ -29,6 +29,14 @@
  * (a counter's end of count, an encoder's index, a conversion that is done)
  * triggers this one at the same instant.
  *
+ * "wire=ID" puts a wire from another lab card's output to this card's input: a
+ * lab-counter counts its pulses, and has gates and latches by it. A card's head
+ * says what drives its output.
+ *
+ * A card may have causes besides: several that share one interrupt. IRQ_STATUS
+ * bit 4 is set for as long as any of them is; each that appears sends the message
+ * of vector 3. They are enabled and acknowledged in the card's own registers.
+ *
  * All time is QEMU_CLOCK_VIRTUAL, in nanoseconds. Reads have no effects. A reset
  * of the machine, as when it wakes from suspend to RAM, disables a card's
  * interrupts, and a counter forgets what it was set up for. Counts stay.
@@ -62,6 +70,10 @@ enum lab_source {
 	LAB_SOURCES,
 };
 
+/* What shares one interrupt; IRQ_STATUS has it, and the card's own registers say what it is. */
+#define LAB_CAUSES		(1U << LAB_SOURCES)
+#define LAB_CAUSES_VECTOR	LAB_SOFTWARE
+
 /* First of a card's own registers, and bytes of BAR 0. */
 #define LAB_OWN_REGISTERS	0x40
 #define LAB_BAR_SIZE		0x1000
@@ -82,6 +94,12 @@ struct LabCard {
 	/* Our place in the master's list, and our own list. */
 	Notifier slave;
 	NotifierList slaves;
+	/* The card whose output is our input; NULL: nothing is at the input. */
+	LabCard *wire;
+	/* Our place in its list, those at our output, and the output's level. */
+	Notifier wired;
+	NotifierList at_output;
+	bool level;
 };
 
 /*
@@ -96,6 +114,10 @@ struct LabCardClass {
 	void (*write)(LabCard *card, hwaddr offset, uint32_t value);
 	/* The master was triggered. */
 	void (*trigger)(LabCard *card, int64_t at);
+	/* What is at the input has this level from now on. */
+	void (*wire)(LabCard *card, bool level, int64_t at);
+	/* Does all that was due by then. */
+	void (*settle)(LabCard *card, int64_t at);
 	/* HOLD was written. */
 	void (*hold)(LabCard *card, int64_t at);
 	/* CLEAR was written with bit 1. */
@@ -112,5 +134,8 @@ static inline int64_t lab_now(void)
 
 void lab_raise(LabCard *card, enum lab_source source);
 void lab_trigger_slaves(LabCard *card, int64_t at);
+void lab_drive(LabCard *card, bool level, int64_t at);
+void lab_settle_wire(LabCard *card, int64_t at);
+void lab_causes(LabCard *card, bool any, bool appeared);
 
 #endif

@@ -36,6 +36,8 @@
  *	0x8c LONGEST	RO	the longest (0xffffffff: that, or longer),
  *	0x90 SHORTEST	RO	the shortest; both are 0 without any
  *
+ * From 0x100 on there are six counters more; bank.h describes them.
+ *
  * CLEAR bit 1 zeroes EDGES to SHORTEST; the next edge has none before it.
  *
  * BAR 2 (prefetchable, of a 64-bit address, 64 bits each):
@@ -48,7 +50,8 @@
  *	0x20 START	RO	the counter when the timer was started: whenever it
  *				runs, HELD = START + HELD_INDEX * PERIOD + HELD_ELAPSED
  */
-#include "card.h"
+#include "bank.h"
+#include "watch.h"
 
 #include "qemu/module.h"
 
@@ -92,21 +95,6 @@ enum {
 	WIDE_START	= 0x20,
 };
 
-/* The output, as the card sees it. */
-struct watch {
-	bool level;
-	/* Of the last rising edge; meant if there was one. */
-	int64_t edge;
-	uint32_t nominal;
-	uint32_t tolerance;
-	uint32_t edges;
-	uint32_t in_range;
-	uint32_t over;
-	uint32_t under;
-	uint32_t longest;
-	uint32_t shortest;
-};
-
 struct Counter {
 	LabCard parent;
 	MemoryRegion wide;
@@ -127,6 +115,7 @@ struct Counter {
 	uint32_t held_elapsed;
 	uint32_t held_edges;
 	struct watch watch;
+	struct bank bank;
 };
 
 static void latch(Counter *counter, int64_t at)
@@ -154,6 +143,7 @@ static void catch_up(Counter *counter, int64_t now)
 		if (counter->index == counter->limit)
 			counter->running = false;
 		latch(counter, counter->begin);
+		bank_end_of_count(&counter->bank, counter->begin);
 		lab_raise(&counter->parent, LAB_OWN);
 		lab_trigger_slaves(&counter->parent, counter->begin);
 	} while (counter->running && now - counter->begin >= (int64_t)counter->period);
@@ -193,6 +183,7 @@ static void hold(LabCard *card, int64_t at)
 	counter->held_index = counter->index;
 	counter->held_elapsed = elapsed(counter, at);
 	counter->held_edges = counter->watch.edges;
+	bank_hold(&counter->bank, at);
 }
 
 static void trigger(LabCard *card, int64_t at)
@@ -201,47 +192,39 @@ static void trigger(LabCard *card, int64_t at)
 
 	catch_up(counter, at);
 	latch(counter, at);
+	bank_trigger(&counter->bank, at);
 }
 
-static void judge(struct watch *watch, uint64_t period)
+static void wire(LabCard *card, bool level, int64_t at)
 {
-	uint32_t narrow = MIN(period, UINT32_MAX);
+	Counter *counter = LAB_COUNTER(card);
 
-	if (period > (uint64_t)watch->nominal + watch->tolerance)
-		watch->over++;
-	else if (period + watch->tolerance < watch->nominal)
-		watch->under++;
-	else
-		watch->in_range++;
-	watch->longest = MAX(watch->longest, narrow);
-	watch->shortest = watch->edges == 1 ? narrow : MIN(watch->shortest, narrow);
+	catch_up(counter, at);
+	bank_wire(&counter->bank, level, at);
+}
+
+static void settle(LabCard *card, int64_t at)
+{
+	Counter *counter = LAB_COUNTER(card);
+
+	catch_up(counter, at);
+	bank_settle(&counter->bank, at);
 }
 
 static void set_output(Counter *counter, bool level)
 {
-	struct watch *watch = &counter->watch;
 	int64_t now = lab_now();
-	bool rises = level && !watch->level;
 
-	watch->level = level;
-	if (!rises)
-		return;
-	if (watch->edges)
-		judge(watch, now - watch->edge);
-	watch->edge = now;
-	watch->edges++;
-	lab_raise(&counter->parent, LAB_OWN_2);
+	catch_up(counter, now);
+	bank_output(&counter->bank, level, now);
+	if (watch_drive(&counter->watch, level, now))
+		lab_raise(&counter->parent, LAB_OWN_2);
 }
 
 static void clear(LabCard *card)
 {
-	struct watch *watch = &LAB_COUNTER(card)->watch;
-
-	*watch = (struct watch) {
-		.level		= watch->level,
-		.nominal	= watch->nominal,
-		.tolerance	= watch->tolerance,
-	};
+	watch_clear(&LAB_COUNTER(card)->watch);
+	bank_clear(&LAB_COUNTER(card)->bank);
 }
 
 static uint64_t counter_read(LabCard *card, hwaddr offset, unsigned int size)
@@ -251,6 +234,8 @@ static uint64_t counter_read(LabCard *card, hwaddr offset, unsigned int size)
 	int64_t now = lab_now();
 
 	catch_up(counter, now);
+	if (offset >= BANK_FIRST && offset < BANK_END)
+		return bank_read(&counter->bank, offset, now);
 	switch (offset) {
 	case PERIOD:
 		return (uint32_t)counter->wanted;
@@ -307,6 +292,11 @@ static void counter_write(LabCard *card, hwaddr offset, uint32_t value)
 {
 	Counter *counter = LAB_COUNTER(card);
 
+	if (offset >= BANK_FIRST && offset < BANK_END) {
+		catch_up(counter, lab_now());
+		bank_write(&counter->bank, offset, value, lab_now());
+		return;
+	}
 	switch (offset) {
 	case PERIOD:
 		set_period(counter, value);
@@ -369,6 +359,7 @@ static void counter_realize(LabCard *card, Error **error)
 	Counter *counter = LAB_COUNTER(card);
 
 	counter->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, end_of_count, counter);
+	bank_init(&counter->bank, card);
 	memory_region_init_io(&counter->wide, OBJECT(card), &wide, counter, "lab-counter-wide", WIDE_SIZE);
 	pci_register_bar(&card->parent, 2, PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64 |
 			 PCI_BASE_ADDRESS_MEM_PREFETCH, &counter->wide);
@@ -377,6 +368,7 @@ static void counter_realize(LabCard *card, Error **error)
 static void counter_unrealize(LabCard *card)
 {
 	timer_free(LAB_COUNTER(card)->timer);
+	bank_free(&LAB_COUNTER(card)->bank);
 }
 
 static void counter_reset(LabCard *card)
@@ -389,6 +381,8 @@ static void counter_reset(LabCard *card)
 	counter->watch.level = false;
 	counter->watch.nominal = 0;
 	counter->watch.tolerance = 0;
+	bank_output(&counter->bank, false, lab_now());
+	bank_reset(&counter->bank);
 }
 
 static void counter_class_init(ObjectClass *class, void *data)
@@ -402,6 +396,8 @@ static void counter_class_init(ObjectClass *class, void *data)
 	kind->read = counter_read;
 	kind->write = counter_write;
 	kind->trigger = trigger;
+	kind->wire = wire;
+	kind->settle = settle;
 	kind->hold = hold;
 	kind->clear = clear;
 	kind->reset = counter_reset;

@@ -7,6 +7,10 @@
  * at the instant at which the axis is there. There is none while they would come
  * faster than one a microsecond.
  *
+ * The position is compared with COMPARE: when the axis comes to it, from either
+ * side, source 1 is raised. The card's output, for other cards' wires, rises when
+ * the axis comes to COMPARE from below, and falls when it comes from above.
+ *
  * BAR 0 (after card.h; 32 bits):
  *
  *	0x40 POSITION	RW	signed; writing it sets where the axis is
@@ -21,8 +25,12 @@
  *				SPEED or RESOLUTION. The axis has travelled
  *				|SPEED| * (time - SINCE) / 10^9 counts, rounded
  *				down, since then
+ *	0x60 COMPARE	RW	signed
+ *	0x64 CONTROL	RW	bit 0: it is compared
+ *	0x68 MATCHES	RO	times that the axis came to COMPARE
+ *	0x6c MATCHED	RO	ns, low half of the time of the last one
  *
- * CLEAR bit 1 zeroes INDEX.
+ * CLEAR bit 1 zeroes INDEX and MATCHES.
  */
 #include "card.h"
 
@@ -43,6 +51,10 @@ enum {
 	HELD		= 0x54,
 	SIGNALS		= 0x58,
 	SINCE		= 0x5c,
+	COMPARE		= 0x60,
+	CONTROL		= 0x64,
+	MATCHES		= 0x68,
+	MATCHED		= 0x6c,
 };
 
 struct Encoder {
@@ -58,6 +70,12 @@ struct Encoder {
 	int32_t held;
 	/* Counts travelled at the next index pulse; 0: there is none. */
 	uint64_t next;
+	int32_t compare;
+	bool compares;
+	uint32_t matches;
+	int64_t matched;
+	/* Counts travelled when the axis comes to COMPARE; 0: it does not. */
+	uint64_t coming;
 };
 
 static uint64_t pace(const Encoder *encoder)
@@ -80,21 +98,39 @@ static int64_t when(const Encoder *encoder, uint64_t travelled)
 	return encoder->since + (ns + pace(encoder) - 1) / pace(encoder);
 }
 
-/* All index pulses up to now: QEMU may be late, and for more than one. */
+static void drive(Encoder *encoder, int64_t at)
+{
+	int64_t is = position(encoder, at) - encoder->compare;
+
+	lab_drive(&encoder->parent, encoder->compares && (is > 0 || (!is && encoder->speed >= 0)), at);
+}
+
+/* All index pulses and the match up to now: QEMU may be late, and for more than one. */
 static void catch_up(Encoder *encoder, int64_t now)
 {
-	int64_t at;
+	int64_t pulse, match;
 
-	if (!encoder->next)
-		return;
-	while ((at = when(encoder, encoder->next)) <= now) {
+	for (;;) {
+		pulse = encoder->next ? when(encoder, encoder->next) : INT64_MAX;
+		match = encoder->coming ? when(encoder, encoder->coming) : INT64_MAX;
+		if (MIN(pulse, match) > now)
+			break;
+		if (match <= pulse) {
+			encoder->coming = 0;
+			encoder->matches++;
+			encoder->matched = match;
+			drive(encoder, match);
+			lab_raise(&encoder->parent, LAB_OWN_2);
+			continue;
+		}
 		encoder->next += encoder->resolution;
 		encoder->index++;
-		encoder->latched = position(encoder, at);
+		encoder->latched = position(encoder, pulse);
 		lab_raise(&encoder->parent, LAB_OWN);
-		lab_trigger_slaves(&encoder->parent, at);
+		lab_trigger_slaves(&encoder->parent, pulse);
 	}
-	timer_mod_ns(encoder->timer, at);
+	if (MIN(pulse, match) != INT64_MAX)
+		timer_mod_ns(encoder->timer, MIN(pulse, match));
 }
 
 static void index_pulse(void *opaque)
@@ -102,24 +138,49 @@ static void index_pulse(void *opaque)
 	catch_up(opaque, lab_now());
 }
 
-/* From where it is, the axis goes on as it was told to. */
-static void go_on(Encoder *encoder, int64_t from, int64_t now)
+/* Counts to travel to the next index pulse from there; 0: there is none. */
+static uint64_t to_index(const Encoder *encoder, int64_t from)
 {
 	int64_t resolution = encoder->resolution, beyond;
 
-	encoder->base = from;
-	encoder->since = now;
-	encoder->next = 0;
-	timer_del(encoder->timer);
 	if (!resolution || !encoder->speed ||
 	    (__int128)resolution * NANOSECONDS_PER_SECOND < (__int128)pace(encoder) * PULSE_MIN)
-		return;
+		return 0;
 	/* 0 <= beyond < resolution: how far it is beyond the multiple below. */
 	beyond = (from % resolution + resolution) % resolution;
 	if (encoder->speed > 0)
-		encoder->next = resolution - beyond;
-	else
-		encoder->next = beyond ? beyond : resolution;
+		return resolution - beyond;
+	return beyond ? beyond : resolution;
+}
+
+/* Counts to travel from there to COMPARE; 0: the axis does not come to it. */
+static uint64_t to_compare(const Encoder *encoder, int64_t from)
+{
+	int64_t ahead = encoder->speed < 0 ? from - encoder->compare : encoder->compare - from;
+
+	return encoder->compares && encoder->speed ? MAX(ahead, 0) : 0;
+}
+
+/* COMPARE is another one; the axis goes on as it does. */
+static void compare(Encoder *encoder, int64_t now)
+{
+	uint64_t travelled = llabs(position(encoder, now) - encoder->base);
+	uint64_t more = to_compare(encoder, position(encoder, now));
+
+	encoder->coming = more ? travelled + more : 0;
+	drive(encoder, now);
+	catch_up(encoder, now);
+}
+
+/* From where it is, the axis goes on as it was told to. */
+static void go_on(Encoder *encoder, int64_t from, int64_t now)
+{
+	encoder->base = from;
+	encoder->since = now;
+	encoder->next = to_index(encoder, from);
+	encoder->coming = to_compare(encoder, from);
+	timer_del(encoder->timer);
+	drive(encoder, now);
 	catch_up(encoder, now);
 }
 
@@ -154,6 +215,14 @@ static uint64_t encoder_read(LabCard *card, hwaddr offset, unsigned int size)
 		return signals(encoder, now);
 	case SINCE:
 		return (uint32_t)encoder->since;
+	case COMPARE:
+		return (uint32_t)encoder->compare;
+	case CONTROL:
+		return encoder->compares;
+	case MATCHES:
+		return encoder->matches;
+	case MATCHED:
+		return (uint32_t)encoder->matched;
 	}
 	return 0;
 }
@@ -175,6 +244,14 @@ static void encoder_write(LabCard *card, hwaddr offset, uint32_t value)
 	case RESOLUTION:
 		encoder->resolution = value;
 		break;
+	case COMPARE:
+		encoder->compare = (int32_t)value;
+		compare(encoder, now);
+		return;
+	case CONTROL:
+		encoder->compares = value & 1;
+		compare(encoder, now);
+		return;
 	default:
 		return;
 	}
@@ -200,6 +277,12 @@ static void hold(LabCard *card, int64_t at)
 static void clear(LabCard *card)
 {
 	LAB_ENCODER(card)->index = 0;
+	LAB_ENCODER(card)->matches = 0;
+}
+
+static void settle(LabCard *card, int64_t at)
+{
+	catch_up(LAB_ENCODER(card), at);
 }
 
 static void encoder_realize(LabCard *card, Error **error)
@@ -226,6 +309,7 @@ static void encoder_class_init(ObjectClass *class, void *data)
 	kind->read = encoder_read;
 	kind->write = encoder_write;
 	kind->trigger = trigger;
+	kind->settle = settle;
 	kind->hold = hold;
 	kind->clear = clear;
 }

@@ -14,6 +14,7 @@ mod chip;
 mod chip_spi;
 mod conformance;
 mod contract;
+mod counters;
 mod create;
 mod doctor;
 mod failslab;

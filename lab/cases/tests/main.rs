@@ -30,6 +30,7 @@ mod i2c_instrument;
 mod icount_attribution;
 mod icount_bounds;
 mod icount_determinism;
+mod icount_fpga;
 mod icount_iio;
 mod icount_instrument;
 mod icount_jitter;

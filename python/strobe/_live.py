@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 #: Pictures come no sooner than this after one another, in s: 25 a second.
 PERIOD = 0.04
+#: Rows are taken for so long at most before a picture, in s: at 1 kHz the next row is there when one has been taken.
+TAKE = PERIOD / 4
+#: So many pictures are on their way at most: on a busy machine one takes 70 ms to the browser and back.
+AHEAD = 2
 #: A browser that has not drawn a picture for so long, in s, gets the next one: it may have come just now.
 PATIENCE = 1.0
 #: Points across a picture.
@@ -82,20 +86,22 @@ class Live(anywidget.AnyWidget):
 
     async def _follow(self, run: Run, reader: _strobe.Reader) -> None:
         try:
+            begun = time.monotonic()
             while not self._take(run, reader):
-                if not self._new:
+                if self._new:
+                    self._new = False
+                    self._say("")
+                    while self._number - 1 - self.drawn > AHEAD:
+                        self._was_drawn.clear()
+                        try:
+                            await asyncio.wait_for(self._was_drawn.wait(), PATIENCE)
+                        except TimeoutError:
+                            break
+                    await asyncio.sleep(PERIOD - (time.monotonic() - begun))
+                else:
                     # It was asked, and has said that there is nothing: its descriptor says when there is.
                     await readable(reader.fileno())
-                    continue
-                self._new = False
                 begun = time.monotonic()
-                self._was_drawn.clear()
-                self._say("")
-                try:
-                    await asyncio.wait_for(self._was_drawn.wait(), PATIENCE)
-                except TimeoutError:
-                    continue
-                await asyncio.sleep(PERIOD - (time.monotonic() - begun))
             text, torn = reader.end()
             account = Account.of(text) if text else None
             self._say(str(account or ("it ends in the middle of a row" if torn else "ended")), bad=torn or not account)
@@ -105,7 +111,7 @@ class Live(anywidget.AnyWidget):
 
     def _take(self, run: Run, reader: _strobe.Reader) -> bool:
         """Takes the rows that are there; whether these were the last ones."""
-        until = time.monotonic() + PERIOD
+        until = time.monotonic() + TAKE
         while time.monotonic() < until:
             ready, native = reader.poll()
             if not ready:

@@ -32,7 +32,10 @@ fn away() -> Duration {
         let time = clock_gettime(clock);
         Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
     };
-    // In this order what passes in between makes it too long, not negative.
-    let awake = ns(ClockId::Monotonic);
-    ns(ClockId::Boottime) - awake
+    // What passes in between makes it too long, and not negative; so the least of some looks is the best.
+    let look = || {
+        let awake = ns(ClockId::Monotonic);
+        ns(ClockId::Boottime) - awake
+    };
+    (0..10).map(|_| look()).min().unwrap_or_default()
 }

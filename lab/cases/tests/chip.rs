@@ -214,7 +214,11 @@ fn a_chip_that_cannot_be_used_is_refused_with_the_remedy() {
 #[test]
 fn the_kernel_engine_refuses_the_board_of_a_chip_and_says_who_takes_it() {
     let text = format!("[board]\nname = \"chip\"\n[match]\ni2c = \"1-0051\"\n{BYTE}");
-    std::fs::write("/tmp/chip.toml", text).expect("to write");
+    let folder = std::env::temp_dir().join(format!("chip-{}", std::process::id()));
+    std::fs::create_dir(&folder).expect("a folder");
+    let file = folder.join("chip.toml");
+    std::fs::write(&file, text).expect("to write");
+    let file = file.to_str().expect("text");
     let said = |words: &str| {
         let output = std::process::Command::new("strobe")
             .args(words.split(' '))
@@ -223,16 +227,16 @@ fn the_kernel_engine_refuses_the_board_of_a_chip_and_says_who_takes_it() {
         assert_eq!(output.status.code(), Some(1), "{words}");
         String::from_utf8(output.stderr).expect("text")
     };
-    let record = said(
-        "record --engine kernel --board /tmp/chip.toml --event timer:1kHz --read chip.byte --rows 1 -o -",
-    );
+    let record = said(&format!(
+        "record --engine kernel --board {file} --event timer:1kHz --read chip.byte --rows 1 -o -"
+    ));
     assert!(
-        record.contains("/tmp/chip.toml")
+        record.contains(file)
             && record
                 .contains("only the user engine can reach the registers and files of this board"),
         "{record}"
     );
-    let install = said("board install /tmp/chip.toml");
+    let install = said(&format!("board install {file}"));
     assert!(
         install.starts_with("board chip: only the user engine reads its chip on I2C or SPI")
             && install.contains("strobe record --board FILE"),

@@ -30,6 +30,13 @@ static inline bool axi_realize(PCIDevice *card, MemoryRegion *registers, const M
 	return true;
 }
 
+/* The card goes: what axi_realize() has given it goes, too. */
+static inline void axi_exit(PCIDevice *card)
+{
+	pci_set_irq(card, 0);
+	msix_uninit_exclusive_bar(card);
+}
+
 /* The block's interrupt has this level, and had that one. */
 static inline void axi_interrupt(PCIDevice *card, bool *was, bool is)
 {

@@ -121,18 +121,12 @@ static void axi_gpio_realize(PCIDevice *card, Error **error)
 	axi_realize(card, &gpio->registers, &registers, TYPE_AXI_GPIO, error);
 }
 
-static void axi_gpio_exit(PCIDevice *card)
-{
-	pci_set_irq(card, 0);
-	msix_uninit_exclusive_bar(card);
-}
-
 static void axi_gpio_class_init(ObjectClass *class, void *data)
 {
 	PCIDeviceClass *pci = PCI_DEVICE_CLASS(class);
 
 	pci->realize = axi_gpio_realize;
-	pci->exit = axi_gpio_exit;
+	pci->exit = axi_exit;
 	pci->vendor_id = LAB_VENDOR;
 	pci->device_id = LAB_AXI_GPIO_ID;
 	pci->class_id = PCI_CLASS_OTHERS;

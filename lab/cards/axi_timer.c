@@ -233,8 +233,7 @@ static void axi_timer_exit(PCIDevice *card)
 
 	timer_free(timer->halves[0].due);
 	timer_free(timer->halves[1].due);
-	pci_set_irq(card, 0);
-	msix_uninit_exclusive_bar(card);
+	axi_exit(card);
 }
 
 static void axi_timer_class_init(ObjectClass *class, void *data)

@@ -251,9 +251,10 @@ pub fn channels_of_all_classes_make_whole_rows<E: Engine>(engine: &E) {
 
 pub fn a_row_that_takes_longer_than_its_period_makes_others_missed<E: Engine>(engine: &E) {
     let (account, end) = rows_of(engine, &limited("timer:10us", &["sim.slow"]));
-    // Reading it alone takes five periods.
+    // Reading it alone takes five periods. A trigger that came late was due before the row was finished.
     for pair in account.rows.windows(2) {
-        assert!(pair[1].trigger >= pair[0].trigger + 4, "{pair:?}");
+        let late = pair[1].status.late();
+        assert!(late || pair[1].trigger >= pair[0].trigger + 4, "{pair:?}");
     }
     assert!(end.missed() >= 49 * 3, "{end:?}");
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Averaging in the row: of a converter's 200000 samples a second, rows of a thousand each. They are what a recording of
+//! all samples gives when it is averaged afterwards, bit for bit.
+// lab: --device lab-counter,id=first --device lab-adc,master=first
+
+use std::thread;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use strobe::engine::kernel::KernelRun;
+use strobe::plan::Plan;
+use strobe::reader::RunReader;
+use strobe::run::{OwnedRun, Run};
+use strobe_cases::account::{begin, read_now, until};
+use strobe_cases::engine::program;
+use strobe_cases::machine::slowness;
+use strobe_cases::pci::{self, get, put};
+use strobe_cases::{Account, Engine, plan};
+
+const CHANNELS: [&str; 2] = ["adc.sample1", "adc.sample2"];
+const PERIOD: u64 = 5000;
+/// Samples of a row.
+const POINT: usize = 1000;
+const POINTS: usize = 100;
+const DERIVE: [&str; 5] = [
+    "mean1 = mean(adc.sample1 since emit)",
+    "mean2 = mean(adc.sample2 since emit)",
+    "least = min(adc.sample1 since emit)",
+    "most = max(adc.sample2 since emit)",
+    "samples = count(since emit)",
+];
+
+/// What has been read, and what reading it has cost.
+struct Read {
+    rows: Vec<Vec<u64>>,
+    bytes: usize,
+    cpu_ns: u64,
+}
+
+/// CPU time of this thread.
+fn spent() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn read(run: &KernelRun, (mut reader, mut account): (RunReader, Account)) -> Read {
+    run.stop().expect("to stop");
+    let begun = spent();
+    read_now(&mut reader, &mut account);
+    let cpu_ns = spent() - begun;
+    let end = reader.snapshot();
+    account.settle(&end);
+    assert_eq!((account.lost, end.missed(), end.errors), (0, 0, 0));
+    assert_eq!(end.triggers, (POINT * POINTS) as u64, "{end:?}");
+    Read {
+        bytes: 8 * reader.ring().row_words() * account.rows.len(),
+        rows: account.rows.into_iter().map(|row| row.values).collect(),
+        cpu_ns,
+    }
+}
+
+#[test]
+fn rows_of_a_thousand_samples_are_those_of_the_plain_recording_averaged_afterwards() {
+    let lab = pci::kernel(&["lab-counter", "lab-adc"]);
+    let engine = &lab.engine;
+    let outputs = [
+        ("counter.period", PERIOD * slowness()),
+        ("counter.limit", (POINT * POINTS) as u64),
+        ("adc.clear", 3),
+        ("adc.delay", 1000),
+    ];
+    put(engine, &outputs);
+    let plain = Plan {
+        ring: Some(1 << 17),
+        ..plan("adc.done", &CHANNELS)
+    };
+    let averaged = Plan {
+        program: program(&DERIVE, &[], Some(POINT as u64)),
+        ..plain.clone()
+    };
+    let [plain, averaged] = [plain, averaged].map(|plan| engine.run(&plan));
+    let [of_plain, of_averaged] = [&plain, &averaged].map(begin);
+    for run in [&plain, &averaged] {
+        run.start().expect("to start");
+    }
+    put(engine, &[("counter.run", 1)]);
+    until("the last sample", || {
+        thread::sleep(Duration::from_millis(10));
+        get(engine, "adc.conversions") == (POINT * POINTS) as u64
+    });
+    until("its rows", || get(engine, "adc.irq_status") == 0);
+    let channels = &averaged.info().channels;
+    let (sample, mean) = (&channels[0], &channels[CHANNELS.len()]);
+    assert_eq!(mean.scale, sample.scale / POINT as f64, "{mean:?}");
+    let all = read(&plain, of_plain);
+    let few = read(&averaged, of_averaged);
+
+    assert_eq!((all.rows.len(), few.rows.len()), (POINT * POINTS, POINTS));
+    for (point, row) in all.rows.chunks(POINT).zip(&few.rows) {
+        let column = |channel: usize| point.iter().map(move |row| row[channel] as i64);
+        let wanted = [
+            // Its scale divides it by as many: nothing is rounded.
+            column(0).sum::<i64>(),
+            column(1).sum(),
+            column(0).min().expect("samples"),
+            column(1).max().expect("samples"),
+            POINT as i64,
+        ];
+        let got: Vec<i64> = row[CHANNELS.len()..]
+            .iter()
+            .map(|word| *word as i64)
+            .collect();
+        assert_eq!(got, wanted);
+        assert_eq!(row[..CHANNELS.len()], point[POINT - 1], "the last sample");
+    }
+    for (what, read) in [("plain", &all), ("averaged", &few)] {
+        let Read {
+            rows,
+            bytes,
+            cpu_ns,
+        } = read;
+        println!(
+            "{what}: {} rows, {bytes} bytes, read in {cpu_ns} ns of CPU",
+            rows.len()
+        );
+    }
+    assert!(few.bytes * 400 < all.bytes);
+}

@@ -58,6 +58,7 @@ mod parallel;
 mod platform;
 mod polling;
 mod program_check;
+mod program_privileges;
 mod program_spoilt;
 mod programs;
 mod replay;

@@ -75,6 +75,7 @@ mod rpmsg_series;
 mod rpmsg_virtio;
 mod run_end;
 mod run_rows;
+mod sequence;
 mod shared_line;
 mod sim;
 mod slow;

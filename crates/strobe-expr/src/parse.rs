@@ -182,6 +182,11 @@ impl Parser {
         match self.next() {
             Some((Token::Name(name), at)) => Ok((name, at)),
             Some((Token::Word(name), at)) if !KEYWORDS.contains(&name.as_str()) => Ok((name, at)),
+            Some((Token::Word(word), at)) => Err(wrong(
+                &at,
+                format!("`{word}` is a word of the language, and not the name of a {what}"),
+                "choose another name, or put it in backquotes",
+            )),
             other => Err(wrong(
                 &self.place(other.as_ref()),
                 format!("the name of the {what} is missing"),

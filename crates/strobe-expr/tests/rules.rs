@@ -281,6 +281,10 @@ fn what_is_wrong_is_said_with_its_place_and_a_remedy() {
             "let '= 5', column 1: the name of the variable is missing; write NAME = NUMBER",
         ),
         (
+            rules(&["since = 5"], &[]),
+            "let 'since = 5', column 1: `since` is a word of the language, and not the name of a variable; choose another name",
+        ),
+        (
             rules(&["n 5"], &[]),
             "let 'n 5', column 3: `=` is missing after the name of the variable",
         ),

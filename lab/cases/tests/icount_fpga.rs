@@ -9,6 +9,7 @@ use strobe::plan::Plan;
 use strobe::run::OwnedRun;
 use strobe_board::{Board, Policy, System};
 use strobe_cases::account::{begin, read_now, record, until};
+use strobe_cases::machine::slowness;
 use strobe_cases::pci::{get, put, set};
 use strobe_cases::{Engine, Kernel, plan};
 use strobe_ring::State;
@@ -75,10 +76,15 @@ fn each_rollover_of_an_axi_timer_is_a_row_and_its_clock_agrees() {
     assert_eq!((end.state, end.missed()), (State::Done, 0));
     let rows = &account.rows;
     assert_eq!(rows.len() as u64, ROWS);
+    // A kernel that looks for faults has interrupts off for longer than a stock one.
+    let [apart_ns, off_ns] = match slowness() {
+        1 => [5000, 1000],
+        _ => [PERIOD_NS / 2; 2],
+    };
     for pair in rows.windows(2) {
         let [before, after] = [0, 1].map(|one| &pair[one]);
         assert!(
-            (after.time - before.time).abs_diff(PERIOD_NS) < 5000,
+            (after.time - before.time).abs_diff(PERIOD_NS) < apart_ns,
             "{pair:?}"
         );
         // What is left is read before the clock, as much before in each row.
@@ -90,7 +96,7 @@ fn each_rollover_of_an_axi_timer_is_a_row_and_its_clock_agrees() {
     }
     // A clock too much in each would be 2 us by now.
     let whole = rows[rows.len() - 1].time - rows[0].time;
-    assert!(whole.abs_diff((ROWS - 1) * PERIOD_NS) < 1000, "{whole}");
+    assert!(whole.abs_diff((ROWS - 1) * PERIOD_NS) < off_ns, "{whole}");
     // Nobody listens: it is off.
     let left = get(&engine, "axi_timer.left");
     assert_eq!(

@@ -18,7 +18,8 @@ from strobe._error import Error
 from strobe._machine import Machine, attach, catalogue, connect, get, record, run, set, status
 from strobe._measure import doctor, jitter
 from strobe._reader import Reader
+from strobe._rules import Actions
 from strobe._run import Channel, Info, Run, open, replay
 
-__all__ = ["Account", "Block", "Channel", "Error", "Info", "Lost", "Machine", "Reader", "Run", "Summary",
+__all__ = ["Account", "Actions", "Block", "Channel", "Error", "Info", "Lost", "Machine", "Reader", "Run", "Summary",
            "attach", "catalogue", "connect", "doctor", "get", "jitter", "open", "record", "replay", "run", "set", "status"]

@@ -11,6 +11,7 @@ from typing import Any, overload
 from strobe import _recipe, _strobe
 from strobe._account import Summary
 from strobe._error import Error
+from strobe._rules import Actions
 from strobe._run import Run
 
 
@@ -30,30 +31,47 @@ class Machine:
         return f"<strobe.Machine {self.name}>"
 
     def run(self, recipe: str | os.PathLike[str] | None = None, *, event: str | None = None, read: str | Sequence[str] | None = None,
-            set: Mapping[str, int] | None = None, **words: Any) -> Run:
+            set: Mapping[str, int] | None = None, derive: Mapping[str, str | float] | str | Sequence[str] | None = None,
+            keep: str | Sequence[str] | None = None, every: int | None = None,
+            let: Mapping[str, str | float] | str | Sequence[str] | None = None,
+            when: Sequence[tuple[str, Actions]] | None = None, **words: Any) -> Run:
         """Makes a run from the file of a recipe, from keywords, or from both; keywords override the recipe.
 
-        rows=1000 ends it, or seconds=10 where the event has a period; engine="kernel" or "user", board=, wait=, cpu=, policy=,
+        derive computes columns, keep and every choose rows, and let and when are variables and rules, in the language of row
+        programs. rows=1000 ends it, or seconds=10 where the event has a period; engine="kernel" or "user", board=, wait=, cpu=, policy=,
         clock=, ring=, shared= are those of `strobe record`. It is started when its rows are read, or by `start`, and is stopped
         when its `with` ends; a run of this machine also ends when the last reference to it is gone.
 
         >>> with strobe.run(event="timer:1kHz", read=["sim.counter", "sim.sine"], rows=100) as run:
         ...     print(sum(len(block) for block in run), "rows")
         100 rows
+        >>> with strobe.run(event="soft", read=["sim.ramp"], derive={"step": "diff(sim.ramp) in mV"}, every=3, rows=4) as run:
+        ...     run.start()
+        ...     run.trigger(12)
+        ...     block, = run
+        >>> block["sim.ramp"], block["step"]
+        (array([0.002, 0.005, 0.008, 0.011]), array([1., 1., 1., 1.]))
+        >>> print(run.account)
+        12 triggers = 4 rows + 0 missed + 8 skipped; 0 lost, 0 with errors; complete
         """
-        return Run(self._native.create(_recipe.text(recipe, event=event, read=read, set=set, **words)), own=True)
+        text = _recipe.text(recipe, event=event, read=read, set=set, derive=derive, keep=keep, every=every, let=let, when=when,
+                            **words)
+        return Run(self._native.create(text), own=True)
 
     def record(self, recipe: str | os.PathLike[str] | None, *sinks: str | os.PathLike[str], overwrite: bool = False,
                last: int | None = None, sync: bool = False, progress: Callable[[int, int, int], None] | None = None,
                event: str | None = None, read: str | Sequence[str] | None = None, set: Mapping[str, int] | None = None,
-               **words: Any) -> Summary:
+               derive: Mapping[str, str | float] | str | Sequence[str] | None = None, keep: str | Sequence[str] | None = None,
+               every: int | None = None, let: Mapping[str, str | float] | str | Sequence[str] | None = None,
+               when: Sequence[tuple[str, Actions]] | None = None, **words: Any) -> Summary:
         """Makes a run as `run` does, and records it here to its end: see `Run.record`.
 
         >>> summary = strobe.record(None, "scan.h5", event="timer:1kHz", read=["sim.sine"], rows=50)
         >>> summary.rows
         50
         """
-        with self.run(recipe, event=event, read=read, set=set, **words) as one:
+        with self.run(recipe, event=event, read=read, set=set, derive=derive, keep=keep, every=every, let=let, when=when,
+                      **words) as one:
             return one.record(*sinks, overwrite=overwrite, sync=sync, last=last, progress=progress)
 
     def attach(self, name: str | int) -> Run:

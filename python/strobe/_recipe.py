@@ -4,40 +4,55 @@
 from __future__ import annotations
 
 import json
+import numbers
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
-from strobe import _strobe
+from strobe import _rules, _strobe
+from strobe._error import Error
 
-#: Keys with a list, where one text says what a list of it says.
-LISTS = ("read", "derive", "keep")
+#: Keys that have another form in Python.
+FORMS: dict[str, Callable[[Any], list[str] | int]] = {
+    "read": lambda said: _rules.texts("read", said),
+    "derive": lambda said: _rules.equations("derive", said),
+    "let": lambda said: _rules.equations("let", said),
+    "keep": lambda said: _rules.texts("keep", said),
+    "every": lambda said: _rules.count("every", said),
+    "set": _rules.settings,
+}
 
 
-def text(recipe: str | os.PathLike[str] | None, *, seconds: float | None = None, set: Mapping[str, int] | None = None,
-         **words: Any) -> str:
+def text(recipe: str | os.PathLike[str] | None, *, seconds: float | None = None, when: object = None, **words: Any) -> str:
     """TOML. What is None was not said."""
     said: dict[str, Any] = tomllib.loads(_strobe.recipe(os.fspath(recipe))) if recipe is not None else {}
     given = {name.replace("_", "-"): value for name, value in words.items() if value is not None}
-    # Who reads one channel may say so.
-    given |= {name: [given[name]] for name in LISTS if isinstance(given.get(name), str)}
-    if set is not None:
-        given["set"] = [f"{output}={int(value)}" for output, value in set.items()]
+    given |= {name: form(given[name]) for name, form in FORMS.items() if name in given}
+    if when is not None and "rule" in given:
+        raise Error("when", "rule says the same", "leave one of them out")
+    if when is not None:
+        given["rule"] = _rules.rules(when)
     if seconds is not None:
         given["for"] = f"{seconds * 1e9:.0f}ns"
     if "rows" in given or "for" in given:
         said.pop("rows", None)
         said.pop("for", None)
     said |= given
-    return "".join(f"{name} = {_value(value)}\n" for name, value in said.items())
+    return "".join(f"{name} = {_value(name, value)}\n" for name, value in said.items())
 
 
-def _value(value: Any) -> str:
+def _value(name: str, value: Any) -> str:
+    if _rules.is_mapping(value):
+        return "{" + ", ".join(f"{_value(name, key)} = {_value(name, item)}" for key, item in value.items()) + "}"
+    if _rules.is_several(value):
+        return "[" + ", ".join(_value(name, item) for item in value) + "]"
     match value:
-        case bool() | int() | float():
+        case bool() | float():
             return json.dumps(value)
+        case numbers.Integral():
+            return str(int(value))
         case str() | os.PathLike():
             return json.dumps(os.fspath(value), ensure_ascii=True)
         case _:
-            return "[" + ", ".join(_value(item) for item in value) + "]"
+            raise Error(name, f"it is of type {type(value).__name__}", "write a text, a number, True or False, or several of them")

@@ -6,12 +6,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from strobe import _strobe, _view
+from strobe import _rules, _strobe, _view
 from strobe._account import Account, Summary
 from strobe._block import Block
 from strobe._error import Error
@@ -176,6 +176,11 @@ class Run:
         return self.account.missed
 
     @property
+    def skipped(self) -> int:
+        """Triggers that were left out on purpose, by keep or every, so far."""
+        return self.account.skipped
+
+    @property
     def lost(self) -> int:
         """Rows that the latest reader was too slow for, so far."""
         return self._lost.rows
@@ -288,15 +293,21 @@ class Run:
                         "its writer was killed: use the rows that are there")
 
 
-def open(path: str | os.PathLike[str]) -> Run:
-    """A recording: .arrows, or .h5.
+def open(path: str | os.PathLike[str], *, derive: Mapping[str, str | float] | str | Sequence[str] | None = None,
+         keep: str | Sequence[str] | None = None, every: int | None = None) -> Run:
+    """A recording: .arrows, or .h5. With derive, keep or every: the rows that a run with these would have had of it.
 
     >>> summary = strobe.record(None, "scan.h5", event="timer:1kHz", read=["sim.counter"], rows=40)
     >>> recording = strobe.open("scan.h5")
     >>> sum(len(block) for block in recording), recording.account.rows
     (40, 40)
+    >>> tried = strobe.open("scan.h5", derive={"least": "min(sim.counter since emit)"}, every=20)
+    >>> [int(value) for block in tried for value in block["least"]]
+    [0, 20]
     """
-    return Run(_strobe.open(os.fspath(path)))
+    program = (_rules.equations("derive", [] if derive is None else derive), _rules.texts("keep", [] if keep is None else keep),
+               None if every is None else _rules.count("every", every))
+    return Run(_strobe.open(os.fspath(path), *program))
 
 
 def replay(path: str | os.PathLike[str], speed: float | None = 1.0) -> Run:

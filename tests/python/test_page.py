@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs/how-to/python.md"
 class Page(unittest.TestCase):
     def test_each_example_runs(self) -> None:
         examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-        self.assertEqual(len(examples), 8)
+        self.assertEqual(len(examples), 9)
         daemon = Daemon()
         self.addCleanup(daemon.close)
         before = os.getcwd()

@@ -287,7 +287,10 @@ impl<'t> Table<'t> {
         for item in items.iter() {
             match item.get_ref() {
                 DeValue::Table(entries) => {
-                    let object = format!("{}, {key}", self.object);
+                    let object = match self.object.is_empty() {
+                        true => format!("[[{key}]]"),
+                        false => format!("{}, {key}", self.object),
+                    };
                     list.push(Table::new(object, item.span(), entries, self.log));
                 }
                 other => self.wrong(key, &item.span(), other, "a list of tables in [ ]"),

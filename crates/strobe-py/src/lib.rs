@@ -7,7 +7,6 @@
 #![allow(missing_docs)] // python/strobe/_strobe.pyi has them
 
 mod arrow;
-mod begin;
 mod block;
 mod error;
 mod machine;
@@ -15,6 +14,7 @@ mod measure;
 mod ours;
 mod patient;
 mod reader;
+mod recording;
 mod run;
 mod text;
 

@@ -111,7 +111,11 @@ impl Machine {
 
     /// The run of a recipe's text. It waits for its start; one of this machine ends with the last one who has it.
     fn create(&self, py: Python<'_>, text: &str) -> PyResult<Run> {
-        let recipe = Recipe::from_toml("recipe", text).map_err(Failure::text)?;
+        let recipe = Recipe::from_toml("recipe", text).map_err(|faults| {
+            // Keywords have written it: nobody has seen its lines.
+            let said: Vec<&str> = faults.iter().map(|fault| fault.message.as_str()).collect();
+            Failure::text(format!("recipe: {}", said.join("\n")))
+        })?;
         let Some(server) = self.server()? else {
             return crate::run::create(py, &recipe);
         };

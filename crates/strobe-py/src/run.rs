@@ -12,6 +12,7 @@ use pyo3::types::PyCapsule;
 use strobe::engine::user::{Lock, ReplayOptions, Settings, Speed, User};
 use strobe::error::{Error, Words};
 use strobe::info::RunInfo;
+use strobe::program::ProgramText;
 use strobe::reader::ReaderOptions;
 use strobe::ring::{Begin, State};
 use strobe::run::{OwnedRun, Run as Any};
@@ -25,11 +26,11 @@ use strobe_remote::rows::{Begin as RemoteBegin, Part};
 use strobe_remote::run::RemoteRun;
 
 use crate::arrow;
-use crate::begin::Since;
 use crate::error::Failure;
 use crate::ours::Ours;
 use crate::patient::{Answer, patient};
 use crate::reader::{Losses, LostRows, Reader};
+use crate::recording::{Recording, Since};
 use crate::text::{info_text, snapshot_text};
 
 /// While it is recorded, it is looked for signals this often: a recording needs some time to end in an orderly way.
@@ -47,7 +48,7 @@ const LOST_BY_SERVER: &str =
 enum Kind {
     Own(Arc<dyn OwnedRun>),
     Others(Arc<dyn Any>),
-    File(PathBuf),
+    File(Recording),
     Server(Arc<RemoteRun>),
 }
 
@@ -62,7 +63,7 @@ pub struct Run {
 impl Run {
     fn new(kind: Kind, info: RunInfo) -> Run {
         let name = match &kind {
-            Kind::File(path) => path.display().to_string(),
+            Kind::File(file) => file.path.display().to_string(),
             Kind::Server(run) => run.name(),
             Kind::Own(_) | Kind::Others(_) => format!("run {}:{}", info.engine.name(), info.run),
         };
@@ -287,10 +288,9 @@ impl Run {
                 follow,
                 losses(None),
             )),
-            Kind::File(path) => {
-                let path = path.clone();
-                let rows = patient(py, move || strobe_files::open(&path))?;
-                let rows = rows.map_err(|error| Failure::from(error.words()))?;
+            Kind::File(file) => {
+                let file = file.clone();
+                let rows = patient(py, move || file.rows())?.map_err(Failure::from)?;
                 let begin = match begin {
                     None | Some("oldest") => 0,
                     // No more are made.
@@ -342,10 +342,7 @@ fn recorded(
             record_rows(&mut rows, options, stop, observer)
         }
         Kind::Others(run) => record_rows(&mut run.reader()?, options, stop, observer),
-        Kind::File(path) => {
-            let mut rows = strobe_files::open(path).map_err(Error::from)?;
-            record_rows(rows.as_mut(), options, stop, observer)
-        }
+        Kind::File(file) => record_rows(file.rows()?.as_mut(), options, stop, observer),
     }
 }
 
@@ -395,15 +392,26 @@ pub fn attach(py: Python<'_>, name: &str) -> PyResult<Run> {
     Ok(Run::new(Kind::Others(Arc::from(run)), info))
 }
 
-/// A recording.
+/// A recording, or what a program makes of it.
 #[pyfunction]
-pub fn open(py: Python<'_>, path: PathBuf) -> PyResult<Run> {
-    let kind = Kind::File(path.clone());
-    let info = patient(py, move || {
-        strobe_files::open(&path).map(|rows| rows.info().clone())
-    })?;
-    let info = info.map_err(|error| Failure::from(error.words()))?;
-    Ok(Run::new(kind, info))
+#[pyo3(signature = (path, derive = Vec::new(), keep = Vec::new(), every = None))]
+pub fn open(
+    py: Python<'_>,
+    path: PathBuf,
+    derive: Vec<String>,
+    keep: Vec<String>,
+    every: Option<u64>,
+) -> PyResult<Run> {
+    let program = ProgramText {
+        derive,
+        keep,
+        every,
+        ..ProgramText::default()
+    };
+    let file = Recording { path, program };
+    let kind = Kind::File(file.clone());
+    let info = patient(py, move || file.rows().map(|rows| rows.info().clone()))?;
+    Ok(Run::new(kind, info.map_err(Failure::from)?))
 }
 
 /// A recording as a run of this machine, so many times as fast as it was; `None`: as fast as can be.

@@ -12,6 +12,7 @@ from ophyd_async.core import PathInfo, PathProvider, soft_signal_r_and_setter
 
 from strobe._error import Error
 from strobe._machine import Machine
+from strobe._rules import equations
 from strobe._run import Run
 from strobe.bluesky._recording import OnLoss, Recording
 from strobe.bluesky._stream import Rows
@@ -116,7 +117,8 @@ def _gated(words: dict[str, Any], gate: str) -> dict[str, Any]:
         if words.get(name):
             raise Error(name, "the gate decides which rows are kept", f"give no {name} to the detector, or use EXTERNAL_EDGE")
     inside = f"count({gate} since emit)"
-    return words | {"derive": [*words.get("derive", ()), f"gate = {inside}"], "keep": [f"!({gate}) && {inside} > 0"]}
+    derive = equations("derive", words.get("derive") or ())
+    return words | {"derive": [*derive, f"gate = {inside}"], "keep": [f"!({gate}) && {inside} > 0"]}
 
 
 def _file(info: PathInfo) -> Path:

@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The rows of a recording from one of them on.
+//! The rows of a recording, with what a program makes of them, and from one of them on.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use strobe::block::Block;
+use strobe::computed_rows::ComputedRows;
 use strobe::error::Error;
 use strobe::info::{RunInfo, Totals};
+use strobe::program::ProgramText;
 use strobe::source::RowSource;
+
+/// A recording, and the program that runs on its rows.
+#[derive(Clone)]
+pub struct Recording {
+    pub path: PathBuf,
+    pub program: ProgramText,
+}
+
+impl Recording {
+    pub fn rows(&self) -> Result<Box<dyn RowSource>, Error> {
+        let rows = strobe_files::open(&self.path)?;
+        Ok(match self.program.is_empty() {
+            true => rows,
+            false => Box::new(ComputedRows::new(rows, &self.program)?),
+        })
+    }
+}
 
 /// Rows from this one on. The account is that of all.
 pub struct Since {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who may let the kernel engine compute: whoever may make a run there. No capability is asked for, and none is of any use.
+//!
+//! The kernels with sanitizers keep no capabilities of a file.
+// kernels: amd64 rt newest
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};

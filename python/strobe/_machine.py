@@ -38,9 +38,9 @@ class Machine:
         """Makes a run from the file of a recipe, from keywords, or from both; keywords override the recipe.
 
         derive computes columns, keep and every choose rows, and let and when are variables and rules, in the language of row
-        programs. rows=1000 ends it, or seconds=10 where the event has a period; engine="kernel" or "user", board=, wait=, cpu=, policy=,
-        clock=, ring=, shared= are those of `strobe record`. It is started when its rows are read, or by `start`, and is stopped
-        when its `with` ends; a run of this machine also ends when the last reference to it is gone.
+        programs. rows=1000 ends it, or seconds=10 where the event has a period; engine="kernel" or "user", board=, wait=, cpu=,
+        policy=, clock=, ring=, shared= are those of `strobe record`. It is started when its rows are read, or by `start`, and
+        is stopped when its `with` ends; a run of this machine also ends when the last reference to it is gone.
 
         >>> with strobe.run(event="timer:1kHz", read=["sim.counter", "sim.sine"], rows=100) as run:
         ...     print(sum(len(block) for block in run), "rows")

@@ -10,6 +10,9 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use rustix::thread::futex;
 
+/// How often who sleeps for a device looks whether it is there.
+const LOOK_NS: u64 = 100_000_000;
+
 /// The sender: wakes the thread that has the [`Wakeup`], from any thread.
 #[derive(Clone)]
 pub struct Waker(Arc<Shared>);
@@ -109,6 +112,15 @@ impl Wakeup {
     /// None but those of a broken system.
     pub fn sleep_at_most(&self, ns: u64, fd: BorrowedFd<'_>, ready: PollFlags) -> io::Result<bool> {
         self.poll_with(fd, ready, Some(&timespec(ns)))
+    }
+
+    /// The same for the file of a device, which may be pulled: comes back ten times a second, to look whether the device is
+    /// still there. Some drivers wake nobody when it goes, and UIO asks for it before it has the thread among those to be woken.
+    ///
+    /// # Errors
+    /// None but those of a broken system.
+    pub fn sleep_for_device(&self, fd: BorrowedFd<'_>, ready: PollFlags) -> io::Result<bool> {
+        self.sleep_at_most(LOOK_NS, fd, ready)
     }
 
     fn poll_with(

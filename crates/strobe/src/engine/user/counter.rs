@@ -34,8 +34,6 @@ use crate::event::{Event, EventSpec};
 const DEVICES: Group = Group::new("counter", "bus/counter/devices", Some("name"));
 /// Counts of one event, at most.
 const SLOTS: usize = 64;
-/// How often it is looked whether the device is still there: its driver wakes nobody who waits for it.
-const LOOK_NS: u64 = 100_000_000;
 
 /// Counts of the last event, and the errno of each that was not read. Written by the source of triggers, read by the
 /// channels, all in the thread of the run.
@@ -251,7 +249,7 @@ impl EventSource for Source {
             match self.spin {
                 true => std::hint::spin_loop(),
                 false => {
-                    wakeup.sleep_at_most(LOOK_NS, self.file.as_fd(), PollFlags::IN)?;
+                    wakeup.sleep_for_device(self.file.as_fd(), PollFlags::IN)?;
                 }
             }
         }

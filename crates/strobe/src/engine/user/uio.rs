@@ -18,10 +18,6 @@ use crate::clock::RunClock;
 use crate::error::Error;
 use crate::event::{Event, EventSpec};
 
-/// A sleeping wait looks this often whether the device is still there. UIO asks that before it lets the thread be
-/// woken: a device that goes between the two wakes nobody.
-const LOOK_NS: u64 = 100_000_000;
-
 /// Provides `uio:NAME`, where NAME is what the device's driver calls it, or `uioN`.
 #[derive(Default)]
 pub struct UioEvents(pub Roots);
@@ -149,7 +145,7 @@ impl EventSource for Source {
                     return Ok(WaitOutcome::Wakeup);
                 }
                 std::hint::spin_loop();
-            } else if !wakeup.sleep_at_most(LOOK_NS, self.device.as_fd(), PollFlags::IN)? {
+            } else if !wakeup.sleep_for_device(self.device.as_fd(), PollFlags::IN)? {
                 if wakeup.is_pending() {
                     return Ok(WaitOutcome::Wakeup);
                 }

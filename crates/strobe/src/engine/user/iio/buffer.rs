@@ -28,8 +28,6 @@ const TIMESTAMP: &str = "in_timestamp";
 const LENGTH: u32 = 4096;
 /// Bytes of a scan, at most.
 const SCAN: usize = 8 * (SLOTS + 1);
-/// How often it is looked whether the device is still there: its driver wakes nobody who waits for it.
-const LOOK_NS: u64 = 100_000_000;
 
 /// A device that has a buffer.
 #[derive(Debug, Clone)]
@@ -331,7 +329,7 @@ impl EventSource for Source {
             match self.spin {
                 true => std::hint::spin_loop(),
                 false => {
-                    wakeup.sleep_at_most(LOOK_NS, self.file.as_fd(), PollFlags::IN)?;
+                    wakeup.sleep_for_device(self.file.as_fd(), PollFlags::IN)?;
                 }
             }
         }

@@ -190,17 +190,21 @@ impl<'t> Table<'t> {
         }
     }
 
+    /// What a table below this one is called: as its head is written if this one is the file.
+    fn below(&self, key: &str, head: String) -> String {
+        match self.object.is_empty() {
+            true => head,
+            false => format!("{}, {key}", self.object),
+        }
+    }
+
     /// A table below this one.
     pub fn table(&mut self, key: &'static str) -> Option<Table<'t>> {
         self.known.push(key);
         let (name, value) = self.entries.get_key_value(key)?;
         match value.get_ref() {
             DeValue::Table(entries) => {
-                let object = if self.object.is_empty() {
-                    format!("[{key}]")
-                } else {
-                    format!("{}, {key}", self.object)
-                };
+                let object = self.below(key, format!("[{key}]"));
                 Some(Table::new(object, name.span(), entries, self.log))
             }
             other => {
@@ -287,10 +291,7 @@ impl<'t> Table<'t> {
         for item in items.iter() {
             match item.get_ref() {
                 DeValue::Table(entries) => {
-                    let object = match self.object.is_empty() {
-                        true => format!("[[{key}]]"),
-                        false => format!("{}, {key}", self.object),
-                    };
+                    let object = self.below(key, format!("[[{key}]]"));
                     list.push(Table::new(object, item.span(), entries, self.log));
                 }
                 other => self.wrong(key, &item.span(), other, "a list of tables in [ ]"),

@@ -335,7 +335,7 @@ fn a_rule_that_is_wrong_is_refused_with_its_place() {
         "write OUTPUT=VALUE",
         "bad.toml:11: ",
         "did you mean `when`?",
-        "`when` is missing",
+        "[[rule]]: `when` is missing",
     ] {
         assert!(faults.contains(why), "{faults}\nwanted: {why}");
     }

@@ -7,12 +7,12 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use rustix::fs::{XattrFlags, setxattr};
 
 const DEVICE: &str = "/dev/strobe";
-const PROGRAM: &str = "/tmp/strobe-with-capabilities";
 /// A user's own group, and that of the device.
 const USER: u32 = 1000;
 const GROUP: u32 = 900;
@@ -33,76 +33,115 @@ impl Drop for Grouped {
     fn drop(&mut self) {
         let _ = chown(DEVICE, Some(0), Some(0));
         let _ = fs::set_permissions(DEVICE, self.0.clone());
-        let _ = fs::remove_file(PROGRAM);
     }
 }
 
-/// A copy of the program that gives whoever starts it CAP_PERFMON (38) and CAP_BPF (39), and nothing else.
-fn with_capabilities() -> &'static str {
-    let strobe = std::env::var("PATH").expect("a path");
-    let mut places = strobe.split(':').map(|place| format!("{place}/strobe"));
-    let strobe = places.find(|place| fs::exists(place).unwrap_or(false));
-    fs::copy(strobe.expect("strobe"), PROGRAM).expect("a copy");
-    // Version 2, effective; two times permitted and inheritable.
-    let words: [u32; 5] = [0x0200_0001, 0, 0, 1 << (38 - 32) | 1 << (39 - 32), 0];
-    let value: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    setxattr(PROGRAM, "security.capability", &value, XattrFlags::empty()).expect("capabilities");
-    PROGRAM
+/// A copy of the program that gives whoever starts it CAP_PERFMON and CAP_BPF, and nothing else; gone when this is dropped.
+struct Capable(PathBuf);
+
+/// The two, as bits of a set of capabilities.
+const CAPABILITIES: u64 = 1 << 38 | 1 << 39;
+
+impl Capable {
+    fn new() -> Capable {
+        let folder = std::env::temp_dir().join(format!("capable-{}", std::process::id()));
+        fs::create_dir(&folder).expect("a folder");
+        let capable = Capable(folder);
+        let path = std::env::var("PATH").expect("a path");
+        let mut places = path.split(':').map(|place| Path::new(place).join("strobe"));
+        let strobe = places.find(|place| place.exists()).expect("strobe");
+        fs::copy(strobe, capable.program()).expect("a copy");
+        // Version 2, effective; the low and the high half of what is permitted, each followed by what is inherited.
+        let words: [u32; 5] = [0x0200_0001, 0, 0, (CAPABILITIES >> 32) as u32, 0];
+        let value: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let flags = XattrFlags::empty();
+        setxattr(capable.program(), "security.capability", &value, flags).expect("capabilities");
+        capable
+    }
+
+    fn program(&self) -> PathBuf {
+        self.0.join("strobe")
+    }
 }
 
-/// What came of a run with everything that a program may have: `Ok` if its rows are right.
-fn recorded(program: &str, user: u32, group: u32, engine: &str) -> Result<(), String> {
-    let words = [
-        "record",
-        "--engine",
-        engine,
-        "--event",
-        "timer:1kHz",
-        "--read",
-        "sim.counter,sim.latch",
-        "--derive",
-        "step = diff(sim.counter)",
-        "--keep",
-        "sim.counter % 2 == 1",
-        "--when",
-        "sim.counter % 4 == 3",
-        "--set",
-        "sim.latch=5",
-        "--rows",
-        "20",
-        "--allow-loss",
-        "-o",
-        "-",
-    ];
-    let output = Command::new(program)
-        .args(words)
+impl Drop for Capable {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A run with everything that a program may have: the capabilities that it had, and `Ok` if its rows are right.
+fn recorded(program: &Path, user: u32, group: u32, engine: &str) -> (u64, Result<(), String>) {
+    let words =
+        "record --event timer:1kHz --read sim.counter,sim.latch --rows 20 --allow-loss -o -";
+    let child = Command::new(program)
+        .args(words.split(' '))
+        .args(["--engine", engine])
+        .args(["--derive", "step = diff(sim.counter)"])
+        .args(["--keep", "sim.counter % 2 == 1"])
+        .args(["--when", "sim.counter % 4 == 3", "--set", "sim.latch=5"])
         .uid(user)
         .gid(group)
-        .output()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .expect("strobe runs");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    match output.status.code() {
+    // There until it is waited for, even if it has ended.
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("its status");
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.expect("capabilities").trim();
+    let capabilities = u64::from_str_radix(effective, 16).expect("a set of bits");
+    let output = child.wait_with_output().expect("its end");
+    let [rows, said] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let answer = match output.status.code() {
         Some(0) => {
-            assert!(!output.stdout.is_empty(), "{said}");
+            check(&rows);
             Ok(())
         }
         Some(1) => Err(said),
         other => panic!("{other:?}: {said}"),
+    };
+    (capabilities, answer)
+}
+
+/// Twenty rows: row, trigger, time, status, skipped, the counter, the latch, the step, and the output of the rule.
+fn check(rows: &str) {
+    let rows = rows
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()));
+    let rows: Vec<Vec<&str>> = rows.map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 20, "{rows:?}");
+    for row in &rows {
+        let counter: u64 = row[5].parse().expect("a number");
+        assert_eq!((counter % 2, row[7]), (1, "1"), "{row:?}");
+        // Written in the row with 3, read from the next one on.
+        assert!(counter <= 3 || row[6] == "5", "{row:?}");
     }
 }
 
 #[test]
 fn who_may_make_a_run_may_let_it_compute_and_nobody_else() {
     let _device = Grouped::new();
-    let capable = with_capabilities();
+    let capable = Capable::new();
+    let plain = Path::new("strobe");
     for (who, program, user, group, is_allowed) in [
-        ("root", "strobe", 0, 0, true),
-        ("group strobe", "strobe", USER, GROUP, true),
-        ("CAP_BPF and CAP_PERFMON", capable, USER, USER, false),
-        ("nobody", "strobe", USER, USER, false),
+        ("root", plain, 0, 0, true),
+        ("group strobe", plain, USER, GROUP, true),
+        (
+            "CAP_BPF and CAP_PERFMON",
+            &*capable.program(),
+            USER,
+            USER,
+            false,
+        ),
+        ("nobody", plain, USER, USER, false),
     ] {
-        let of_kernel = recorded(program, user, group, "kernel");
-        println!("{who}: kernel engine {of_kernel:?}");
+        let (capabilities, of_kernel) = recorded(program, user, group, "kernel");
+        if user != 0 {
+            let wanted = if program == plain { 0 } else { CAPABILITIES };
+            assert_eq!(capabilities, wanted, "{who}");
+        }
         match of_kernel {
             Ok(()) => assert!(is_allowed, "{who}"),
             Err(said) => {
@@ -114,6 +153,7 @@ fn who_may_make_a_run_may_let_it_compute_and_nobody_else() {
             }
         }
         // It runs in the user's own process.
-        recorded(program, user, group, "user").unwrap_or_else(|said| panic!("{who}: {said}"));
+        let (_, of_user) = recorded(program, user, group, "user");
+        of_user.unwrap_or_else(|said| panic!("{who}: {said}"));
     }
 }

@@ -19,7 +19,7 @@ FORMS: dict[str, Callable[[Any], list[str] | int]] = {
     "derive": lambda said: _rules.equations("derive", said),
     "let": lambda said: _rules.equations("let", said),
     "keep": lambda said: _rules.texts("keep", said),
-    "every": lambda said: _rules.count("every", said),
+    "every": _rules.every,
     "set": _rules.settings,
 }
 

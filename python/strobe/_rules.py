@@ -68,12 +68,12 @@ def settings(said: object, at: str = "set") -> list[str]:
     return [f"{_name('set', output, at)}={_whole(value, f'{at}[{output!r}]')}" for output, value in said.items()]
 
 
-def count(keyword: str, said: Any) -> int:
+def every(said: Any) -> int:
     """A whole number from 1 on."""
     if isinstance(said, bool) or not isinstance(said, numbers.Integral):
-        raise _wrong(keyword, said)
+        raise _wrong("every", said)
     if int(said) < 1:
-        raise Error(keyword, f"it is {int(said)}", SAID[keyword])
+        raise Error("every", f"it is {int(said)}", SAID["every"])
     return int(said)
 
 

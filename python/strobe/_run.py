@@ -306,7 +306,7 @@ def open(path: str | os.PathLike[str], *, derive: Mapping[str, str | float] | st
     [0, 20]
     """
     program = (_rules.equations("derive", [] if derive is None else derive), _rules.texts("keep", [] if keep is None else keep),
-               None if every is None else _rules.count("every", every))
+               None if every is None else _rules.every(every))
     return Run(_strobe.open(os.fspath(path), *program))
 
 

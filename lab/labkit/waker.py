@@ -11,7 +11,9 @@ import socket
 import time
 from pathlib import Path
 
-ASLEEP = 1.1  # seconds: the clock by which the kernel knows how long it slept has whole ones
+# Seconds. The clock by which the kernel knows how long it slept has whole ones, at both ends: of a sleep shorter than two
+# of them the kernel may believe that there was none.
+ASLEEP = 2.1
 
 
 class Waker:

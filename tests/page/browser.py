@@ -37,6 +37,8 @@ for (let at = 0; at < pixels.length; at += 4) {
 }
 return found;
 """
+# Roles of what somebody operates.
+OPERATED = {"button", "checkbox", "combobox", "DisclosureTriangle", "link", "listbox", "radio", "slider", "spinbutton", "switch", "textbox"}
 
 
 class Browser:
@@ -100,6 +102,15 @@ class Browser:
             except StaleElementReferenceException:
                 return False
         wait_for(click, f"{selector} can be clicked")
+
+    def nameless(self) -> list[str]:
+        """The roles of what is shown, can be operated, and has no name; and sections without one. All looked at in one
+        moment, for the page replaces what has changed."""
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        shown = [(node["role"]["value"], node["name"]["value"]) for node in nodes if not node["ignored"] and "name" in node]
+        sections = self.do("return [...document.querySelectorAll('section')].filter((section) => section.checkVisibility()).length")
+        without = sections - sum(role == "region" for role, _ in shown)  # without a name it is no region
+        return [role for role, name in shown if role in OPERATED and not name.strip()] + without * ["section"]
 
     def press(self, *keys: str) -> None:
         # To whatever has the focus, as a keyboard does it; an element that has just lost it takes none.

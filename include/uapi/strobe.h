@@ -13,13 +13,16 @@
  *     STROBE_LIST                     what is here
  *     STROBE_CREATE   -> owner fd     one run; closing it ends the run
  *       STROBE_CONTROL                start, pause, resume, stop, trigger
+ *       STROBE_TUNE                   set a variable of the run's program
  *       STROBE_READER -> ring fd      one reader: mmap (PROT_READ), poll, read
  *         STROBE_ARM                  poll is ready when so many rows are there
  *     STROBE_READER   -> ring fd      the same for another's run, by its id
+ *     STROBE_TUNE                     the same for another run of this user, by its id
  *
  * Who opens the control device read-only may look: STROBE_FEATURES, STROBE_LIST,
  * poll, STROBE_READER of runs that he may read, and a dry run. STROBE_CREATE
- * needs it open for writing (else EBADF), since a run can write outputs.
+ * needs it open for writing (else EBADF), since a run can write outputs; so does
+ * STROBE_TUNE there.
  *
  * Rules that hold for every call:
  *  - Structures begin with their size in bytes, as the caller was compiled.
@@ -51,7 +54,7 @@
  * major. The minor grows when something is added.
  */
 #define STROBE_RING_MAJOR	1
-#define STROBE_RING_MINOR	4
+#define STROBE_RING_MINOR	5
 
 /* Bytes of a full name "device.channel", its NUL included. */
 #define STROBE_NAME_SIZE	64
@@ -160,7 +163,11 @@
  * Wait for it by its edges (EPOLLET), together with the connection; do not read
  * it, write it, or change its flags. Once 'w' has come, do steps 1 to 6 before the
  * first wait. To processes of another user but root 'w' comes without a descriptor,
- * and an older producer does not answer. The connection is cut when the run is
+ * and an older producer does not answer. Send the byte 't', then in the machine's
+ * byte order 32 bits, which tunable, and 64 bits, its word, as in struct strobe_tune,
+ * to tune the run: 't' comes back, and 32 bits, 0 or the negative errno of STROBE_TUNE,
+ * -EACCES to processes of another user but root; since minor 5, with the key
+ * "tunables": the names in their order. The connection is cut when the run is
  * given up or the process ends. Who finds it cut does steps 1 to 6 once more: a
  * state that is not final will then never change.
  *
@@ -477,6 +484,8 @@ static inline int strobe_row_absent(const struct strobe_ring_header *header,
 #define STROBE_FEATURE_PROGRAMS	(1ULL << 0)
 /* A program can have outputs written: STROBE_OP_ACT; since minor 4. */
 #define STROBE_FEATURE_ACT	(1ULL << 1)
+/* Variables of a program can be set while the run goes on: STROBE_TUNE; since minor 5. */
+#define STROBE_FEATURE_TUNE	(1ULL << 2)
 
 /**
  * struct strobe_features - argument of STROBE_FEATURES.
@@ -557,6 +566,8 @@ enum strobe_class {
  */
 #define STROBE_ENTRY_EXACT	(1U << 3)
 #define STROBE_ENTRY_BY_TIME	(1U << 4)
+/* Derived columns of a run: STROBE_TUNE sets what it shows. Since minor 5. */
+#define STROBE_ENTRY_TUNABLE	(1U << 5)
 
 /**
  * struct strobe_value - part of an entry: a channel or an output.
@@ -623,7 +634,8 @@ struct strobe_run_info {
  *	STROBE_READER takes. Not used again while the module is loaded; 0 for the
  *	events "timer" and "soft".
  * @parent: id of the device of a channel, output or event; else 0.
- * @flags: STROBE_ENTRY_*; 0 for the steps of a run.
+ * @flags: STROBE_ENTRY_*; 0 for the steps of a run; of its derived columns at most
+ *	STROBE_ENTRY_TUNABLE.
  * @name: "device", "device.channel", ..., of letters, digits, '_' and '-' around
  *	one dot; of a run: the name of its event; of a derived column: as its program
  *	has named it.
@@ -752,7 +764,8 @@ struct strobe_step {
  *	(EUSERS).
  * @STROBE_WHY_PROGRAM: the program is not one: its instruction @fault_step may
  *	not stand where it is, or @fault_step is STROBE_NO_STEP and it is empty, too
- *	long or has too much state (EINVAL). Or step @fault_step is of another class
+ *	long, or has too much state or more tunables than it can have (EINVAL). Or step
+ *	@fault_step is of another class
  *	than HARD (EOPNOTSUPP); or, with STROBE_NO_STEP, this kernel does not compile
  *	it, which a dry run does not find out. Or programs are not allowed here: the
  *	module parameter programs (EPERM).
@@ -837,6 +850,8 @@ enum strobe_why {
 /* Instructions of a program, and words of its state, at most. */
 #define STROBE_PROGRAM_INSNS	4096U
 #define STROBE_PROGRAM_STATE	4096U
+/* Words of its state that STROBE_TUNE may set, at most. */
+#define STROBE_TUNABLES_MAX	64U
 
 /**
  * struct strobe_derived - a column that a program computes.
@@ -863,6 +878,11 @@ struct strobe_derived {
  *	where they are the last entries of a run, of kind CHANNEL, with no id and
  *	parent.
  * @derived_size: sizeof(struct strobe_derived).
+ * @tunables: the first words of the state, which STROBE_TUNE may set; at most
+ *	STROBE_TUNABLES_MAX, @state and @derived_count. The first derived columns
+ *	show them, in this order: so the row says with what it was computed. The
+ *	program sees to that. Since minor 5.
+ * @reserved: 0.
  */
 struct strobe_program {
 	__u32		size;
@@ -873,6 +893,8 @@ struct strobe_program {
 	__aligned_u64	derived;
 	__u32		derived_count;
 	__u32		derived_size;
+	__u32		tunables;
+	__u32		reserved;
 };
 
 /**
@@ -1079,6 +1101,34 @@ struct strobe_arm {
 	__aligned_u64	rows;
 };
 
+/* ------------------------------------------------------------------------
+ * STROBE_TUNE: a variable of a run's program gets a new value. Since minor 5.
+ */
+
+/**
+ * struct strobe_tune - argument of STROBE_TUNE.
+ * @size: sizeof(struct strobe_tune).
+ * @flags: 0.
+ * @run: on the control device, which must be open for writing (else EBADF): id of a
+ *	run. Its owner's user may tune it, and CAP_SYS_ADMIN (else EACCES; ENOENT if
+ *	there is no such run). On an owner fd: 0.
+ * @tunable: which one: number of the derived column that shows it, from 0. EINVAL
+ *	if the run has no such tunable.
+ * @value: its word; ERANGE if it is beyond the type and bits of that column.
+ *
+ * The program of a row that begins after the return sees the value, unless something
+ * in that row failed: then it does not run, and the next one sees it. Of several
+ * values that come before the program runs it sees the last one. What the program
+ * itself stores there later replaces it. ESHUTDOWN if the run has ended.
+ */
+struct strobe_tune {
+	__u32		size;
+	__u32		flags;
+	__u32		run;
+	__u32		tunable;
+	__aligned_u64	value;
+};
+
 /*
  * The size of an argument is in the argument, not in the number, so that a
  * number never changes.
@@ -1091,5 +1141,6 @@ struct strobe_arm {
 #define STROBE_READER	_IO(STROBE_IOC_MAGIC, 0x03)	/* struct strobe_reader */
 #define STROBE_ARM	_IO(STROBE_IOC_MAGIC, 0x04)	/* struct strobe_arm */
 #define STROBE_FEATURES	_IO(STROBE_IOC_MAGIC, 0x05)	/* struct strobe_features */
+#define STROBE_TUNE	_IO(STROBE_IOC_MAGIC, 0x06)	/* struct strobe_tune */
 
 #endif /* _UAPI_STROBE_H */

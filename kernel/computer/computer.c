@@ -40,10 +40,11 @@ int strobe_given_copy(struct strobe_given *given, u64 address)
 
 	if (!address)
 		return 0;
-	ret = strobe_copy_struct(about, sizeof(*about), u64_to_user_ptr(address), sizeof(*about));
+	ret = strobe_copy_struct(about, sizeof(*about), u64_to_user_ptr(address),
+				 offsetof(struct strobe_program, tunables));
 	if (ret)
 		return ret;
-	if (about->flags & ~STROBE_PROGRAM_SKIPS)
+	if (about->flags & ~STROBE_PROGRAM_SKIPS || about->reserved)
 		return -EINVAL;
 	if (about->derived_count && about->derived_size < sizeof(struct strobe_derived))
 		return -EINVAL;
@@ -88,7 +89,8 @@ u64 strobe_given_bytes(const struct strobe_given *given)
 
 	if (!given->about.size)
 		return 0;
-	return PROGRAM_BYTES + given->about.insn_count * insn + given->about.state * sizeof(u64) +
+	return PROGRAM_BYTES + given->about.insn_count * insn +
+	       (given->about.state + given->about.tunables) * sizeof(u64) +
 	       given->about.derived_count * sizeof(struct strobe_entry);
 }
 
@@ -133,11 +135,15 @@ static struct bpf_prog *compile(const struct strobe_given *given, u64 *state)
  */
 struct strobe_computer *strobe_computer_new(const struct strobe_given *given)
 {
-	struct strobe_computer *computer = kzalloc(sizeof(*computer), GFP_KERNEL_ACCOUNT);
+	u32 tunables = given->about.tunables;
+	struct strobe_computer *computer;
 	struct bpf_prog *prog;
 
+	computer = kzalloc(struct_size(computer, tune, tunables), GFP_KERNEL_ACCOUNT);
 	if (!computer)
 		return ERR_PTR(-ENOMEM);
+	computer->tunables = tunables;
+	raw_spin_lock_init(&computer->tuning);
 	/* One word more, for there is none of no size. */
 	computer->state = kvcalloc(given->about.state + 1, sizeof(u64), GFP_KERNEL_ACCOUNT);
 	prog = computer->state ? compile(given, computer->state) : ERR_PTR(-ENOMEM);

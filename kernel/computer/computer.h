@@ -4,6 +4,7 @@
  *
  *   check.c     whether they are a program: what makes them safe
  *   computer.c  a program with its state: made, compiled by the kernel, given back
+ *   tune.c      words of the state that somebody sets while the run goes on
  *
  * The contract says what a program may be: include/uapi/strobe.h. It comes from
  * users without any capability, and the kernel's verifier does not see it: see
@@ -32,17 +33,27 @@ struct strobe_given {
  * struct strobe_computer - the program of a run.
  * @func: @prog's machine code; here, so that a row looks for it in one place less.
  * @prog: compiled; it has the address of @state in it.
- * @state: words that it keeps from row to row; only it reads and writes them.
+ * @state: words that it keeps from row to row; only the producer reads and writes them.
+ * @tuned: bit n is set if word n of @state is to become @tune[n]. Set by STROBE_TUNE in
+ *	process context, cleared by the producer; both under @tuning. The producer
+ *	looks at it before without that.
  * @skip: what of its answer leaves the row out: 1, or 0 if it may not.
+ * @tunables: words of @tune.
+ * @tuning: for @tuned and @tune. The producer never waits for it, and who holds it
+ *	has interrupts off.
+ * @tune: written by STROBE_TUNE, read by the producer; under @tuning.
  *
- * Constant from the run's creation to its end, but for what @state points to,
- * which is the producer's.
+ * Constant from the run's creation to its end, but for what is said to be written.
  */
 struct strobe_computer {
 	bpf_func_t	func;
 	struct bpf_prog	*prog;
 	u64		*state;
+	u64		tuned;
 	u32		skip;
+	u32		tunables;
+	raw_spinlock_t	tuning;		/* see above */
+	u64		tune[] __counted_by(tunables);
 };
 
 /* check.c */
@@ -57,6 +68,10 @@ u64 strobe_given_bytes(const struct strobe_given *given);
 struct strobe_computer *strobe_computer_new(const struct strobe_given *given);
 void strobe_computer_free(struct strobe_computer *computer);
 
+/* tune.c */
+void strobe_computer_tune(struct strobe_computer *computer, u32 tunable, u64 value);
+void strobe_computer_take_tuned(struct strobe_computer *computer);
+
 /**
  * strobe_compute() - run the program on a row in which nothing has failed.
  * @computer: the program.
@@ -70,8 +85,11 @@ void strobe_computer_free(struct strobe_computer *computer);
  * Return: its answer: if it and @computer->skip have a bit in common, the row is left
  * out; else its derived columns are there.
  */
-static inline u32 strobe_compute(const struct strobe_computer *computer, u64 *values)
+static inline u32 strobe_compute(struct strobe_computer *computer, u64 *values)
 {
+	/* A look without the lock: what comes too late for this row is there for the next. */
+	if (unlikely(READ_ONCE(computer->tuned)))
+		strobe_computer_take_tuned(computer);
 	return bpf_dispatcher_nop_func(values, NULL, computer->func);
 }
 

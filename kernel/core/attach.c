@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* STROBE_READER: who may read the rows of a run, and gets a ring fd for it. */
+/* STROBE_READER: who may read the rows of a run, and gets a ring fd for it. And who may tune it. */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/file.h>
@@ -9,13 +9,15 @@
 #include "ring/user.h"
 #include "uabi.h"
 
-static bool may_read(const struct strobe_run *run)
-{
-	return run->is_shared || uid_eq(current_fsuid(), run->uid) || capable(CAP_SYS_ADMIN);
-}
-
-/* A run by its id, with a reference, if the caller may read it. */
-static struct strobe_run *run_by_id(u32 id)
+/**
+ * strobe_run_by_id() - somebody's run.
+ * @id: its id.
+ * @only_read: the caller wants no more than its rows.
+ *
+ * Context: process.
+ * Return: the run, with a reference; -ENOENT; -EACCES if the caller may not.
+ */
+struct strobe_run *strobe_run_by_id(u32 id, bool only_read)
 {
 	struct strobe_run *run;
 
@@ -23,7 +25,8 @@ static struct strobe_run *run_by_id(u32 id)
 	run = strobe_find_run(id);
 	if (!run)
 		return ERR_PTR(-ENOENT);
-	if (!may_read(run))
+	if (!(only_read && run->is_shared) && !uid_eq(current_fsuid(), run->uid) &&
+	    !capable(CAP_SYS_ADMIN))
 		return ERR_PTR(-EACCES);
 	strobe_run_get(run);
 	return run;
@@ -66,7 +69,7 @@ long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg)
 		run = owned;
 		strobe_run_get(run);
 	} else {
-		run = run_by_id(r.run);
+		run = strobe_run_by_id(r.run, true);
 		if (IS_ERR(run))
 			return PTR_ERR(run);
 	}

@@ -106,8 +106,10 @@ static int compile_step(struct strobe_run *run, struct strobe_created *answer, u
 	}
 }
 
-static void describe_derived(struct strobe_entry *entry, const struct strobe_derived *derived)
+static void describe_derived(struct strobe_entry *entry, const struct strobe_derived *derived,
+			     bool is_tunable)
 {
+	entry->flags = is_tunable ? STROBE_ENTRY_TUNABLE : 0;
 	entry->kind = STROBE_KIND_CHANNEL;
 	entry->value = derived->value;
 	strscpy(entry->name, derived->name);
@@ -141,7 +143,8 @@ int strobe_compile(struct strobe_run *run, const struct strobe_step *steps, u32 
 			return ret;
 	}
 	for (u32 i = 0; i < run->derived; i++)
-		describe_derived(&run->steps[count + i], &given->derived[i]);
+		describe_derived(&run->steps[count + i], &given->derived[i],
+				 i < given->about.tunables);
 	run->channels += run->derived;
 	run->step_count = count;
 	return strobe_actions_make(run);

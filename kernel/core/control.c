@@ -41,7 +41,7 @@ static long ioctl_features(void __user *arg)
 		   BIT(STROBE_MISSED_SUSPENDED);
 	f.steps_max = STROBE_STEPS_MAX;
 	if (strobe_programs_allowed())
-		f.features = STROBE_FEATURE_PROGRAMS | STROBE_FEATURE_ACT;
+		f.features = STROBE_FEATURE_PROGRAMS | STROBE_FEATURE_ACT | STROBE_FEATURE_TUNE;
 	else
 		f.features = 0;
 	return strobe_copy_back(arg, &f, sizeof(f));
@@ -61,6 +61,8 @@ static long control_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 		return strobe_ioctl_create(p, file->f_mode & FMODE_WRITE);
 	case STROBE_READER:
 		return strobe_ioctl_reader(NULL, p);
+	case STROBE_TUNE:
+		return file->f_mode & FMODE_WRITE ? strobe_ioctl_tune(NULL, p) : -EBADF;
 	default:
 		return -ENOTTY;
 	}

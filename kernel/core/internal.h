@@ -16,6 +16,7 @@
  *   power.c      the machine is suspended, and wakes
  *   owner.c      owner fd, STROBE_CONTROL
  *   attach.c     STROBE_READER
+ *   tune.c       STROBE_TUNE
  *   bounds.c     what a run may cost others
  *   sysfs.c      /sys/class/strobe
  */
@@ -143,7 +144,11 @@ void strobe_run_fdinfo(struct seq_file *m, struct strobe_ring *ring);
 extern const struct file_operations strobe_owner_fops;
 
 /* attach.c */
+struct strobe_run *strobe_run_by_id(u32 id, bool only_read);
 long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg);
+
+/* tune.c */
+long strobe_ioctl_tune(struct strobe_run *owned, void __user *arg);
 
 /* sysfs.c */
 int strobe_sysfs_init(void);

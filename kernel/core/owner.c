@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The owner fd of a run: STROBE_CONTROL, and its end when it is closed. */
+/* The owner fd of a run: STROBE_CONTROL and what others have too, and its end when it is closed. */
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/uaccess.h>
@@ -51,6 +51,8 @@ static long owner_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return ioctl_control(run, (void __user *)arg);
 	case STROBE_READER:
 		return strobe_ioctl_reader(run, (void __user *)arg);
+	case STROBE_TUNE:
+		return strobe_ioctl_tune(run, (void __user *)arg);
 	default:
 		return -ENOTTY;
 	}

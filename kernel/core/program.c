@@ -45,7 +45,8 @@ int strobe_program_size(const struct strobe_program *about, u32 steps,
 	if (about->derived_count > STROBE_STEPS_MAX - steps)
 		return strobe_refuse(answer, STROBE_WHY_DERIVED, -EINVAL);
 	if (!about->insn_count || about->insn_count > STROBE_PROGRAM_INSNS ||
-	    about->state > STROBE_PROGRAM_STATE)
+	    about->state > STROBE_PROGRAM_STATE || about->tunables > STROBE_TUNABLES_MAX ||
+	    about->tunables > about->state || about->tunables > about->derived_count)
 		return strobe_refuse(answer, STROBE_WHY_PROGRAM, -EINVAL);
 	return 0;
 }

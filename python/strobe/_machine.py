@@ -34,13 +34,15 @@ class Machine:
             set: Mapping[str, int] | None = None, derive: Mapping[str, str | float] | str | Sequence[str] | None = None,
             keep: str | Sequence[str] | None = None, every: int | None = None,
             let: Mapping[str, str | float] | str | Sequence[str] | None = None,
+            tune: Mapping[str, str | float] | str | Sequence[str] | None = None,
             when: Sequence[tuple[str, Actions]] | None = None, **words: Any) -> Run:
         """Makes a run from the file of a recipe, from keywords, or from both; keywords override the recipe.
 
-        derive computes columns, keep and every choose rows, and let and when are variables and rules, in the language of row
-        programs. rows=1000 ends it, or seconds=10 where the event has a period; engine="kernel" or "user", board=, wait=, cpu=,
-        policy=, clock=, ring=, shared= are those of `strobe record`. It is started when its rows are read, or by `start`, and
-        is stopped when its `with` ends; a run of this machine also ends when the last reference to it is gone.
+        derive computes columns, keep and every choose rows, let and when are variables and rules, in the language of row
+        programs; `Run.tune` changes variables that tune declares. rows=1000 ends it, or seconds=10 where the event has a
+        period; engine="kernel" or "user", board=, wait=, cpu=, policy=, clock=, ring=, shared= are those of `strobe record`.
+        It is started when its rows are read, or by `start`, and is stopped when its `with` ends; a run of this machine also
+        ends when the last reference to it is gone.
 
         >>> with strobe.run(event="timer:1kHz", read=["sim.counter", "sim.sine"], rows=100) as run:
         ...     print(sum(len(block) for block in run), "rows")
@@ -54,8 +56,8 @@ class Machine:
         >>> print(run.account)
         12 triggers = 4 rows + 0 missed + 8 skipped; 0 lost, 0 with errors; complete
         """
-        text = _recipe.text(recipe, event=event, read=read, set=set, derive=derive, keep=keep, every=every, let=let, when=when,
-                            **words)
+        text = _recipe.text(recipe, event=event, read=read, set=set, derive=derive, keep=keep, every=every, let=let, tune=tune,
+                            when=when, **words)
         return Run(self._native.create(text), own=True)
 
     def record(self, recipe: str | os.PathLike[str] | None, *sinks: str | os.PathLike[str], overwrite: bool = False,
@@ -63,6 +65,7 @@ class Machine:
                event: str | None = None, read: str | Sequence[str] | None = None, set: Mapping[str, int] | None = None,
                derive: Mapping[str, str | float] | str | Sequence[str] | None = None, keep: str | Sequence[str] | None = None,
                every: int | None = None, let: Mapping[str, str | float] | str | Sequence[str] | None = None,
+               tune: Mapping[str, str | float] | str | Sequence[str] | None = None,
                when: Sequence[tuple[str, Actions]] | None = None, **words: Any) -> Summary:
         """Makes a run as `run` does, and records it here to its end: see `Run.record`.
 
@@ -70,8 +73,8 @@ class Machine:
         >>> summary.rows
         50
         """
-        with self.run(recipe, event=event, read=read, set=set, derive=derive, keep=keep, every=every, let=let, when=when,
-                      **words) as one:
+        with self.run(recipe, event=event, read=read, set=set, derive=derive, keep=keep, every=every, let=let, tune=tune,
+                      when=when, **words) as one:
             return one.record(*sinks, overwrite=overwrite, sync=sync, last=last, progress=progress)
 
     def attach(self, name: str | int) -> Run:

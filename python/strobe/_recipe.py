@@ -18,6 +18,7 @@ FORMS: dict[str, Callable[[Any], list[str] | int]] = {
     "read": lambda said: _rules.texts("read", said),
     "derive": lambda said: _rules.equations("derive", said),
     "let": lambda said: _rules.equations("let", said),
+    "tune": lambda said: _rules.equations("tune", said),
     "keep": lambda said: _rules.texts("keep", said),
     "every": _rules.every,
     "set": _rules.settings,

@@ -15,6 +15,7 @@ SAID = {
     "read": 'write ["DEVICE.CHANNEL"], or one name',
     "derive": 'write {"NAME": "EXPRESSION"}, or texts, as in "NAME = EXPRESSION"',
     "let": 'write {"NAME": NUMBER}, {"NAME": "NUMBER like CHANNEL"}, or texts, as in "NAME = NUMBER"',
+    "tune": 'write {"NAME": NUMBER}, {"NAME": "NUMBER like CHANNEL"}, or texts, as in "NAME = NUMBER"',
     "every": "write a whole number from 1 on",
     "keep": 'write "CONDITION", or a list of conditions',
     "set": 'write {"OUTPUT": NUMBER}, with whole numbers',
@@ -59,6 +60,11 @@ def equations(keyword: str, said: object, at: str = "") -> list[str]:
     if not is_mapping(said):
         return texts(keyword, said, at)
     return [f"{_name(keyword, name, at)} = {_term(keyword, value, f'{at or keyword}[{name!r}]')}" for name, value in said.items()]
+
+
+def tuned(values: Mapping[str, str | float]) -> list[tuple[str, str]]:
+    """Variables, and the new value of each."""
+    return [(_name("tune", name, "tune"), _term("tune", value, f"tune[{name!r}]")) for name, value in values.items()]
 
 
 def settings(said: object, at: str = "set") -> list[str]:

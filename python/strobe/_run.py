@@ -154,6 +154,25 @@ class Run:
         """
         self._native.trigger(count)
 
+    def tune(self, values: Mapping[str, str | float] | None = None, /, **named: str | float) -> None:
+        """Gives variables that were made with tune= new values, one after the other; the next row is computed with them.
+
+        A number is in the unit of the variable's column, which shows from which row on it was so; a text may have another
+        unit, as in "2.5 mV".
+
+        >>> with strobe.run(event="soft", read=["sim.counter"], tune={"limit": 3}, derive={"far": "sim.counter >= limit"},
+        ...                 rows=8) as run:
+        ...     run.start()
+        ...     run.trigger(4)
+        ...     run.tune(limit=6)
+        ...     run.trigger(4)
+        ...     block, = run
+        >>> block["limit"], block["far"]
+        (array([3., 3., 3., 3., 6., 6., 6., 6.]), array([0., 0., 0., 1., 0., 0., 1., 1.]))
+        """
+        for name, value in _rules.tuned({**(values or {}), **named}):
+            self._native.tune(name, value)
+
     @property
     def state(self) -> str:
         """Its state: ready, running, paused, done, stopped or failed; for a file: recorded."""

@@ -159,7 +159,7 @@ AT(strobe_create, answer_size, 0x80);
 AT(strobe_create, reserved, 0x84);
 AT(strobe_create, program, 0x88);
 
-SIZE(strobe_program, 40);
+SIZE(strobe_program, 48);
 AT(strobe_program, size, 0x00);
 AT(strobe_program, flags, 0x04);
 AT(strobe_program, insns, 0x08);
@@ -168,6 +168,8 @@ AT(strobe_program, state, 0x14);
 AT(strobe_program, derived, 0x18);
 AT(strobe_program, derived_count, 0x20);
 AT(strobe_program, derived_size, 0x24);
+AT(strobe_program, tunables, 0x28);
+AT(strobe_program, reserved, 0x2c);
 
 SIZE(strobe_derived, 112);
 AT(strobe_derived, name, 0x00);
@@ -202,6 +204,13 @@ SIZE(strobe_arm, 16);
 AT(strobe_arm, size, 0x00);
 AT(strobe_arm, flags, 0x04);
 AT(strobe_arm, rows, 0x08);
+
+SIZE(strobe_tune, 24);
+AT(strobe_tune, size, 0x00);
+AT(strobe_tune, flags, 0x04);
+AT(strobe_tune, run, 0x08);
+AT(strobe_tune, tunable, 0x0c);
+AT(strobe_tune, value, 0x10);
 
 SIZE(strobe_board_header, 168);
 AT(strobe_board_header, magic, 0x00);

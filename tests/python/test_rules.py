@@ -82,6 +82,47 @@ class Rules(unittest.TestCase):
             self.assertEqual((row["times"], row["at"]), (times, 50 + 100 * times), row)
             self.assertEqual(row["sim.latch"], 1 if 51 <= counter % 100 <= 60 else 0, row)
 
+    def test_a_variable_that_is_tuned_is_new_in_the_next_row(self) -> None:
+        with strobe.run(event="soft", engine="user", read=["sim.counter"], tune={"limit": "3 like sim.counter", "volts": "2.5 V"},
+                        derive={"far": "sim.counter >= limit"}, ring=64) as run:
+            run.start()
+            run.trigger(5)
+            run.tune(limit=7, volts="-500 mV")
+            run.trigger(5)
+            strobe.attach(f"user:{run.info.run}").tune({"volts": 0.5})
+            run.trigger(1)
+            for values, wanted in (({"limits": 1}, "limits of the run on soft"), ({"limit": 1.5}, "tune '1.5', column 1"),
+                                   ({"volts": "1 mm"}, "tune '1 mm'")):
+                with self.assertRaises(strobe.Error) as caught:
+                    run.tune(values)
+                self.assertTrue(str(caught.exception).startswith(wanted), caught.exception)
+                self.assertTrue(caught.exception.remedy)
+            with self.assertRaises(strobe.Error):
+                run.tune(limit=True)
+            run.stop()
+            block, = run.read(follow=False)
+        self.assertEqual(block["limit"].tolist(), [3] * 5 + [7] * 6)
+        self.assertEqual(block["volts"].tolist(), [2.5] * 5 + [-0.5] * 5 + [0.5])
+        self.assertEqual(block["far"].tolist(), [0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1])
+        with self.assertRaises(strobe.Error) as ended:
+            run.tune(limit=1)
+        self.assertTrue(ended.exception.remedy)
+
+    def test_a_run_of_a_server_is_tuned(self) -> None:
+        daemon = Daemon()
+        self.addCleanup(daemon.close)
+        with strobe.connect(daemon.url).run(event="soft", engine="user", read=["sim.counter"], tune={"limit": 3}) as run:
+            run.start()
+            run.trigger(2)
+            run.tune(limit=4)
+            run.trigger(2)
+            with self.assertRaises(strobe.Error) as caught:
+                run.tune(limits=4)
+            self.assertIn("this run has limit", caught.exception.remedy or "")
+            run.stop()
+            block, = run.read(follow=False)
+        self.assertEqual(block["limit"].tolist(), [3, 3, 4, 4])
+
     def test_texts_as_a_recipe_has_them_say_the_same(self) -> None:
         words = {"read": ["sim.counter"], "every": 3}
         pairs = triggered(300, derive={"step": "diff(sim.counter) in 1"}, let={"n": 0}, when=[("sim.counter % 2", {"then": {"n": "n + 2"}})],

@@ -34,6 +34,7 @@ mod serve;
 mod status;
 mod term;
 mod try_file;
+mod tune;
 mod uio;
 #[cfg(feature = "watch")]
 mod watch;
@@ -60,6 +61,7 @@ enum Command {
     Set(once::Set),
     Record(Box<record::Args>),
     Try(try_file::Args),
+    Tune(tune::Args),
     Replay(replay::Args),
     Check(check::Args),
     Status(status::Args),
@@ -94,6 +96,7 @@ pub fn main() -> ExitCode {
             Command::Set(args) => once::set(&args),
             Command::Record(args) => record::run(&args),
             Command::Try(args) => try_file::run(&args),
+            Command::Tune(args) => tune::run(&args),
             Command::Replay(args) => replay::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Status(args) => status::run(&args),

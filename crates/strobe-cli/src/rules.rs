@@ -12,6 +12,7 @@ use strobe_files::recipe::{self, Recipe};
 pub struct Args {
     set: Vec<Step>,
     variables: Vec<String>,
+    tunables: Vec<String>,
     rules: Vec<Rule>,
     acts: Vec<Step>,
 }
@@ -32,6 +33,9 @@ impl Args {
         if !self.variables.is_empty() {
             recipe.program.variables.clone_from(&self.variables);
         }
+        if !self.tunables.is_empty() {
+            recipe.program.tunables.clone_from(&self.tunables);
+        }
         if !self.rules.is_empty() {
             recipe.program.rules.clone_from(&self.rules);
             recipe.acts.clone_from(&self.acts);
@@ -44,9 +48,10 @@ impl Args {
         given.extend(placed(matches, "then", Given::Then));
         given.extend(placed(matches, "set", Given::Set));
         given.sort_by_key(|(at, _)| *at);
-        let variables = matches.get_many("let").into_iter().flatten().cloned();
+        let texts = |id| matches.get_many(id).into_iter().flatten().cloned();
         let mut args = Args {
-            variables: variables.collect(),
+            variables: texts("let").collect(),
+            tunables: texts("tune").collect(),
             ..Args::default()
         };
         for (_, given) in given {
@@ -128,6 +133,12 @@ impl clap::Args for Args {
                 "NAME = NUMBER",
                 "A value that is kept from row to row, and that --then changes: 'next = 1 mm like \
                  enc.pos'; may be given several times",
+            ))
+            .arg(option(
+                "tune",
+                "NAME = NUMBER",
+                "A value that `strobe tune` can change while the run goes on, and --then as well; it is \
+                 a column of the row, too: 'limit = 2.5 V'; may be given several times",
             ))
             .arg(option(
                 "when",

@@ -50,6 +50,7 @@ fn info() -> RunInfo {
             in_use: false,
         }],
         outputs: Vec::new(),
+        tunables: Vec::new(),
         skips: false,
         accounting: strobe::accounting::Accounting::Exact,
         set_up: Vec::new(),

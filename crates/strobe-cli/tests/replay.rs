@@ -51,6 +51,7 @@ fn info() -> RunInfo {
             channel("adc.volt", Type::S64, 0.5),
         ],
         outputs: vec!["sim.latch".to_owned()],
+        tunables: Vec::new(),
         skips: true,
         accounting: strobe::accounting::Accounting::Exact,
         set_up: Vec::new(),

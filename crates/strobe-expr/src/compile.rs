@@ -8,7 +8,9 @@ use crate::emit::{TooMuch, emit};
 use crate::fault::{Fault, Part, Wrong, wrong};
 use crate::node::{Cond, Do, Node};
 use crate::parse;
-use crate::program::{Column, INSNS_MAX, Program, ProgramText, RULES_MAX, STATE_MAX, Word};
+use crate::program::{
+    Column, INSNS_MAX, Program, ProgramText, RULES_MAX, STATE_MAX, TUNABLES_MAX, Word,
+};
 use crate::range::Range;
 use crate::rational::Rational;
 use crate::tree::{Compare, Expr, Unary, What};
@@ -19,6 +21,9 @@ mod cells;
 mod functions;
 mod operators;
 mod rules;
+mod tunables;
+
+pub use tunables::word;
 
 use cells::State;
 use rules::Variable;
@@ -34,20 +39,13 @@ const OF_ROWS: [&str; 5] = ["row", "trigger", "time", "status", "skipped"];
 /// The first thing that is wrong with it.
 pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> {
     check(text, inputs.len())?;
-    let mut compiler = Compiler {
-        inputs,
-        derived: Vec::new(),
-        variables: Vec::new(),
-        of_groups: Vec::new(),
-        state: State::new(text),
-    };
+    let mut compiler = Compiler::new(text, inputs);
     compiler.variables(text)?;
-    let mut columns = Vec::new();
     for (place, source) in text.derive.iter().enumerate() {
         let column = compiler
             .derive(source)
             .map_err(|wrong| wrong.in_part(Part::Derive(place), source))?;
-        columns.push(column);
+        compiler.columns.push(column);
     }
     let mut keep = Vec::new();
     for (place, source) in text.keep.iter().enumerate() {
@@ -79,7 +77,8 @@ pub fn compile(text: &ProgramText, inputs: &[Column]) -> Result<Program, Fault> 
         insns,
         state,
         inputs: inputs.len(),
-        derived: columns,
+        derived: compiler.columns,
+        first: compiler.first,
         skips: text.skips(),
         rules: text.rules.len(),
     })
@@ -91,8 +90,16 @@ fn check(text: &ProgramText, inputs: usize) -> Result<(), Fault> {
         let reason = "it must be from 1 to 2147483648".to_owned();
         return Err(whole(text, reason, "name another number"));
     }
-    let columns = inputs + text.derive.len();
-    if columns > COLUMNS_MAX && !text.derive.is_empty() {
+    if text.tunables.len() > TUNABLES_MAX {
+        let reason = format!(
+            "there are {} tunables, and {TUNABLES_MAX} are possible",
+            text.tunables.len()
+        );
+        return Err(whole(text, reason, "let some be variables"));
+    }
+    let derived = text.tunables.len() + text.derive.len();
+    let columns = inputs + derived;
+    if columns > COLUMNS_MAX && derived > 0 {
         let reason = format!("a row would have {columns} columns, and {COLUMNS_MAX} are possible");
         return Err(whole(text, reason, "leave some out"));
     }
@@ -125,6 +132,8 @@ fn whole(text: &ProgramText, reason: String, remedy: &str) -> Fault {
         (Part::Derive(place), derive)
     } else if let Some((place, variable)) = last(&text.variables) {
         (Part::Let(place), variable)
+    } else if let Some((place, tunable)) = last(&text.tunables) {
+        (Part::Tune(place), tunable)
     } else {
         (Part::Every, String::new())
     };
@@ -140,6 +149,10 @@ pub(crate) struct Compiler<'c> {
     inputs: &'c [Column],
     derived: Vec<(String, Number)>,
     variables: Vec<Variable>,
+    /// The derived columns.
+    columns: Vec<Column>,
+    /// What the words of the tunables are before the first row.
+    first: Vec<u64>,
     /// Derived columns that have their value only in rows that are kept.
     pub(crate) of_groups: Vec<String>,
     pub(crate) state: State,
@@ -149,6 +162,20 @@ pub(crate) struct Compiler<'c> {
 pub(crate) enum Value {
     Number(Number),
     Truth(Cond),
+}
+
+impl<'c> Compiler<'c> {
+    fn new(text: &ProgramText, inputs: &'c [Column]) -> Compiler<'c> {
+        Compiler {
+            inputs,
+            derived: Vec::new(),
+            variables: Vec::new(),
+            columns: Vec::new(),
+            first: Vec::new(),
+            of_groups: Vec::new(),
+            state: State::new(text),
+        }
+    }
 }
 
 impl Compiler<'_> {
@@ -166,17 +193,7 @@ impl Compiler<'_> {
         if self.variables.iter().any(|known| known.name == derive.name) {
             return Err(rules::taken(&derive.name_at, "variable", &derive.name));
         }
-        let has_no_place = |c: char| c.is_control() || c.is_whitespace() || ",\"`".contains(c);
-        if derive.name.is_empty() || derive.name.contains(has_no_place) {
-            return Err(wrong(
-                &derive.name_at,
-                format!(
-                    "`{}` cannot be the name of a column",
-                    derive.name.escape_debug()
-                ),
-                "use letters, digits, `_`, `.` and `-`",
-            ));
-        }
+        can_be_column(&derive.name_at, &derive.name)?;
         if OF_ROWS.contains(&derive.name.as_str()) {
             return Err(wrong(
                 &derive.name_at,
@@ -394,6 +411,18 @@ impl Value {
             }
         }
     }
+}
+
+fn can_be_column(at: &Place<usize>, name: &str) -> Result<(), Wrong> {
+    let has_no_place = |c: char| c.is_control() || c.is_whitespace() || ",\"`".contains(c);
+    if !name.is_empty() && !name.contains(has_no_place) {
+        return Ok(());
+    }
+    Err(wrong(
+        at,
+        format!("`{}` cannot be the name of a column", name.escape_debug()),
+        "use letters, digits, `_`, `.` and `-`",
+    ))
 }
 
 fn is_diff(expr: &Expr) -> bool {

@@ -16,10 +16,12 @@ pub struct Machine {
 impl Machine {
     /// Before the first row.
     pub fn new(program: Arc<Program>) -> Machine {
-        Machine {
+        let mut machine = Machine {
             state: vec![0; program.state].into(),
             program,
-        }
+        };
+        machine.reset();
+        machine
     }
 
     /// The program.
@@ -30,6 +32,18 @@ impl Machine {
     /// Forgets all rows.
     pub fn reset(&mut self) {
         self.state.fill(0);
+        for (word, first) in self.state.iter_mut().zip(&self.program.first) {
+            *word = *first;
+        }
+    }
+
+    /// Gives the tunable of this place a new value; nothing if there is none.
+    pub fn tune(&mut self, tunable: usize, word: u64) {
+        if tunable < self.program.first.len()
+            && let Some(place) = self.state.get_mut(tunable)
+        {
+            *place = word;
+        }
     }
 
     /// Computes the derived values of a row, which stand behind those of the channels, and answers whether it is kept and

@@ -15,6 +15,8 @@ pub enum Part {
     Every,
     /// The variable of this place.
     Let(usize),
+    /// The tunable of this place.
+    Tune(usize),
     /// The condition of the rule of this place.
     When(usize),
     /// Of the rule of this place the assignment of this place.
@@ -81,6 +83,7 @@ impl Fault {
             Part::Derive(_) => "derive",
             Part::Keep(_) => "keep",
             Part::Let(_) => "let",
+            Part::Tune(_) => "tune",
             Part::When(_) => "when",
             Part::Then(..) => "then",
             Part::Every => return format!("every {}", self.text),

@@ -41,10 +41,10 @@ mod tree;
 mod unit;
 mod value;
 
-pub use compile::compile;
+pub use compile::{compile, word};
 pub use eval::Machine;
 pub use fault::{Fault, Part};
 pub use insn::Insn;
 pub use program::{
-    Answer, Column, INSNS_MAX, Program, ProgramText, RULES_MAX, Rule, STATE_MAX, Word,
+    Answer, Column, INSNS_MAX, Program, ProgramText, RULES_MAX, Rule, STATE_MAX, TUNABLES_MAX, Word,
 };

@@ -8,12 +8,18 @@ pub const INSNS_MAX: usize = 4096;
 /// Words that a program keeps from row to row, at most.
 pub const STATE_MAX: usize = 4096;
 
+/// Variables of a program that can be tuned, at most.
+pub const TUNABLES_MAX: usize = 64;
+
 /// Rules of a program, at most: its answer has a bit for each.
 pub const RULES_MAX: usize = 31;
 
 /// A program as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramText {
+    /// Variables that can be tuned while the run goes on. Each is a column of the row, too, so that the row says with what
+    /// it was computed. They are written as variables are.
+    pub tunables: Vec<String>,
     /// Values that are kept from row to row, and that rules change: `NAME = NUMBER`, or `NAME = NUMBER like CHANNEL`.
     pub variables: Vec<String>,
     /// What is done where a condition is met.
@@ -104,6 +110,7 @@ pub struct Program {
     pub(crate) state: usize,
     pub(crate) inputs: usize,
     pub(crate) derived: Vec<Column>,
+    pub(crate) first: Vec<u64>,
     pub(crate) skips: bool,
     pub(crate) rules: usize,
 }
@@ -134,6 +141,7 @@ impl Program {
             state,
             inputs,
             derived: (0..derived).map(column).collect(),
+            first: Vec::new(),
             skips: true,
             rules: 0,
         }
@@ -146,9 +154,14 @@ impl Program {
         &self.insns
     }
 
-    /// Words of its state; all are 0 before the first row.
+    /// Words of its state; before the first row those of the tunables are as [`Program::tunables`] says, all others 0.
     pub fn state(&self) -> usize {
         self.state
+    }
+
+    /// What the tunables are at first: the first words of the state, which the first derived columns show.
+    pub fn tunables(&self) -> &[u64] {
+        &self.first
     }
 
     /// Values that a row has of its channels.

@@ -165,6 +165,7 @@ impl Lines {
                 start: StartTimes::default(),
                 channels,
                 outputs: Vec::new(),
+                tunables: Vec::new(),
                 skips: false,
                 accounting: strobe::accounting::Accounting::Exact,
                 set_up: Vec::new(),

@@ -97,6 +97,7 @@ fn info(channels: Vec<Channel>) -> RunInfo {
         },
         channels,
         outputs: Vec::new(),
+        tunables: Vec::new(),
         skips: false,
         accounting: strobe::accounting::Accounting::Exact,
         set_up: Vec::new(),

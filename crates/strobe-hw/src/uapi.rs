@@ -55,6 +55,7 @@ pub mod entry_flag {
     pub const PERIODIC: u32 = 1 << 1;
     pub const EXACT: u32 = 1 << 3;
     pub const BY_TIME: u32 = 1 << 4;
+    pub const TUNABLE: u32 = 1 << 5;
 }
 
 /// What a step does.
@@ -343,6 +344,17 @@ pub struct Arm {
     pub rows: u64,
 }
 
+/// `struct strobe_tune`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Tune {
+    pub size: u32,
+    pub flags: u32,
+    pub run: u32,
+    pub tunable: u32,
+    pub value: u64,
+}
+
 const MAGIC: u8 = 0xDA;
 const LIST: Opcode = opcode::none(MAGIC, 0x00);
 const CREATE: Opcode = opcode::none(MAGIC, 0x01);
@@ -350,6 +362,7 @@ const CONTROL: Opcode = opcode::none(MAGIC, 0x02);
 const READER: Opcode = opcode::none(MAGIC, 0x03);
 const ARM: Opcode = opcode::none(MAGIC, 0x04);
 const FEATURES: Opcode = opcode::none(MAGIC, 0x05);
+const TUNE: Opcode = opcode::none(MAGIC, 0x06);
 
 fn size_of_u32<T>() -> u32 {
     // Every structure here is far below 4 GiB.
@@ -454,6 +467,20 @@ pub fn arm(fd: BorrowedFd<'_>, rows: u64) -> io::Result<()> {
     // SAFETY: ARM takes a `struct strobe_arm`, which `Arm` is, and touches no
     // other memory of ours.
     unsafe { ioctl(fd, Updater::<ARM, Arm>::new(&mut arm)) }
+}
+
+/// `STROBE_TUNE`: on the control device of this run, on an owner fd of run 0.
+pub fn tune(fd: BorrowedFd<'_>, run: u32, tunable: u32, value: u64) -> io::Result<()> {
+    let mut tune = Tune {
+        size: size_of_u32::<Tune>(),
+        flags: 0,
+        run,
+        tunable,
+        value,
+    };
+    // SAFETY: TUNE takes a `struct strobe_tune`, which `Tune` is, and touches no
+    // other memory of ours.
+    unsafe { ioctl(fd, Updater::<TUNE, Tune>::new(&mut tune)) }
 }
 
 #[cfg(test)]

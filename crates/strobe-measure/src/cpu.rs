@@ -32,6 +32,10 @@ impl Run for StartedOn {
     fn reader_with(&self, options: ReaderOptions) -> Result<RunReader, Error> {
         self.run.reader_with(options)
     }
+
+    fn tune_word(&self, tunable: usize, word: u64) -> Result<(), Error> {
+        self.run.tune_word(tunable, word)
+    }
 }
 
 impl OwnedRun for StartedOn {

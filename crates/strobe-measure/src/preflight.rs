@@ -103,6 +103,7 @@ pub fn measure<E: From<Error>>(
     };
     // It computes on each trigger, and makes a row of each.
     let program = ProgramText {
+        tunables: plan.program.tunables.clone(),
         derive: plan.program.derive.clone(),
         variables: plan.program.variables.clone(),
         rules: plan.program.rules.clone(),

@@ -167,6 +167,22 @@ impl Run {
         )
     }
 
+    /// Gives a tunable of its program a new value; that of another program, too, as far as this user may.
+    fn tune(&self, py: Python<'_>, name: String, value: String) -> PyResult<()> {
+        if let Kind::Others(run) = self.kind()? {
+            let run = Arc::clone(run);
+            let tuned = patient(py, move || run.tune(&name, &value))?;
+            return Ok(tuned.map_err(Failure::from)?);
+        }
+        let (there, new) = (name.clone(), value.clone());
+        self.steer(
+            py,
+            "tune",
+            move |run| run.tune(&name, &value),
+            move |run| run.tune(&there, &new).map(drop),
+        )
+    }
+
     /// State and counters, now, as JSON; `None` of a recording.
     fn look(&self, py: Python<'_>) -> PyResult<Option<String>> {
         let snapshot = match self.kind()? {

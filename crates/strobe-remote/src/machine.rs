@@ -53,4 +53,9 @@ impl Machine for Server {
     fn live(&self, run: Place) -> Result<Box<dyn Live>, AttachError> {
         Ok(Box::new(self.run(run.number)?.live()))
     }
+
+    fn tune(&self, run: Place, tunable: &str, value: &str) -> Result<(), AttachError> {
+        self.run(run.number)?.tune(tunable, value)?;
+        Ok(())
+    }
 }

@@ -122,6 +122,14 @@ impl RemoteRun {
         self.tell("/trigger", &json!({"count": count}))
     }
 
+    /// Gives a tunable of its program a new value.
+    ///
+    /// # Errors
+    /// The server's reason, or that of the way to it.
+    pub fn tune(&self, tunable: &str, value: &str) -> Result<RunView, Error> {
+        self.tell("/tune", &json!({"name": tunable, "value": value}))
+    }
+
     /// The server gives it up, with its rows.
     ///
     /// # Errors

@@ -180,6 +180,14 @@ impl Served {
         self.control(|run| run.trigger(count))
     }
 
+    /// Gives a tunable of its program a new value.
+    ///
+    /// # Errors
+    /// It is another's, or the engine's reason.
+    pub fn tune(&self, name: &str, value: &str) -> Result<(), Words> {
+        self.control(|run| run.tune(name, value))
+    }
+
     /// Lets the run go: it ends, if it is the daemon's own.
     pub fn release(&self) {
         if let Some(kept) = lock(&self.kept).take() {

@@ -89,6 +89,15 @@ pub enum Error {
     Program(Box<strobe_expr::Fault>),
     /// The kernel engine, a program, and why it does not run it.
     ProgramOfKernel(String),
+    /// A run has no such tunable.
+    NoTunable {
+        /// The name asked for.
+        name: String,
+        /// The event of the run.
+        event: String,
+        /// Names of those it has.
+        instead: Vec<String>,
+    },
     /// An event of the other engine.
     NotOfKernel(String),
     /// A channel, output or event that is there, but cannot be used.
@@ -289,6 +298,16 @@ impl Error {
                 Words::new("the program", format!("the kernel engine cannot run it: {why}"))
                     .mend("use the user engine, or leave out derive, keep and every")
             }
+            Error::NoTunable {
+                name,
+                event,
+                instead,
+            } => Words::new(format!("{name} of the run on {event}"), "it cannot be tuned").mend(
+                match instead.as_slice() {
+                    [] => "make the run with --tune 'NAME = NUMBER'".to_owned(),
+                    names => format!("this run has {}", names.join(", ")),
+                },
+            ),
             Error::NotOfKernel(event) => Words::new(
                 format!("event {event}"),
                 "the kernel engine does not have it",
@@ -420,6 +439,10 @@ fn refused(doing: &str, source: &io::Error) -> Option<(&'static str, &'static st
         )),
         ("the trigger", Errno::BUSY) => Some(("it is not running", "start it, or resume it")),
         ("the pause", Errno::BUSY) => Some(("it is not running", "start it first")),
+        ("the tuning", Errno::ACCESS | Errno::BADF) => Some((
+            "it belongs to another user",
+            "ask that user to tune it, or be root",
+        )),
         (_, Errno::ALREADY) => Some(("it is in that state already", "there is nothing to do")),
         (_, Errno::SHUTDOWN) => Some(("it has ended", "make a new run")),
         _ => None,

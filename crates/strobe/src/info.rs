@@ -72,6 +72,9 @@ pub struct RunInfo {
     /// Names of the outputs that a row writes, in the order of their steps.
     #[serde(with = "fields::named")]
     pub outputs: Vec<String>,
+    /// Names of the columns whose values can be set while the run goes on, in their order: [`Run::tune`](crate::Run::tune).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tunables: Vec<String>,
     /// Whether the event may leave out triggers on purpose.
     #[serde(default)]
     pub skips: bool,

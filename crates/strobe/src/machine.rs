@@ -48,6 +48,12 @@ pub trait Machine {
     /// # Errors
     /// It has ended, or is another user's.
     fn live(&self, run: Place) -> Result<Box<dyn Live>, AttachError>;
+
+    /// Gives a tunable of a run a new value: see [`Run::tune`](crate::run::Run::tune).
+    ///
+    /// # Errors
+    /// It has ended, is another user's or has no such tunable; or the text is no such value.
+    fn tune(&self, run: Place, tunable: &str, value: &str) -> Result<(), AttachError>;
 }
 
 /// The machine that this program runs on.
@@ -94,5 +100,9 @@ impl Machine for ThisMachine {
 
     fn live(&self, run: Place) -> Result<Box<dyn Live>, AttachError> {
         Ok(Box::new(run.attach()?.reader()?))
+    }
+
+    fn tune(&self, run: Place, tunable: &str, value: &str) -> Result<(), AttachError> {
+        Ok(run.attach()?.tune(tunable, value)?)
     }
 }

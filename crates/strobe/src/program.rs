@@ -7,6 +7,7 @@ pub use strobe_expr::{Fault, Part, ProgramText, Rule};
 
 use crate::channel::{Channel, Class, Type, column_names};
 use crate::error::Error;
+use crate::info::RunInfo;
 
 /// The program for rows of these channels.
 ///
@@ -19,6 +20,31 @@ pub fn compile(text: &ProgramText, channels: &[Channel]) -> Result<Program, Erro
         .map(|(name, channel)| column(name, channel))
         .collect();
     strobe_expr::compile(text, &columns).map_err(|fault| Error::Program(Box::new(fault)))
+}
+
+/// The place of this tunable, and the word that stands for a value of it.
+///
+/// # Errors
+/// The run has no such tunable, or the text is no value of it.
+pub(crate) fn tuned(info: &RunInfo, name: &str, value: &str) -> Result<(usize, u64), Error> {
+    let place = info.tunables.iter().position(|known| known == name);
+    let channel = info.channels.iter().find(|channel| channel.name == name);
+    let Some((place, channel)) = place.zip(channel) else {
+        return Err(Error::NoTunable {
+            name: name.to_owned(),
+            event: info.event.clone(),
+            instead: info.tunables.clone(),
+        });
+    };
+    let word = strobe_expr::word(value, &column(name.to_owned(), channel));
+    let word = word.map_err(|fault| Error::Program(Box::new(fault)))?;
+    Ok((place, word))
+}
+
+/// What the tunables of a program are called.
+pub(crate) fn tunables(program: &Program) -> Vec<String> {
+    let shown = program.derived().iter().take(program.tunables().len());
+    shown.map(|column| column.name.clone()).collect()
 }
 
 fn column(name: String, channel: &Channel) -> Column {

@@ -3,11 +3,13 @@
 
 use std::os::fd::BorrowedFd;
 
+use rustix::io::Errno;
 use strobe_hw::rt::Usage;
 use strobe_ring::{Begin, Snapshot, State};
 
 use crate::error::Error;
 use crate::info::RunInfo;
+use crate::program;
 use crate::reader::{ReaderOptions, RunReader};
 
 /// A run that can be read: of this process, or of another.
@@ -39,6 +41,29 @@ pub trait Run: Send + Sync {
             ..ReaderOptions::default()
         };
         Ok(self.reader_with(options)?.snapshot())
+    }
+
+    /// Gives a tunable of the run's program a new value: `1000`, in the unit of the column that shows it, or `2.5 V`. The
+    /// program of the next row that begins sees it, and that column shows from which row on it was so.
+    ///
+    /// # Errors
+    /// The run has no such tunable, has ended, or may not be tuned by this user; or the text is no such value.
+    fn tune(&self, tunable: &str, value: &str) -> Result<(), Error> {
+        let (place, word) = program::tuned(self.info(), tunable, value)?;
+        self.tune_word(place, word)
+    }
+
+    /// The same by its place, and the word that stands for the value; a run without tunables refuses it.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    #[doc(hidden)]
+    fn tune_word(&self, _tunable: usize, _word: u64) -> Result<(), Error> {
+        Err(Error::Run {
+            event: self.info().event.clone(),
+            doing: "the tuning",
+            source: Errno::INVAL.into(),
+        })
     }
 }
 

@@ -50,6 +50,7 @@ pub fn info(channels: Vec<Channel>) -> RunInfo {
         },
         channels,
         outputs: Vec::new(),
+        tunables: Vec::new(),
         skips: false,
         accounting: Accounting::Exact,
         set_up: Vec::new(),
@@ -83,6 +84,7 @@ pub fn nameless(info: &RunInfo) -> RunInfo {
         engine: Engine::User,
         run: 0,
         capacity: 0,
+        tunables: Vec::new(),
         set_up: Vec::new(),
         doctor: Vec::new(),
         ..info.clone()

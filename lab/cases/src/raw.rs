@@ -54,9 +54,9 @@ structures! {
         answer_size: u32, reserved: u32, program: u64
     }
     /// `struct strobe_program`.
-    Program = 40 {
+    Program = 48 {
         size: u32, flags: u32, insns: u64, insn_count: u32, state: u32, derived: u64,
-        derived_count: u32, derived_size: u32
+        derived_count: u32, derived_size: u32, tunables: u32, reserved: u32
     }
     /// `struct strobe_derived`; `value` begins with its type.
     Derived = 112 {
@@ -80,6 +80,8 @@ structures! {
     }
     /// `struct strobe_arm`.
     Arm = 16 { size: u32, flags: u32, rows: u64 }
+    /// `struct strobe_tune`.
+    Tune = 24 { size: u32, flags: u32, run: u32, tunable: u32, value: u64 }
     /// `struct strobe_features`.
     Features = 40 {
         size: u32, flags: u32, major: u16, minor: u16, create_flags: u32, reader_flags: u32,
@@ -95,7 +97,7 @@ macro_rules! numbers {
 
 numbers! {
     LIST: u32 = 0xDA00, CREATE: u32 = 0xDA01, CONTROL: u32 = 0xDA02, READER: u32 = 0xDA03,
-    ARM: u32 = 0xDA04, FEATURES: u32 = 0xDA05,
+    ARM: u32 = 0xDA04, FEATURES: u32 = 0xDA05, TUNE: u32 = 0xDA06,
     READ: u32 = 1, WRITE: u32 = 2,
     STATUS: u32 = 0, START: u32 = 1, PAUSE: u32 = 2, RESUME: u32 = 3, STOP: u32 = 4,
     TRIGGER: u32 = 5,

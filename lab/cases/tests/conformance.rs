@@ -10,6 +10,7 @@ mod life;
 mod pause;
 mod rings;
 mod rules;
+mod tunables;
 
 use strobe_cases::{Kernel, User};
 
@@ -91,6 +92,13 @@ macro_rules! engine {
                 a_variable_is_the_next_position_that_is_waited_for,
                 rules_are_also_met_by_rows_that_are_left_out,
                 an_output_of_a_rule_stands_last_and_has_its_rule,
+            ;
+            tunables:
+                a_new_value_is_in_each_row_that_begins_after_it,
+                rules_go_on_from_a_value_that_was_set,
+                a_value_is_kept_until_the_program_runs,
+                what_cannot_be_set_is_refused_and_changes_nothing,
+                values_that_are_set_while_rows_are_made_are_seen_once_and_in_their_order,
             ;
         }
     };

@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use libc::{E2BIG, EBADF, EFAULT, EINVAL, ENOENT, ENOTTY, PROT_NONE, PROT_READ, PROT_WRITE};
+use strobe_cases::raw::program::tunable;
 use strobe_cases::raw::*;
 
 const UNMAPPED: usize = 0x1000;
@@ -23,7 +24,7 @@ struct Fds {
 
 fn fds() -> Fds {
     let control = control();
-    let (owner, _) = soft(&control, 8, 0);
+    let owner = tunable(&control, 0).0;
     let ring = reader(&owner, 0, 0, NONBLOCK).expect("a reader");
     Fds {
         control,
@@ -100,6 +101,14 @@ fn good_calls(fds: &Fds) -> Vec<(&'static str, i32, u32, usize, Vec<u8>)> {
         },
     );
     calls.push(("ARM", ring, ARM, 16, bytes(16)));
+    page.put(
+        0,
+        Tune {
+            size: 24,
+            ..Tune::zero()
+        },
+    );
+    calls.push(("TUNE", owner, TUNE, 24, bytes(24)));
     calls
 }
 
@@ -137,10 +146,15 @@ fn each_call_is_for_its_own_kind_of_fd() {
         (
             "control",
             fds.control.as_raw_fd(),
-            &[LIST, CREATE, READER, FEATURES],
+            &[LIST, CREATE, READER, FEATURES, TUNE],
             ENOTTY,
         ),
-        ("owner", fds.owner.as_raw_fd(), &[CONTROL, READER], ENOTTY),
+        (
+            "owner",
+            fds.owner.as_raw_fd(),
+            &[CONTROL, READER, TUNE],
+            ENOTTY,
+        ),
         ("ring", fds.ring.as_raw_fd(), &[ARM], ENOTTY),
         ("/dev/null", null.as_raw_fd(), &[], ENOTTY),
         ("eventfd", event.as_raw_fd(), &[], ENOTTY),
@@ -155,7 +169,7 @@ fn each_call_is_for_its_own_kind_of_fd() {
     for (kind, fd, own, error) in kinds {
         for (name, _, number, _, bytes) in &calls {
             put_bytes(&page, 0, bytes);
-            let run_by_id = *number == READER && kind == "control";
+            let run_by_id = [READER, TUNE].contains(number) && kind == "control";
             let want = match own.contains(number) {
                 true if run_by_id => Err(ENOENT), // run 0
                 true => Ok(0),
@@ -178,7 +192,7 @@ fn unknown_numbers_are_enotty() {
     page.put(0, request("soft", 0, 2, &[]));
     let before = census(&fds.control);
     let mut findings = Findings::default();
-    let unknown = (6..256u32).map(|n| 0xDA00 | n);
+    let unknown = (7..256u32).map(|n| 0xDA00 | n);
     // A known number, but with a direction or a size in it, or of another driver.
     let disguised = [
         0x4000_0000u32,
@@ -190,7 +204,7 @@ fn unknown_numbers_are_enotty() {
     ];
     let disguised = disguised
         .into_iter()
-        .flat_map(|bits| (0..6).map(move |n| bits | 0xDA00 | n));
+        .flat_map(|bits| (0..7).map(move |n| bits | 0xDA00 | n));
     let foreign = [0u32, 1, 4, 0xDB00, 0xD900, 0xDB01, u32::MAX];
     for number in unknown.chain(disguised).chain(foreign) {
         for (kind, fd) in [
@@ -316,7 +330,7 @@ fn bad_pointers_are_efault_and_nothing_has_happened() {
         put_bytes(&page, 0, &bytes);
         page.protect(PROT_READ).expect("read-only");
         let want = match number {
-            ARM | CREATE => Ok(0),
+            ARM | CREATE | TUNE => Ok(0),
             _ => Err(EFAULT),
         };
         findings.equal(
@@ -402,6 +416,13 @@ fn unknown_flags_are_einval_bit_by_bit() {
             flags,
             rows: 1,
         };
+        let mut tune = Tune {
+            size: 24,
+            flags,
+            ..Tune::zero()
+        };
+        let got = ioctl(&fds.owner, TUNE, &mut tune);
+        findings.equal(format!("TUNE {bit}"), got, Err(EINVAL));
         let mut features = Features {
             size: 40,
             flags,

@@ -171,6 +171,8 @@ impl Caller<'_> {
             derived: self.dice.address(derived.as_ptr() as u64),
             derived_count: self.dice.of(&[0, 1, 2, 2, 3, 1025, u32::MAX]),
             derived_size: self.dice.of(&[112, 112, 112, 0, 8, 4097]),
+            tunables: self.dice.of(&[0, 0, 1, 2, 3, 65, u32::MAX]),
+            reserved: self.dice.of(&[0, 0, 0, 1]),
         };
         let program = match self.dice.one_in(3) {
             true => self.dice.address(std::ptr::from_ref(&program) as u64),

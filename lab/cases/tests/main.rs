@@ -81,6 +81,7 @@ mod sim;
 mod slow;
 mod suspend;
 mod suspend_cpus;
+mod tune;
 mod uio;
 mod uio_board;
 mod uio_driver;

@@ -229,7 +229,27 @@ fn what_is_said_of_a_program_is_checked() {
     };
     assert_eq!(is(&good), (Ok(()), 0, NO_STEP));
     assert_eq!(is(&Program { size: 39, ..good }), none);
+    assert_eq!(
+        is(&Program { size: 40, ..good }),
+        (Ok(()), 0, NO_STEP),
+        "the first version"
+    );
     assert_eq!(is(&Program { flags: 2, ..good }), none);
+    assert_eq!(
+        is(&Program {
+            reserved: 1,
+            ..good
+        }),
+        none
+    );
+    let tunables = |tunables, state| Program {
+        tunables,
+        state,
+        ..good
+    };
+    assert_eq!(is(&tunables(2, 2)), (Ok(()), 0, NO_STEP));
+    assert_eq!(is(&tunables(2, 1)), program, "more than words");
+    assert_eq!(is(&tunables(3, 16)), program, "more than columns");
     assert_eq!(
         is(&Program {
             derived_size: 111,

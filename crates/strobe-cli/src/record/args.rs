@@ -16,12 +16,13 @@ use strobe_files::recipe::Recipe;
 use crate::{at, choice, existing, program, rules, why};
 
 /// Options that say what a run of one's own is like.
-const OF_OWN_RUNS: [&str; 27] = [
+const OF_OWN_RUNS: [&str; 28] = [
     "recipe",
     "event",
     "read",
     "set",
     "let",
+    "tune",
     "when",
     "then",
     "derive",

@@ -16,12 +16,6 @@ use crate::value::{self, Number, digits};
 use super::Compiler;
 use super::functions::not_since;
 
-/// The word of the state that counts rows since the last one that was kept.
-const HELD: usize = 0;
-/// The word that is 1 from the second row on.
-pub(super) const STARTED: usize = 1;
-/// The first word that is for what the program keeps.
-const FREE: usize = 2;
 /// So many rows are left out in sequence, at most, by a program that counts or adds them up: so it is known that sums
 /// do not overflow.
 const HELD_MAX: i128 = 1 << 31;
@@ -31,8 +25,14 @@ const WINDOW_MAX: i128 = 1024;
 const FRACTION: i128 = 16;
 
 /// The state of a program, and what is done in its course.
+///
+/// The first words are those of the tunables, in their order.
 pub(crate) struct State {
     words: usize,
+    /// The word that counts rows since the last one that was kept.
+    held: usize,
+    /// The word that is 1 from the second row on.
+    pub(super) started: usize,
     pub(crate) does: Vec<Do>,
     /// Rows from one that is kept to the next, at most, and whether it is always as many.
     rows: (i128, bool),
@@ -43,7 +43,9 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(text: &ProgramText) -> State {
         State {
-            words: FREE,
+            words: text.tunables.len() + 2,
+            held: text.tunables.len(),
+            started: text.tunables.len() + 1,
             does: Vec::new(),
             rows: match (text.keep.is_empty(), text.every) {
                 (true, every) => (i128::from(every.unwrap_or(1)), true),
@@ -54,6 +56,11 @@ impl State {
         }
     }
 
+    /// Rows since the last one that was kept, before this one.
+    fn held(&self) -> Node {
+        Node::State(self.held)
+    }
+
     pub(super) fn take(&mut self, words: usize) -> usize {
         self.words += words;
         self.words - words
@@ -62,20 +69,20 @@ impl State {
     /// The state's words, and all that is done, with the decision at its end.
     pub(crate) fn finish(mut self, text: &ProgramText, keep: Cond) -> (usize, Vec<Do>) {
         if self.has_started {
-            self.does.push(Do::State(STARTED, Node::Const(1)));
+            self.does.push(Do::State(self.started, Node::Const(1)));
         }
         if !text.skips() {
             self.does.push(Do::Answer(true));
             return (self.words, self.does);
         }
-        let kept = vec![Do::State(HELD, Node::Const(0)), Do::Answer(true)];
+        let kept = vec![Do::State(self.held, Node::Const(0)), Do::Answer(true)];
         let at_least = |node, number: i128| {
             Cond::Compare(Compare::GreaterOrEqual, false, node, Node::Const(number))
         };
         let every = text.every.map(i128::from);
         match (text.keep.is_empty(), every) {
             (true, every) => {
-                let is_nth = at_least(held(), every.unwrap_or(1) - 1);
+                let is_nth = at_least(self.held(), every.unwrap_or(1) - 1);
                 self.does.push(Do::If(is_nth, kept, Vec::new()));
             }
             (false, None) => self.does.push(Do::If(keep, kept, Vec::new())),
@@ -89,21 +96,19 @@ impl State {
             }
         }
         if self.counts && !self.rows.1 {
-            let kept = vec![Do::State(HELD, Node::Const(0)), Do::Answer(true)];
-            self.does
-                .push(Do::If(at_least(held(), HELD_MAX - 1), kept, Vec::new()));
+            let kept = vec![Do::State(self.held, Node::Const(0)), Do::Answer(true)];
+            self.does.push(Do::If(
+                at_least(self.held(), HELD_MAX - 1),
+                kept,
+                Vec::new(),
+            ));
         }
         if self.counts || text.keep.is_empty() {
-            self.does.push(Do::State(HELD, held().add(1)));
+            self.does.push(Do::State(self.held, self.held().add(1)));
         }
         self.does.push(Do::Answer(false));
         (self.words, self.does)
     }
-}
-
-/// Rows since the last one that was kept, before this one.
-fn held() -> Node {
-    Node::State(HELD)
 }
 
 /// Whether the word is that of the first row; or the first since one was kept.
@@ -163,7 +168,7 @@ impl Compiler<'_> {
                 Node::op(Op::Add, Node::State(before), Node::State(change)),
             ),
             Do::If(
-                is_first(STARTED),
+                is_first(self.state.started),
                 vec![Do::State(change, Node::Const(0))],
                 Vec::new(),
             ),
@@ -221,7 +226,7 @@ impl Compiler<'_> {
         self.state.does.extend([
             Do::State(word, number.node),
             Do::If(
-                is_first(STARTED),
+                is_first(self.state.started),
                 vec![
                     Do::State(base, Node::State(word)),
                     Do::State(sum, Node::State(word).times(count)),
@@ -283,7 +288,7 @@ impl Compiler<'_> {
         match (call.name.as_str(), call.args.as_slice()) {
             ("count", []) => {
                 let rows = self.state.rows.0;
-                Ok(Number::plain(held().add(1), Range::new(1, rows)))
+                Ok(Number::plain(self.state.held().add(1), Range::new(1, rows)))
             }
             ("count", [of]) => self.count(at, of),
             (name @ ("sum" | "mean" | "last" | "first" | "min" | "max" | "spread"), [of]) => {
@@ -329,7 +334,7 @@ impl Compiler<'_> {
                 let set = Do::State(first, number.node);
                 self.state
                     .does
-                    .push(Do::If(is_first(HELD), vec![set], Vec::new()));
+                    .push(Do::If(is_first(self.state.held), vec![set], Vec::new()));
                 Ok(Number {
                     node: Node::State(first),
                     ..number
@@ -372,7 +377,7 @@ impl Compiler<'_> {
         let sum = self.state.take(1);
         let add = Node::op(Op::Add, Node::State(sum), number.node.clone());
         self.state.does.push(Do::If(
-            is_first(HELD),
+            is_first(self.state.held),
             vec![Do::State(sum, number.node.clone())],
             vec![Do::State(sum, add)],
         ));
@@ -389,11 +394,11 @@ impl Compiler<'_> {
     /// Of a number of rows that is not known before: whole part and fraction one after the other, so that both fit.
     fn mean(&mut self, at: &Place<usize>, sum: Number, range: Range) -> Result<Number, Wrong> {
         let signed = (sum.range.lo < 0, false);
+        let rows = self.state.held().add(1);
         let by_count = |dividend| {
-            let divisor = held().add(1);
             Node::Quotient(Box::new(Quotient {
                 dividend,
-                divisor,
+                divisor: rows.clone(),
                 signed,
                 of_zero: None,
             }))
@@ -405,7 +410,7 @@ impl Compiler<'_> {
         let rest = Node::op(
             Op::Sub,
             sum.node,
-            Node::op(Op::Mul, Node::State(whole), held().add(1)),
+            Node::op(Op::Mul, Node::State(whole), rows.clone()),
         );
         let shift = Node::Const(FRACTION);
         let part = by_count(Node::op(Op::Left, rest, shift.clone()));
@@ -430,7 +435,7 @@ impl Compiler<'_> {
         };
         let both = Node::op(op, Node::State(word), node.clone());
         self.state.does.push(Do::If(
-            is_first(HELD),
+            is_first(self.state.held),
             vec![Do::State(word, node)],
             vec![Do::State(word, both)],
         ));

@@ -7,8 +7,8 @@
 use std::cell::RefCell;
 use std::ops::Range as Place;
 
-use super::cells::{STARTED, is_first};
-use super::{Compiler, OF_ROWS};
+use super::cells::is_first;
+use super::{Compiler, OF_ROWS, can_be_column};
 use crate::fault::{Fault, Part, Wrong, wrong};
 use crate::node::{Cond, Do, Node, Op};
 use crate::parse;
@@ -28,10 +28,10 @@ const RANGE: Range = Range {
 /// A value that is kept from row to row.
 pub(crate) struct Variable {
     pub(crate) name: String,
-    word: usize,
+    pub(super) word: usize,
     /// Its word may be so, and stands for this.
-    range: Range,
-    like: Number,
+    pub(super) range: Range,
+    pub(super) like: Number,
 }
 
 /// A rule gives a variable a new value.
@@ -52,7 +52,7 @@ impl Variable {
     }
 
     /// The word that stands for this number; one beyond the range becomes the end of it.
-    fn word_of(&self, at: &Place<usize>, number: Number) -> Result<Node, Wrong> {
+    pub(super) fn word_of(&self, at: &Place<usize>, number: Number) -> Result<Node, Wrong> {
         let (own, number) = agree(at, self.number(), number)?;
         let shift = digits(at, number.offset.sub(own.offset))?;
         let shift = digits(at, shift.div(own.scale))?.to_whole();
@@ -108,6 +108,34 @@ impl Variable {
     }
 }
 
+/// Without a channel that it is like it has whole steps of the last decimal place of its number.
+pub(super) fn variable(
+    name: String,
+    word: usize,
+    at: &Place<usize>,
+    value: &Number,
+    like: Option<Number>,
+) -> Result<Variable, Wrong> {
+    let like = match like {
+        Some(like) => like,
+        None => Number {
+            scale: digits(at, Rational::ONE.div(Rational::whole(value.offset.den())))?,
+            unit: value.unit.clone(),
+            ..Number::plain(Node::Const(0), RANGE)
+        },
+    };
+    let range = Range {
+        lo: like.range.lo.max(RANGE.lo),
+        hi: like.range.hi.min(RANGE.hi),
+    };
+    Ok(Variable {
+        name,
+        word,
+        range,
+        like,
+    })
+}
+
 /// The word, or the end of these that is next to it; some of them are in its range, and are compared as it is.
 fn hold(node: Node, range: Range, within: Range) -> Node {
     let signed = range.is_signed();
@@ -124,8 +152,12 @@ fn hold(node: Node, range: Range, within: Range) -> Node {
 impl Compiler<'_> {
     /// All variables: those that are declared, and those that a rule changes and a condition compares with a channel.
     pub(crate) fn variables(&mut self, text: &ProgramText) -> Result<(), Fault> {
+        for (place, source) in text.tunables.iter().enumerate() {
+            self.declare(source, Some(place))
+                .map_err(|wrong| wrong.in_part(Part::Tune(place), source))?;
+        }
         for (place, source) in text.variables.iter().enumerate() {
-            self.declare(source)
+            self.declare(source, None)
                 .map_err(|wrong| wrong.in_part(Part::Let(place), source))?;
         }
         // One that cannot be read is reported when its turn comes.
@@ -142,7 +174,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn declare(&mut self, source: &str) -> Result<(), Wrong> {
+    /// A tunable has the word of its place, and a column that shows it.
+    fn declare(&mut self, source: &str, tunable: Option<usize>) -> Result<(), Wrong> {
         let declared = parse::variable(source)?;
         let at = &declared.name_at;
         if self
@@ -169,10 +202,19 @@ impl Compiler<'_> {
             Some((channel, at)) => Some(self.name(at, channel)?),
             None => None,
         };
-        self.add(declared.name, &declared.value.at, value, like)
+        let at = &declared.value.at;
+        match tunable {
+            None => self.add(declared.name, at, value, like),
+            Some(word) => {
+                can_be_column(&declared.name_at, &declared.name)?;
+                let variable = variable(declared.name, word, at, &value, like)?;
+                self.first.push(variable.constant(at, value)?);
+                self.show(variable);
+                Ok(())
+            }
+        }
     }
 
-    /// Without a channel that it is like it has whole steps of the last decimal place of its number.
     fn add(
         &mut self,
         name: String,
@@ -181,31 +223,13 @@ impl Compiler<'_> {
         like: Option<Number>,
     ) -> Result<(), Wrong> {
         let word = self.state.take(1);
-        let like = match like {
-            Some(like) => like,
-            None => Number {
-                scale: digits(at, Rational::ONE.div(Rational::whole(value.offset.den())))?,
-                unit: value.unit.clone(),
-                ..Number::plain(Node::Const(0), RANGE)
-            },
-        };
-        let range = Range {
-            lo: like.range.lo.max(RANGE.lo),
-            hi: like.range.hi.min(RANGE.hi),
-        };
-        let variable = Variable {
-            name,
-            word,
-            range,
-            like,
-        };
+        let variable = variable(name, word, at, &value, like)?;
         let first = variable.word_of(at, value)?;
         if first != Node::Const(0) {
             self.state.has_started = true;
             let set = vec![Do::State(word, first)];
-            self.state
-                .does
-                .push(Do::If(is_first(STARTED), set, Vec::new()));
+            let is_first = is_first(self.state.started);
+            self.state.does.push(Do::If(is_first, set, Vec::new()));
         }
         self.variables.push(variable);
         Ok(())

@@ -61,6 +61,8 @@ pub struct Twice {
     code: Vec<u8>,
     /// The row, then the state.
     memory: Vec<u8>,
+    /// Words of the row.
+    width: usize,
 }
 
 impl Twice {
@@ -83,12 +85,28 @@ impl Twice {
             },
         ];
         let insns = start.iter().chain(program.insns());
-        Ok(Twice {
+        let mut twice = Twice {
             machine: Machine::new(Arc::clone(&program)),
             code: insns.flat_map(|insn| insn.to_bytes()).collect(),
             memory: vec![0; 8 * (width + program.state())],
-            program,
-        })
+            width,
+            program: Arc::clone(&program),
+        };
+        for (tunable, word) in program.tunables().iter().enumerate() {
+            twice.store(tunable, *word);
+        }
+        Ok(twice)
+    }
+
+    /// Gives a tunable a new word.
+    pub fn tune(&mut self, tunable: usize, word: u64) {
+        self.machine.tune(tunable, word);
+        self.store(tunable, word);
+    }
+
+    fn store(&mut self, place: usize, word: u64) {
+        let at = 8 * (self.width + place);
+        self.memory[at..at + 8].copy_from_slice(&word.to_le_bytes());
     }
 
     pub fn of(derive: &[&str], keep: &[&str], every: Option<u64>) -> Twice {

@@ -52,6 +52,7 @@ pub(super) struct Spans<'p, 't> {
     keep: Vec<Range<usize>>,
     every: Range<usize>,
     variables: Vec<Range<usize>>,
+    tunables: Vec<Range<usize>>,
     rules: Vec<RuleSpans>,
     pub(super) board: Range<usize>,
     pub(super) wait: Range<usize>,
@@ -75,6 +76,7 @@ impl Spans<'_, '_> {
             Part::Keep(place) => self.keep.get(place),
             Part::Every => None,
             Part::Let(place) => self.variables.get(place),
+            Part::Tune(place) => self.tunables.get(place),
             Part::When(rule) => self.rules.get(rule).map(|rule| &rule.when),
             Part::Then(rule, place) => self.rules.get(rule).and_then(|rule| rule.then.get(place)),
         };
@@ -131,6 +133,7 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Spans<'_, '_>)) -> Opt
     let (keep, keep_at) = texts(&mut root, "keep");
     let every = root.integer("every", 1..=1 << 31);
     let (variables, variables_at) = texts(&mut root, "let");
+    let (tunables, tunables_at) = texts(&mut root, "tune");
     let (mut rules, mut rules_at, mut acts) = (Vec::new(), Vec::new(), Vec::new());
     for (place, table) in root.list("rule").into_iter().enumerate() {
         let (rule, at) = rule(table, |output, value, at| {
@@ -163,6 +166,7 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Spans<'_, '_>)) -> Opt
             keep,
             every: every.as_ref().map(|(every, _)| *every),
             variables,
+            tunables,
             rules,
         },
         acts,
@@ -202,6 +206,7 @@ fn whole(mut root: Table<'_>, look: impl FnOnce(&Recipe, &Spans<'_, '_>)) -> Opt
             keep: keep_at,
             every: place(every.as_ref()),
             variables: variables_at,
+            tunables: tunables_at,
             rules: rules_at,
             board: place(board.as_ref()),
             wait: place(wait.as_ref()),

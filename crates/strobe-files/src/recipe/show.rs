@@ -25,6 +25,7 @@ pub(super) fn text(recipe: &Recipe) -> String {
     line("keep", list(&recipe.program.keep));
     line("every", recipe.program.every.map(|every| every.to_string()));
     line("let", list(&recipe.program.variables));
+    line("tune", list(&recipe.program.tunables));
     line("engine", word(&ENGINES, Some(recipe.engine)));
     line("wait", word(&WAITS, recipe.wait));
     line("board", recipe.board.as_deref().map(quoted));

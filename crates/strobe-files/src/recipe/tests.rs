@@ -38,6 +38,7 @@ fn a_recipe_is_read_as_it_was_written() {
             keep: vec!["a > 1 \"µV\"".into()],
             every: Some(10),
             variables: vec!["next = 1 \"µV\" like sim.ramp".into(), "n = 0".into()],
+            tunables: vec!["step = 3 \"µV\" like sim.ramp".into()],
             rules: vec![
                 Rule {
                     when: "sim.ramp >= next".into(),

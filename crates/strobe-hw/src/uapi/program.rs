@@ -8,6 +8,8 @@ use super::{NAME_SIZE, Value, size_of_u32};
 pub const FEATURE_PROGRAMS: u64 = 1 << 0;
 /// A program can have outputs written.
 pub const FEATURE_ACT: u64 = 1 << 1;
+/// Variables of a program can be tuned.
+pub const FEATURE_TUNE: u64 = 1 << 2;
 /// `strobe_program.flags`: it may leave rows out.
 pub const SKIPS: u32 = 1 << 0;
 
@@ -31,6 +33,8 @@ pub struct Program {
     pub derived: u64,
     pub derived_count: u32,
     pub derived_size: u32,
+    pub tunables: u32,
+    pub reserved: u32,
 }
 
 /// What a `struct strobe_program` is made of.
@@ -41,6 +45,8 @@ pub struct ProgramParts {
     /// Words.
     pub state: u32,
     pub derived: Vec<Derived>,
+    /// The first words of the state, and the first derived columns.
+    pub tunables: u32,
 }
 
 impl Program {
@@ -56,6 +62,8 @@ impl Program {
             derived: given.derived.as_ptr() as u64,
             derived_count: count(given.derived.len()),
             derived_size: size_of_u32::<Derived>(),
+            tunables: given.tunables,
+            reserved: 0,
         }
     }
 }

@@ -83,7 +83,7 @@ fn facts() -> Facts {
     structure!(f, program::Program, "strobe_program", {
         size = "size", flags = "flags", insns = "insns", insn_count = "insn_count",
         state = "state", derived = "derived", derived_count = "derived_count",
-        derived_size = "derived_size",
+        derived_size = "derived_size", tunables = "tunables", reserved = "reserved",
     });
     structure!(f, program::Derived, "strobe_derived", { name = "name", value = "value" });
     structure!(f, Created, "strobe_created", {
@@ -102,6 +102,9 @@ fn facts() -> Facts {
         ring_bytes = "ring_bytes",
     });
     structure!(f, Arm, "strobe_arm", { size = "size", flags = "flags", rows = "rows" });
+    structure!(f, Tune, "strobe_tune", {
+        size = "size", flags = "flags", run = "run", tunable = "tunable", value = "value",
+    });
     constants!(
         f,
         "STROBE_LIST" = LIST,
@@ -110,6 +113,7 @@ fn facts() -> Facts {
         "STROBE_READER" = READER,
         "STROBE_ARM" = ARM,
         "STROBE_FEATURES" = FEATURES,
+        "STROBE_TUNE" = TUNE,
         "STROBE_NAME_SIZE" = NAME_SIZE as u32,
         "STROBE_UNIT_SIZE" = UNIT_SIZE as u32,
         "STROBE_TEXT_SIZE" = TEXT_SIZE as u32,
@@ -129,6 +133,7 @@ fn facts() -> Facts {
         "STROBE_ENTRY_PERIODIC" = entry_flag::PERIODIC,
         "STROBE_ENTRY_EXACT" = entry_flag::EXACT,
         "STROBE_ENTRY_BY_TIME" = entry_flag::BY_TIME,
+        "STROBE_ENTRY_TUNABLE" = entry_flag::TUNABLE,
         "STROBE_OP_READ" = op::READ,
         "STROBE_OP_WRITE" = op::WRITE,
         "STROBE_OP_ACT" = op::ACT,
@@ -154,6 +159,7 @@ fn facts() -> Facts {
         "STROBE_WHY_DERIVED" = why::DERIVED,
         "STROBE_FEATURE_PROGRAMS" = program::FEATURE_PROGRAMS,
         "STROBE_FEATURE_ACT" = program::FEATURE_ACT,
+        "STROBE_FEATURE_TUNE" = program::FEATURE_TUNE,
         "STROBE_PROGRAM_SKIPS" = program::SKIPS,
         "STROBE_STATUS" = control_op::STATUS,
         "STROBE_START" = control_op::START,

@@ -29,6 +29,7 @@ fn routes() -> Vec<Route> {
         ("post", "/api/runs/{id}/pause", post(runs::pause)),
         ("post", "/api/runs/{id}/resume", post(runs::resume)),
         ("post", "/api/runs/{id}/trigger", post(runs::trigger)),
+        ("post", "/api/runs/{id}/tune", post(runs::tune)),
         ("get", "/api/runs/{id}/rows", get(rows::rows)),
         ("get", "/api/runs/{id}/live", get(live::live)),
         ("get", "/api/runs/{id}/trace", get(trace::trace)),

@@ -205,6 +205,35 @@ pub async fn trigger(
     }
 }
 
+/// What a client says to tune a run.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tune {
+    name: String,
+    value: Tuned,
+}
+
+/// A number, in the unit of the tunable's column; or a text, which may have another unit.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Tuned {
+    Number(Number),
+    Text(String),
+}
+
+/// `POST /api/runs/ID/tune`
+pub async fn tune(
+    http: State<Arc<Http>>,
+    id: Path<String>,
+    JsonBody(asked): JsonBody<Tune>,
+) -> Result<Json<RunView>, Failure> {
+    let value = match asked.value {
+        Tuned::Number(number) => number.to_string(),
+        Tuned::Text(text) => text,
+    };
+    control(http, id, move |served| served.tune(&asked.name, &value)).await
+}
+
 async fn control(
     State(http): State<Arc<Http>>,
     Path(id): Path<String>,

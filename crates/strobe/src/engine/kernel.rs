@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use strobe_expr::Program;
 use strobe_hw::cpu_latency_request::CpuLatencyRequest;
-use strobe_hw::uapi::program::{FEATURE_ACT, FEATURE_PROGRAMS};
+use strobe_hw::uapi::program::{FEATURE_ACT, FEATURE_PROGRAMS, FEATURE_TUNE};
 use strobe_hw::uapi::{self, create_flag, kind, op, why};
 use strobe_ring::layout::CLOCK_TAI;
 use strobe_ring::{Engine, Reader, StartTimes};
@@ -24,6 +24,7 @@ use crate::plan::{CpuLatency, Plan, Step};
 use crate::program;
 use crate::quantity::show_ns;
 use crate::reader::ReaderOptions;
+use crate::run::Run;
 
 mod entries;
 mod given;
@@ -31,7 +32,7 @@ mod lines;
 mod ring_fd;
 mod run;
 
-use entries::{accounting_of_run, catalogue, channels, named, outputs};
+use entries::{accounting_of_run, catalogue, channels, named, outputs, tunables};
 use given::given;
 use ring_fd::Whose;
 pub use run::{AttachedRun, KernelRun};
@@ -125,7 +126,8 @@ impl Control {
     /// The run is refused; the reason.
     pub fn create(&self, plan: &Plan) -> Result<KernelRun, Error> {
         let event = plan.event.to_string();
-        let (answer, owner) = self.call_create(plan, self.program(plan)?.as_ref(), 0)?;
+        let program = self.program(plan)?;
+        let (answer, owner) = self.call_create(plan, program.as_ref(), 0)?;
         let owner = owner.ok_or_else(|| self.other_version("STROBE_CREATE", Errno::BADF))?;
         let (entries, _) = self.entries(answer.run)?;
         let awake = CpuLatencyRequest::hold(plan.wake_within.0);
@@ -143,6 +145,7 @@ impl Control {
                 start: StartTimes::default(),
                 channels: channels(&entries),
                 outputs: outputs(&entries),
+                tunables: tunables(&entries),
                 skips: false,
                 accounting: accounting_of_run(&entries),
                 set_up: vec![awake.step.clone()],
@@ -159,6 +162,10 @@ impl Control {
         run.info.period_ns = Some(header.period_ns).filter(|ns| *ns > 0);
         run.info.clock = clock(header.clock);
         call_as_asked(&mut run.info, plan);
+        // Before the start: so the first row sees them.
+        for (tunable, word) in program.iter().flat_map(Program::tunables).enumerate() {
+            run.tune_word(tunable, *word)?;
+        }
         Ok(run)
     }
 
@@ -174,6 +181,10 @@ impl Control {
             control: self.fd,
             info,
         })
+    }
+
+    fn tune(&self, info: &RunInfo, tunable: usize, word: u64) -> Result<(), Error> {
+        run::tune(self.fd.as_fd(), info.run, &info.event, tunable, word)
     }
 
     /// A run that another process has made, which has left its owner fd: it is this process's from now on.
@@ -220,6 +231,7 @@ impl Control {
             start: ring.snapshot().start,
             channels: channels(&entries),
             outputs: outputs(&entries),
+            tunables: tunables(&entries),
             skips: header.geometry.shape().skipped,
             accounting: accounting_of_run(&entries),
             set_up: Vec::new(),
@@ -259,6 +271,10 @@ impl Control {
         let acts = plan.steps.iter().any(|s| matches!(s, Step::Act { .. }));
         if acts && features.features & FEATURE_ACT == 0 {
             let why = "the module is too old for outputs that rules write";
+            return Err(Error::ProgramOfKernel(why.to_owned()));
+        }
+        if !plan.program.tunables.is_empty() && features.features & FEATURE_TUNE == 0 {
+            let why = "the module is too old for variables that can be tuned";
             return Err(Error::ProgramOfKernel(why.to_owned()));
         }
         program::compile(&plan.program, &self.channels(plan)?).map(Some)

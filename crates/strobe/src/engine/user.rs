@@ -57,6 +57,7 @@ mod soft;
 mod sysfs;
 mod timer;
 pub mod trigger;
+mod tuning;
 mod uio;
 mod uio_card;
 
@@ -173,6 +174,7 @@ impl User {
             start: StartTimes::default(),
             channels: opened.channels,
             outputs: opened.outputs,
+            tunables: opened.tunables,
             skips: geometry.shape().skipped,
             accounting: about.accounting,
             set_up: Vec::new(),
@@ -182,28 +184,37 @@ impl User {
         let is_soft = *plan.event.event() == Event::Soft;
         let (source, actions, acts) = (opened.source, opened.actions, opened.acts);
         let computer = opened.computer;
+        let tuning = computer
+            .as_ref()
+            .map(|computer| Arc::clone(computer.tuning()));
         let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
         let policy = self.settings.policy.unwrap_or(fifo);
-        let run = base.run(info, &self.settings, policy, |tools, requests, usage| {
-            let service = Service {
-                ring: tools.ring,
-                reader_waker: tools.reader_waker,
-                woken: 0,
-                clock,
-                source,
-                is_soft,
-                actions,
-                acts,
-                computer,
-                wakeup: tools.wakeup,
-                requests,
-                start: 0,
-                late_after: period_ns.unwrap_or(u64::MAX),
-                usage,
-                usage_before: rt::Usage::default(),
-            };
-            || service.run()
-        })?;
+        let run = base.run(
+            info,
+            &self.settings,
+            policy,
+            tuning,
+            |tools, requests, usage| {
+                let service = Service {
+                    ring: tools.ring,
+                    reader_waker: tools.reader_waker,
+                    woken: 0,
+                    clock,
+                    source,
+                    is_soft,
+                    actions,
+                    acts,
+                    computer,
+                    wakeup: tools.wakeup,
+                    requests,
+                    start: 0,
+                    late_after: period_ns.unwrap_or(u64::MAX),
+                    usage,
+                    usage_before: rt::Usage::default(),
+                };
+                || service.run()
+            },
+        )?;
         Ok(run.awake(awake))
     }
 

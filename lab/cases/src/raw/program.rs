@@ -7,7 +7,8 @@ use std::os::fd::OwnedFd;
 use strobe_expr::Insn;
 
 use super::{
-    Answer, Create, Created, Derived, Program, READ, SKIPS, ask, control, named, request, step,
+    Answer, Create, Created, Derived, Program, READ, SKIPS, TUNE, Tune, adopt, ask, control, ioctl,
+    named, request, step,
 };
 
 /// enum strobe_why.
@@ -86,6 +87,44 @@ pub fn ask_on(event: &str, control: &OwnedFd, program: &Program) -> (Answer, Cre
     ask(control, &request)
 }
 
+/// A run of the event "soft" whose program keeps all rows and has a tunable of these bits, 64 with 0; and its id.
+pub fn tunable(control: &OwnedFd, bits: u32) -> (OwnedFd, u32) {
+    let mut derived = columns(1);
+    if bits > 0 {
+        derived[0].bits = bits;
+    }
+    // What is derived is what the state has.
+    let insns = bytes(&[
+        insn(LDX, 2, 9, 0, 0),
+        insn(STX, 1, 2, 0, 0),
+        mov(0, 0),
+        exit(),
+    ]);
+    let program = Program {
+        flags: 0,
+        tunables: 1,
+        ..about(&insns, &derived)
+    };
+    let create = Create {
+        program: std::ptr::from_ref(&program) as u64,
+        ..request("soft", 0, 8, &[])
+    };
+    let (answer, created) = ask(control, &create);
+    answer.expect("a run");
+    (adopt(created.fd), created.run)
+}
+
+/// Tunes a run: on the control device that of this id, on an owner fd that of id 0.
+pub fn tune(fd: &OwnedFd, run: u32, value: u64) -> Result<(), i32> {
+    let mut tune = Tune {
+        size: size_of::<Tune>() as u32,
+        run,
+        value,
+        ..Tune::zero()
+    };
+    ioctl(fd, TUNE, &mut tune).map(|_| ())
+}
+
 /// What is said of a program; its arrays must live until it is used.
 pub fn about(insns: &[[u8; 8]], derived: &[Derived]) -> Program {
     Program {
@@ -97,6 +136,7 @@ pub fn about(insns: &[[u8; 8]], derived: &[Derived]) -> Program {
         derived: derived.as_ptr() as u64,
         derived_count: derived.len() as u32,
         derived_size: size_of::<Derived>() as u32,
+        ..Program::zero()
     }
 }
 

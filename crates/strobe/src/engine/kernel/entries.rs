@@ -74,6 +74,14 @@ pub(super) fn channels(entries: &[uapi::Entry]) -> Vec<Channel> {
     channels.map(channel).collect()
 }
 
+/// The names of the columns that show tunables, in their order.
+pub(super) fn tunables(entries: &[uapi::Entry]) -> Vec<String> {
+    let is_tunable = |entry: &&uapi::Entry| {
+        entry.kind == kind::CHANNEL && entry.flags & entry_flag::TUNABLE != 0
+    };
+    entries.iter().filter(is_tunable).map(named).collect()
+}
+
 /// The names of the outputs that a run writes, in the order of its steps.
 pub(super) fn outputs(entries: &[uapi::Entry]) -> Vec<String> {
     let outputs = entries.iter().filter(|e| e.kind == kind::OUTPUT);

@@ -18,6 +18,7 @@ pub(super) fn given(program: &Program) -> Result<ProgramParts, Error> {
         insns: insns.collect(),
         state: u32::try_from(program.state()).unwrap_or(u32::MAX),
         derived: derived.collect::<Result<_, _>>()?,
+        tunables: u32::try_from(program.tunables().len()).unwrap_or(u32::MAX),
     })
 }
 

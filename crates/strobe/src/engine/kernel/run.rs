@@ -9,6 +9,7 @@ use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 use strobe_hw::uapi::{self, control_op};
 use strobe_ring::State;
 
+use super::Control;
 use super::ring_fd::{self, Whose};
 use crate::error::Error;
 use crate::info::RunInfo;
@@ -42,6 +43,11 @@ impl Run for AttachedRun {
             options,
         )
     }
+
+    fn tune_word(&self, tunable: usize, word: u64) -> Result<(), Error> {
+        // This one is open for reading only: who may look may not tune.
+        Control::open()?.tune(&self.info, tunable, word)
+    }
 }
 
 impl KernelRun {
@@ -56,6 +62,22 @@ impl KernelRun {
             Err(errno) => Err(failure(&self.info.event, doing, &answer, errno)),
         }
     }
+}
+
+/// Tunes a run: on the control device that of this number, on an owner fd that of number 0.
+pub(super) fn tune(
+    fd: BorrowedFd<'_>,
+    run: u32,
+    event: &str,
+    tunable: usize,
+    word: u64,
+) -> Result<(), Error> {
+    let tunable = u32::try_from(tunable).unwrap_or(u32::MAX);
+    uapi::tune(fd, run, tunable, word).map_err(|errno| Error::Run {
+        event: event.to_owned(),
+        doing: "the tuning",
+        source: errno.into(),
+    })
 }
 
 /// The words for a `STROBE_CONTROL` that failed.
@@ -91,6 +113,10 @@ impl Run for KernelRun {
             &self.info,
             options,
         )
+    }
+
+    fn tune_word(&self, tunable: usize, word: u64) -> Result<(), Error> {
+        tune(self.owner.as_fd(), 0, &self.info.event, tunable, word)
     }
 }
 

@@ -18,6 +18,7 @@ use super::registry::{self, Claim, Registry};
 use super::run::UserRun;
 use super::service::Request;
 use super::settings::{Lock, Settings};
+use super::tuning::Tuning;
 use crate::error::Error;
 use crate::info::{Clock, RunInfo};
 
@@ -99,6 +100,7 @@ impl Base {
         info: RunInfo,
         settings: &Settings,
         policy: Policy,
+        tuning: Option<Arc<Tuning>>,
         work: impl FnOnce(Tools, Receiver<Request>, Arc<Mutex<Usage>>) -> W,
     ) -> Result<UserRun, Error> {
         let reader_waker = Arc::clone(&self.tools.reader_waker);
@@ -111,7 +113,7 @@ impl Base {
             self.waker,
             |requests, usage| work(self.tools, requests, usage),
         )?;
-        Ok(run.visible_by(self.claim))
+        Ok(run.tuned_by(tuning).visible_by(self.claim))
     }
 }
 

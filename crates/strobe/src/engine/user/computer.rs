@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use strobe_expr::{Answer, Machine, Program};
 
+use super::tuning::Tuning;
+
 /// Runs a program on one row after the other.
 pub struct Computer {
     machine: Machine,
+    tuning: Arc<Tuning>,
     row: Box<[u64]>,
     filled: usize,
     has_failed: bool,
@@ -18,10 +21,16 @@ impl Computer {
     pub fn new(program: Program) -> Computer {
         Computer {
             row: vec![0; program.inputs() + program.derived().len()].into(),
+            tuning: Arc::new(Tuning::of(&program)),
             machine: Machine::new(Arc::new(program)),
             filled: 0,
             has_failed: false,
         }
+    }
+
+    /// What gives its tunables new values.
+    pub fn tuning(&self) -> &Arc<Tuning> {
+        &self.tuning
     }
 
     /// The value of the row's next channel.
@@ -44,7 +53,12 @@ impl Computer {
         self.filled = 0;
         match std::mem::take(&mut self.has_failed) {
             true => None,
-            false => Some(self.machine.run(&mut self.row)),
+            false => {
+                let machine = &mut self.machine;
+                self.tuning
+                    .take(|(tunable, word)| machine.tune(tunable, word));
+                Some(machine.run(&mut self.row))
+            }
         }
     }
 

@@ -9,12 +9,20 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send,
+};
 
 /// What who stays to read sends.
 pub const STAYS: u8 = b'r';
 /// What who wants to be woken at each row sends. The same comes back, and with it a descriptor.
 pub const WAKES: u8 = b'w';
+/// What who tunes the run sends, and [`TUNE_WORDS`] bytes after it. The same comes back, and an errno.
+pub const TUNES: u8 = b't';
+/// Bytes of which tunable, and of its word.
+pub const TUNE_WORDS: usize = 4 + 8;
+/// Bytes of the answer to that.
+pub const TUNED: usize = 1 + 4;
 /// How long the owner may take for its answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -70,6 +78,44 @@ impl Connection {
         let reader_waker = Arc::new(self.receive()?);
         *known = Some(Arc::clone(&reader_waker));
         Ok(reader_waker)
+    }
+
+    /// Gives a tunable a new value.
+    ///
+    /// # Errors
+    /// The owner's reason, or it does not answer.
+    pub fn tune(&self, tunable: usize, word: u64) -> io::Result<()> {
+        // One asks at a time.
+        let _turn = self
+            .reader_waker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut question = vec![TUNES];
+        question.extend(u32::try_from(tunable).unwrap_or(u32::MAX).to_ne_bytes());
+        question.extend(word.to_ne_bytes());
+        let mut answer = [0; TUNED];
+        // What comes too late for who has asked before.
+        while recv(&self.fd, &mut answer[..], RecvFlags::DONTWAIT).is_ok_and(|(count, _)| count > 0)
+        {
+        }
+        send(&self.fd, &question, SendFlags::NOSIGNAL)?;
+        let mut heard = 0;
+        while heard < TUNED {
+            if !self.poll(PollFlags::IN, PATIENCE)? {
+                let why = "the owner of the run does not answer: its program is older, or stopped";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+            let rest = answer.get_mut(heard..).unwrap_or_default();
+            match recv(&self.fd, rest, RecvFlags::DONTWAIT)? {
+                (0, _) => return Err(Errno::PIPE.into()),
+                (count, _) => heard += count,
+            }
+        }
+        let [_, a, b, c, d] = answer;
+        match i32::from_ne_bytes([a, b, c, d]) {
+            0 => Ok(()),
+            errno => Err(io::Error::from_raw_os_error(errno.saturating_neg())),
+        }
     }
 
     fn receive(&self) -> io::Result<OwnedFd> {

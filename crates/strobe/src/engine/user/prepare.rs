@@ -36,6 +36,7 @@ pub(super) struct RunDescription<'p> {
     acts: Vec<(OutputOpener<'p>, u64, usize)>,
     pub(super) channels: Vec<Channel>,
     outputs: Vec<String>,
+    tunables: Vec<String>,
     computer: Option<Computer>,
     pub(super) geometry: Geometry,
     pub(super) cost_ns: u64,
@@ -55,6 +56,7 @@ pub(super) struct RunParts {
     pub(super) computer: Option<Computer>,
     pub(super) channels: Vec<Channel>,
     pub(super) outputs: Vec<String>,
+    pub(super) tunables: Vec<String>,
 }
 
 impl RunDescription<'_> {
@@ -86,6 +88,7 @@ impl RunDescription<'_> {
             computer: self.computer,
             channels: self.channels,
             outputs: self.outputs,
+            tunables: self.tunables,
         })
     }
 }
@@ -140,11 +143,12 @@ impl User {
             }
         }
         let mut skips = cadence.skips;
-        let mut computer = None;
+        let (mut computer, mut tunables) = (None, Vec::new());
         if !plan.program.is_empty() {
             let program = program::compile(&plan.program, &channels)?;
             skips |= program.skips();
             channels.extend(program::channels(&program));
+            tunables = program::tunables(&program);
             if channels.len() + outputs.len() > uapi::STEPS_MAX {
                 return Err(Error::Steps(channels.len() + outputs.len()));
             }
@@ -166,6 +170,7 @@ impl User {
             acts,
             channels,
             outputs,
+            tunables,
             computer,
             geometry,
             cost_ns,

@@ -17,6 +17,7 @@ use super::reader_waker::ReaderWaker;
 use super::registry::{self, Claim, ServedRun, Server};
 use super::service::{Order, Request};
 use super::settings::{Lock, Settings};
+use super::tuning::Tuning;
 use crate::error::Error;
 use crate::info::RunInfo;
 use crate::reader::{ReaderOptions, RunReader};
@@ -33,6 +34,8 @@ pub struct UserRun {
     requests: Sender<Request>,
     waker: Waker,
     usage: Arc<Mutex<Usage>>,
+    /// Of its program, if it has one.
+    tuning: Option<Arc<Tuning>>,
     thread: Option<JoinHandle<()>>,
     /// Its number.
     number: u32,
@@ -83,6 +86,7 @@ impl UserRun {
             requests,
             waker,
             usage,
+            tuning: None,
             thread: Some(thread),
             number,
             _awake: None,
@@ -96,18 +100,26 @@ impl UserRun {
         self
     }
 
+    /// The run, with what tunes its program.
+    pub(super) fn tuned_by(mut self, tuning: Option<Arc<Tuning>>) -> UserRun {
+        self.tuning = tuning;
+        self
+    }
+
     /// The run, to be seen by others if it could claim a number. If not, it goes on all the same.
     pub(super) fn visible_by(mut self, claim: Result<Claim, registry::Error>) -> UserRun {
         let server = claim.map_err(|error| error.to_string()).and_then(|claim| {
             let got = format!("user:{} in {}", claim.run(), claim.place());
             let (info, ring) = (self.info.clone(), Arc::clone(&self.ring));
             let reader_waker = Arc::clone(&self.reader_waker);
+            let tuning = self.tuning.clone();
             let server = Server::new(
                 claim,
                 ServedRun {
                     info,
                     ring,
                     reader_waker,
+                    tuning,
                 },
             );
             server
@@ -163,6 +175,16 @@ impl Run for UserRun {
         let owner = Owner::ThisProcess(Arc::clone(&self.reader_waker));
         polling_waiter::reader(&self.ring, owner, &self.info, options)
             .map_err(|error| error.of(run()))
+    }
+
+    fn tune_word(&self, tunable: usize, word: u64) -> Result<(), Error> {
+        let tuning = self.tuning.as_ref().ok_or(Errno::INVAL);
+        let tuned = tuning.and_then(|tuning| tuning.leave(tunable, word));
+        tuned.map_err(|errno| Error::Run {
+            event: self.info.event.clone(),
+            doing: "the tuning",
+            source: errno.into(),
+        })
     }
 }
 

@@ -339,6 +339,9 @@ impl Service {
             (State::Running, _) => self.silence(),
             _ => {}
         }
+        if let Some(computer) = &self.computer {
+            computer.tuning().end();
+        }
         if let Ok(mut usage) = self.usage.lock() {
             *usage = Usage::of_this_thread().since(self.usage_before);
             usage.wakes = self.woken;

@@ -48,6 +48,15 @@ impl Run for AttachedRun {
         polling_waiter::reader(&self.ring, owner, &self.info, options)
             .map_err(|error| error.of(format!("run user:{}", self.info.run)))
     }
+
+    fn tune_word(&self, tunable: usize, word: u64) -> Result<(), Error> {
+        let tuned = self.connection.tune(tunable, word);
+        tuned.map_err(|source| Error::Run {
+            event: self.info.event.clone(),
+            doing: "the tuning",
+            source,
+        })
+    }
 }
 
 impl AttachedRun {

@@ -20,10 +20,11 @@ use rustix::process::geteuid;
 use strobe_hw::rt;
 
 use super::claim::Claim;
-use super::message::Message;
-use crate::engine::user::connection::{STAYS, WAKES};
+use super::message::{BYTES_MAX, Message};
+use crate::engine::user::connection::{STAYS, TUNE_WORDS, TUNED, TUNES, WAKES};
 use crate::engine::user::memfd::RingFile;
 use crate::engine::user::reader_waker::{ReaderWaker, ReaderWakeups};
+use crate::engine::user::tuning::Tuning;
 use crate::info::RunInfo;
 
 /// Connections at the same time.
@@ -39,6 +40,8 @@ pub struct ServedRun {
     pub ring: Arc<RingFile>,
     /// What wakes its readers.
     pub reader_waker: Arc<ReaderWaker>,
+    /// What tunes it, if it has a program.
+    pub tuning: Option<Arc<Tuning>>,
 }
 
 /// The thread. It ends, and closes all connections, when this is dropped.
@@ -57,9 +60,10 @@ impl Server {
         let mut server = ServerThread {
             end: Arc::clone(&end),
             // Given away as it is; the ring's own descriptor counts readers, this one does not.
-            descriptors: Descriptors {
+            offer: Offer {
                 ring: about.ring.fd().try_clone()?,
                 reader_waker: about.reader_waker,
+                tuning: about.tuning,
             },
             readers: Arc::downgrade(&about.ring),
             info: about.info,
@@ -104,7 +108,7 @@ impl Drop for Server {
 struct ServerThread {
     end: Arc<OwnedFd>,
     claim: Claim,
-    descriptors: Descriptors,
+    offer: Offer,
     readers: Weak<RingFile>,
     info: RunInfo,
     program: String,
@@ -112,17 +116,23 @@ struct ServerThread {
     elsewhere: Arc<AtomicU32>,
 }
 
-/// What a client may get.
-struct Descriptors {
+/// What a client may get and do.
+struct Offer {
     ring: OwnedFd,
     reader_waker: Arc<ReaderWaker>,
+    tuning: Option<Arc<Tuning>>,
 }
 
 /// One connection.
 struct Client {
     socket: OwnedFd,
+    /// What it has said that is not complete.
+    heard: Vec<u8>,
+    /// What it is told, and how much of that it has.
     message: Vec<u8>,
     sent: usize,
+    /// It has the ring: that goes with the first byte.
+    has_ring: bool,
     reads: bool,
     /// It wants to be woken at each row, and was not answered yet.
     wants_wakeups: bool,
@@ -150,9 +160,9 @@ impl ServerThread {
                 return;
             }
             let mut ready = ready.into_iter();
-            let descriptors = &self.descriptors;
+            let offer = &self.offer;
             self.clients
-                .retain_mut(|client| ready.next() != Some(true) || client.serve(descriptors));
+                .retain_mut(|client| ready.next() != Some(true) || client.serve(offer));
             if arrival == Some(true) {
                 self.accept();
             }
@@ -177,13 +187,15 @@ impl ServerThread {
             }
             let mut client = Client {
                 socket,
+                heard: Vec::new(),
                 message: Message::new(&self.info, &self.program, self.readers()).line(),
                 sent: 0,
+                has_ring: false,
                 reads: false,
                 wants_wakeups: false,
                 wakeups: None,
             };
-            if client.serve(&self.descriptors) {
+            if client.serve(&self.offer) {
                 self.clients.push(client);
             }
         }
@@ -221,39 +233,47 @@ impl Client {
     }
 
     /// Hears and says what can be heard and said now; false if it has gone.
-    fn serve(&mut self, descriptors: &Descriptors) -> bool {
-        let mut word = [0; 64];
-        match recv(&self.socket, &mut word[..], RecvFlags::DONTWAIT) {
+    fn serve(&mut self, offer: &Offer) -> bool {
+        let mut words = [0; 64];
+        match recv(&self.socket, &mut words[..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return false,
             Ok((count, _)) => {
-                let says = |what| word.iter().take(count).any(|byte| *byte == what);
-                self.reads |= says(STAYS);
-                self.wants_wakeups |= says(WAKES) && self.wakeups.is_none();
+                self.heard.extend(words.iter().take(count));
+                self.hear(offer);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => return false,
+        }
+        // Who asks and does not listen is not worth the memory.
+        if self.message.len().saturating_sub(self.sent) > BYTES_MAX {
+            return false;
         }
         while let Some(rest) = self
             .message
             .get(self.sent..)
             .filter(|rest| !rest.is_empty())
         {
-            let sent = match self.sent {
-                0 => send_with(&self.socket, rest, &descriptors.ring),
-                _ => send(&self.socket, rest, SendFlags::NOSIGNAL),
+            let sent = match self.has_ring {
+                false => send_with(&self.socket, rest, &offer.ring),
+                true => send(&self.socket, rest, SendFlags::NOSIGNAL),
             };
             match sent {
-                Ok(count) => self.sent += count,
+                Ok(count) => {
+                    self.sent += count;
+                    self.has_ring = true;
+                }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return true,
                 Err(_) => return false,
             }
         }
+        self.message.clear();
+        self.sent = 0;
         if self.wants_wakeups {
             // Before the answer: who has it is woken at the next row.
-            let wakeups = is_trusted(&self.socket).then(|| descriptors.reader_waker.subscribe());
+            let wakeups = is_trusted(&self.socket).then(|| offer.reader_waker.subscribe());
             let told = match wakeups {
-                Some(_) => send_with(&self.socket, &[WAKES], descriptors.reader_waker.fd()),
+                Some(_) => send_with(&self.socket, &[WAKES], offer.reader_waker.fd()),
                 // Who has the descriptor could make the thread of the run sleep in a write to it.
                 None => send(&self.socket, &[WAKES], SendFlags::NOSIGNAL),
             };
@@ -267,6 +287,47 @@ impl Client {
             }
         }
         true
+    }
+}
+
+impl Client {
+    /// What it has said so far; a part of something stays until the rest comes.
+    fn hear(&mut self, offer: &Offer) {
+        let heard = std::mem::take(&mut self.heard);
+        let mut rest = heard.as_slice();
+        while let Some((word, behind)) = rest.split_first() {
+            match *word {
+                STAYS => self.reads = true,
+                WAKES => self.wants_wakeups |= self.wakeups.is_none(),
+                TUNES => {
+                    let Some((words, behind)) = behind.split_first_chunk::<TUNE_WORDS>() else {
+                        self.heard = rest.to_vec();
+                        return;
+                    };
+                    let answer = self.tune(offer, words);
+                    self.message.extend(answer);
+                    rest = behind;
+                    continue;
+                }
+                _ => {}
+            }
+            rest = behind;
+        }
+    }
+
+    /// The answer to who tunes the run.
+    fn tune(&self, offer: &Offer, words: &[u8; TUNE_WORDS]) -> [u8; TUNED] {
+        let [a, b, c, d, word @ ..] = *words;
+        let tunable = usize::try_from(u32::from_ne_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        let word = u64::from_ne_bytes(word);
+        let tuned = match &offer.tuning {
+            _ if !is_trusted(&self.socket) => Err(Errno::ACCESS),
+            None => Err(Errno::INVAL),
+            Some(tuning) => tuning.leave(tunable, word),
+        };
+        let errno = tuned.map_or_else(|errno| -errno.raw_os_error(), |()| 0);
+        let [a, b, c, d] = errno.to_ne_bytes();
+        [TUNES, a, b, c, d]
     }
 }
 

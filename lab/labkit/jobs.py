@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -84,11 +85,15 @@ class Runs(Protocol):
     def run(self) -> list[Result]: ...
 
 
-def run_all(jobs: Iterable[Runs], parallel: int) -> list[Result]:
-    """Runs jobs, so many at once. Each one's output is printed in one piece, in the order of the jobs."""
+def run_all(*queues: tuple[Iterable[Runs], int]) -> list[Result]:
+    """Runs the jobs of all queues, of each so many at once. Each one's output is printed in one piece, when it has ended."""
     results = []
-    with ThreadPoolExecutor(parallel) as pool:
-        for result in (result for done in pool.map(lambda job: job.run(), jobs) for result in done):
+    with ExitStack() as stack:
+        ended = []
+        for jobs, parallel in queues:
+            pool = stack.enter_context(ThreadPoolExecutor(parallel))
+            ended += [pool.submit(job.run) for job in jobs]
+        for result in (result for done in as_completed(ended) for result in done.result()):
             state = "FAILED" if result.failed else "ok"
             print(f"--- {result.job.title}\n{result.output.rstrip()}\n"
                   f"--- {state} {result.job.title}: {result.passed} passed, {result.failed} failed, "

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How jobs are counted, and what is said of those that failed."""
 
+import contextlib
+import io
+import tempfile
 import unittest
 from pathlib import Path
 
-from labkit.jobs import REASONS, Job, Result, count
+from labkit.jobs import REASONS, Job, Result, count, run_all
 
 
 def result(output: str, status: int = 1) -> Result:
@@ -25,6 +28,19 @@ class JobsTest(unittest.TestCase):
     def test_each_reason_of_what_was_skipped_is_said_once(self) -> None:
         said = "\nskipped: no tracing\n\nskipped: no compiler\n\nskipped: no tracing\ntest result: ok. 7 passed; 0 failed\n"
         self.assertEqual(result(said, status=0).skipped(), ["no compiler", "no tracing"])
+
+    def test_jobs_of_each_queue_run_beside_those_of_others(self) -> None:
+        def job(name: str, script: str) -> Job:
+            return Job(name, ["sh", "-c", f"{script}; echo 'test result: ok. 1 passed; 0 failed'"], Path("/"))
+
+        with tempfile.TemporaryDirectory() as folder:
+            # The first of a queue ends when one of the other queue has begun.
+            waits = job("waits", f"until [ -e {folder}/begun ]; do sleep 0.02; done")
+            comes = job("comes", f"touch {folder}/begun")
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                results = run_all(([waits, job("last", "true")], 1), ([comes], 2))
+        self.assertEqual(sorted(result.job.title for result in results), ["comes", "last", "waits"])
+        self.assertEqual(said.getvalue().count("\n--- ok "), 3)
 
     def test_the_reasons_are_the_lines_that_tell_what_failed(self) -> None:
         noise = "".join(f"line {number}\n" for number in range(50))

@@ -289,11 +289,11 @@ class Jobs(unittest.TestCase):
         self.assertEqual(count("Ran 1 test in 0.1s\n\nOK\n"), (1, 0))
 
     def test_a_job_that_fails_without_naming_a_test_is_one_failure(self) -> None:
-        (result,) = run_all([Job("x", ["sh", "-c", "echo 'test result: ok. 2 passed; 0 failed'; exit 70"], Path("/"))], 1)
+        (result,) = run_all(([Job("x", ["sh", "-c", "echo 'test result: ok. 2 passed; 0 failed'; exit 70"], Path("/"))], 1))
         self.assertEqual((result.passed, result.failed), (2, 1))
 
     def test_a_job_that_runs_no_test_is_a_failure(self) -> None:
-        (result,) = run_all([Job("x", ["true"], Path("/"))], 1)
+        (result,) = run_all(([Job("x", ["true"], Path("/"))], 1))
         self.assertEqual(result.failed, 1)
 
 

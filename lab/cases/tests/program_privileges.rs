@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{XattrFlags, setxattr};
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 const DEVICE: &str = "/dev/strobe";
 /// A user's own group, and that of the device.
@@ -86,7 +87,9 @@ fn recorded(program: &Path, user: u32, group: u32, engine: &str) -> (u64, Result
         .stderr(Stdio::piped())
         .spawn()
         .expect("strobe runs");
-    // There until it is waited for, even if it has ended.
+    // At its end, and there until it is waited for: right after the start it may not have them yet.
+    let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("its end");
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("its status");
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.expect("capabilities").trim();

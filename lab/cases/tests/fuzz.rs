@@ -171,8 +171,8 @@ impl Caller<'_> {
             derived: self.dice.address(derived.as_ptr() as u64),
             derived_count: self.dice.of(&[0, 1, 2, 2, 3, 1025, u32::MAX]),
             derived_size: self.dice.of(&[112, 112, 112, 0, 8, 4097]),
-            tunables: self.dice.of(&[0, 0, 1, 2, 3, 65, u32::MAX]),
-            reserved: self.dice.of(&[0, 0, 0, 1]),
+            tunables: self.dice.of(&[0, 1, 1, 1, 1, 2, 3, 65, u32::MAX]),
+            reserved: u32::from(self.dice.one_in(30)),
         };
         let program = match self.dice.one_in(3) {
             true => self.dice.address(std::ptr::from_ref(&program) as u64),
@@ -282,6 +282,32 @@ impl Caller<'_> {
                 "{arg:?}"
             );
             Self::keep(&mut self.dice, &mut self.rings, adopt(arg.fd));
+        }
+    }
+
+    fn tune(&mut self) {
+        const MAY: [i32; 8] = [
+            EINVAL, EFAULT, ENOTTY, ENOENT, EPERM, EACCES, ERANGE, ESHUTDOWN,
+        ];
+        let from_control = self.dice.one_in(3);
+        let run = if from_control {
+            self.known.load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        let tunable = self.dice.of(&[0, 0, 0, 1, 63, 64, u32::MAX]);
+        let arg = Tune {
+            size: self.dice.spoil32(24).min(24),
+            flags: u32::from(self.dice.one_in(50)),
+            run: self.dice.spoil32(run),
+            tunable,
+            value: self.dice.spoil(1),
+        };
+        let fd = self.fd(if from_control { 2 } else { 0 });
+        let address = self.dice.address(std::ptr::from_ref(&arg) as u64) as usize;
+        let answer = ioctl_at(fd, TUNE, address);
+        if self.note("TUNE", answer, &MAY).is_some() {
+            assert_eq!(arg.flags, 0, "{arg:?}");
         }
     }
 
@@ -410,7 +436,7 @@ impl Caller<'_> {
         }
         // None that the kernel itself knows: one of those makes a ring fd wait.
         let number = match self.dice.below(3) {
-            0 => 0xDA06 + self.dice.below(250) as u32,
+            0 => 0xDA07 + self.dice.below(249) as u32,
             1 => self.dice.spoil32(LIST) | 0x8000_0000,
             _ => self.dice.word() as u32 | 0x4000_0000,
         };
@@ -451,7 +477,7 @@ impl Caller<'_> {
     }
 
     fn call(&mut self) {
-        match self.dice.below(32) {
+        match self.dice.below(34) {
             0..=3 => self.create(),
             4..=11 => self.order(),
             12..=15 => self.reader(),
@@ -463,6 +489,7 @@ impl Caller<'_> {
             26..=27 => self.list(),
             28 => self.nonsense(),
             29 => self.duplicate(),
+            30..=31 => self.tune(),
             _ => self.close(),
         }
     }
@@ -567,7 +594,9 @@ fn fuzz(seed: u64, calls: u64) -> Met {
 
 /// The fuzzer reaches what it is about.
 fn has_reached_all(met: &Met) {
-    for call in ["CREATE", "CONTROL", "READER", "ARM", "read", "mmap", "LIST"] {
+    for call in [
+        "CREATE", "CONTROL", "READER", "ARM", "TUNE", "read", "mmap", "LIST",
+    ] {
         assert!(met.0.contains_key(&(call, 0)), "{call} has never worked");
     }
 }

@@ -16,13 +16,13 @@ fn the_features_are_those_of_the_header() {
             size: 40,
             flags: 0,
             major: 1,
-            minor: 4,
+            minor: 5,
             create_flags: DRY_RUN | SHARED,
             reader_flags: NONBLOCK,
             incompat: 3,
             causes: 0b1_1111,
             steps_max: 1024,
-            features: 3,
+            features: 7,
         };
         assert_eq!(got, want, "{who}");
     }

@@ -486,7 +486,7 @@ fn the_administrator_may_forbid_programs_and_who_has_no_compiler_has_none() {
             ((Err(EPERM), WHY_PROGRAM, NO_STEP), 0)
         );
     }
-    assert_eq!((made(), features()), ((Ok(()), 0, NO_STEP), 3));
+    assert_eq!((made(), features()), ((Ok(()), 0, NO_STEP), 7));
     for (name, value, want) in [
         (
             "bpf_jit_enable",

@@ -104,7 +104,7 @@ fn a_run_may_be_tuned_from_many_threads_while_it_makes_rows_and_goes() {
             is_over.store(true, Ordering::Relaxed);
             drop(owner);
             drop(ring);
-            assert!(seen.len() > 1, "{seen:?}");
+            assert!(seen.last() > Some(&0), "no value has come: {seen:?}");
         });
     }
 }

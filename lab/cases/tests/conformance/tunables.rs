@@ -34,7 +34,7 @@ fn ended(
 
 pub fn a_new_value_is_in_each_row_that_begins_after_it<E: Engine>(engine: &E) {
     let program = ProgramText {
-        derive: vec!["far = sim.counter >= limit".into()],
+        derive: vec!["far = clamp(sim.counter, 0, 100) >= limit".into()],
         ..ProgramText::default()
     };
     let run = engine.run(&with("soft", &["limit = 5", "other = -2"], program));

@@ -15,6 +15,7 @@
 #include <linux/module.h>
 #include <linux/platform_device.h>
 #include <linux/spi/spi.h>
+#include <linux/version.h>
 
 #define NAME		"lab_spi"
 #define BUS		7
@@ -105,8 +106,15 @@ static int transfer_message(struct spi_controller *host, struct spi_message *mes
 	return 0;
 }
 
+/* Newer kernels only look at an attribute. */
+#if KERNEL_VERSION(6, 17, 0) > LINUX_VERSION_CODE
+#define LAB_CONST
+#else
+#define LAB_CONST const
+#endif
+
 static ssize_t registers_read(struct file *file, struct kobject *kobject,
-			      struct bin_attribute *attribute, char *buffer,
+			      LAB_CONST struct bin_attribute *attribute, char *buffer,
 			      loff_t at, size_t count)
 {
 	struct lab_spi *chip = dev_get_drvdata(kobj_to_dev(kobject));
@@ -117,7 +125,7 @@ static ssize_t registers_read(struct file *file, struct kobject *kobject,
 }
 
 static ssize_t registers_write(struct file *file, struct kobject *kobject,
-			       struct bin_attribute *attribute, char *buffer,
+			       LAB_CONST struct bin_attribute *attribute, char *buffer,
 			       loff_t at, size_t count)
 {
 	struct lab_spi *chip = dev_get_drvdata(kobj_to_dev(kobject));
@@ -150,7 +158,7 @@ static struct attribute *attributes[] = {
 	NULL
 };
 
-static struct bin_attribute *bin_attributes[] = {
+static LAB_CONST struct bin_attribute *bin_attributes[] = {
 	&bin_attr_registers,
 	NULL
 };

@@ -22,6 +22,7 @@ use libc::{
 };
 use strobe_cases::dice::Dice;
 use strobe_cases::machine::Sim;
+use strobe_cases::raw::program::ask_tunable;
 use strobe_cases::raw::*;
 use strobe_cases::thermometer::Thermometer;
 
@@ -289,6 +290,13 @@ impl Caller<'_> {
         const MAY: [i32; 8] = [
             EINVAL, EFAULT, ENOTTY, ENOENT, EPERM, EACCES, ERANGE, ESHUTDOWN,
         ];
+        // By chance alone there is hardly a run that can be tuned.
+        if self.dice.one_in(3) {
+            let (answer, created) = ask_tunable(&self.control, self.dice.of(&[0, 1, 8, 63]));
+            if answer.is_ok() {
+                Self::keep(&mut self.dice, &mut self.owners, adopt(created.fd));
+            }
+        }
         let from_control = self.dice.one_in(3);
         let run = if from_control {
             self.known.load(Ordering::Relaxed)

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{EACCES, EBADF, EINVAL, ENOENT, ERANGE, ESHUTDOWN};
 use rustix::process::{Pid, Signal, kill_process};
+use strobe_cases::account::until;
 use strobe_cases::raw::program::{tunable, tune};
 use strobe_cases::raw::*;
 
@@ -89,7 +90,7 @@ fn a_run_may_be_tuned_from_many_threads_while_it_makes_rows_and_goes() {
             }
             let ring = reader(&owner, 0, 0, NONBLOCK).expect("a reader");
             let mut seen = BTreeSet::new();
-            for _ in 0..50 {
+            until("values in rows", || {
                 order(&owner, TRIGGER, 8).expect("triggered");
                 for row in rows(&ring, 100).expect("rows") {
                     let (thread, n) = (row[4] >> 32, row[4] & 0xffff_ffff);
@@ -98,13 +99,13 @@ fn a_run_may_be_tuned_from_many_threads_while_it_makes_rows_and_goes() {
                         "nobody has set {:#x}",
                         row[4]
                     );
-                    seen.insert(thread);
+                    seen.insert(row[4]);
                 }
-            }
+                seen.len() > 5
+            });
             is_over.store(true, Ordering::Relaxed);
             drop(owner);
             drop(ring);
-            assert!(seen.last() > Some(&0), "no value has come: {seen:?}");
         });
     }
 }

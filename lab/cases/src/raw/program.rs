@@ -89,6 +89,13 @@ pub fn ask_on(event: &str, control: &OwnedFd, program: &Program) -> (Answer, Cre
 
 /// A run of the event "soft" whose program keeps all rows and has a tunable of these bits, 64 with 0; and its id.
 pub fn tunable(control: &OwnedFd, bits: u32) -> (OwnedFd, u32) {
+    let (answer, created) = ask_tunable(control, bits);
+    answer.expect("a run");
+    (adopt(created.fd), created.run)
+}
+
+/// Asks for such a run.
+pub fn ask_tunable(control: &OwnedFd, bits: u32) -> (Answer, Created) {
     let mut derived = columns(1);
     if bits > 0 {
         derived[0].bits = bits;
@@ -109,9 +116,7 @@ pub fn tunable(control: &OwnedFd, bits: u32) -> (OwnedFd, u32) {
         program: std::ptr::from_ref(&program) as u64,
         ..request("soft", 0, 8, &[])
     };
-    let (answer, created) = ask(control, &create);
-    answer.expect("a run");
-    (adopt(created.fd), created.run)
+    ask(control, &create)
 }
 
 /// Tunes a run: on the control device that of this id, on an owner fd that of id 0.

@@ -31,16 +31,17 @@ struct strobe_given {
 
 /**
  * struct strobe_computer - the program of a run.
- * @func: @prog's machine code; here, so that a row looks for it in one place less.
+ * @func: what a row calls: @prog's machine code, or what takes new values before it.
+ *	The first is set by the producer, the latter by STROBE_TUNE in process context,
+ *	both under @tuning; the producer looks at it without that.
  * @prog: compiled; it has the address of @state in it.
  * @state: words that it keeps from row to row; only the producer reads and writes them.
- * @tuned: bit n is set if word n of @state is to become @tune[n]. Set by STROBE_TUNE in
- *	process context, cleared by the producer; both under @tuning. The producer
- *	looks at it before without that.
+ * @tuned: bit n is set if word n of @state is to become @tune[n]. Set by STROBE_TUNE,
+ *	cleared by the producer; both under @tuning.
  * @skip: what of its answer leaves the row out: 1, or 0 if it may not.
  * @tunables: words of @tune.
- * @tuning: for @tuned and @tune. The producer never waits for it, and who holds it
- *	has interrupts off.
+ * @tuning: for @func, @tuned and @tune. The producer never waits for it, and who holds
+ *	it has interrupts off.
  * @tune: written by STROBE_TUNE, read by the producer; under @tuning.
  *
  * Constant from the run's creation to its end, but for what is said to be written.
@@ -70,7 +71,6 @@ void strobe_computer_free(struct strobe_computer *computer);
 
 /* tune.c */
 void strobe_computer_tune(struct strobe_computer *computer, u32 tunable, u64 value);
-void strobe_computer_take_tuned(struct strobe_computer *computer);
 
 /**
  * strobe_compute() - run the program on a row in which nothing has failed.
@@ -78,8 +78,9 @@ void strobe_computer_take_tuned(struct strobe_computer *computer);
  * @values: the row's values; those of the channels are there.
  *
  * As bpf_prog_run(), which besides takes the program's time if somebody asks for that,
- * and hands over the instructions, for an interpreter. The kernel's wrapper makes the
- * call, for not every compiler of programs leaves what CFI checks.
+ * and hands over the instructions, for an interpreter. Here these are @computer: who
+ * takes new values needs it, and the program cannot see it. The kernel's wrapper makes
+ * the call, for not every compiler of programs leaves what CFI checks.
  *
  * Context: interrupts off; the caller is the only producer.
  * Return: its answer: if it and @computer->skip have a bit in common, the row is left
@@ -88,9 +89,8 @@ void strobe_computer_take_tuned(struct strobe_computer *computer);
 static inline u32 strobe_compute(struct strobe_computer *computer, u64 *values)
 {
 	/* A look without the lock: what comes too late for this row is there for the next. */
-	if (unlikely(READ_ONCE(computer->tuned)))
-		strobe_computer_take_tuned(computer);
-	return bpf_dispatcher_nop_func(values, NULL, computer->func);
+	return bpf_dispatcher_nop_func(values, (const struct bpf_insn *)computer,
+				       READ_ONCE(computer->func));
 }
 
 #endif /* _STROBE_COMPUTER_H */

@@ -4,11 +4,28 @@
  *
  * The state is the producer's, who may be at work on another CPU, and must not wait.
  * So a value is left for him, and he takes it before the program runs; if he comes
- * while one is being left, he takes it with the next row.
+ * while one is being left, he takes it with the next row. Where nothing was left a row
+ * does not look for it: what it calls is the program.
  */
 #include <linux/spinlock.h>
 
 #include "computer/computer.h"
+
+/* What a row calls instead of the program when something was left. */
+static unsigned int take_and_compute(const void *values, const struct bpf_insn *of)
+{
+	struct strobe_computer *computer = (struct strobe_computer *)of;
+
+	if (raw_spin_trylock(&computer->tuning)) {
+		for (u32 i = 0; i < computer->tunables; i++)
+			if (computer->tuned & BIT_ULL(i))
+				computer->state[i] = computer->tune[i];
+		computer->tuned = 0;
+		WRITE_ONCE(computer->func, computer->prog->bpf_func);
+		raw_spin_unlock(&computer->tuning);
+	}
+	return bpf_dispatcher_nop_func(values, of, computer->prog->bpf_func);
+}
 
 /**
  * strobe_computer_tune() - leave a value for the next row.
@@ -24,23 +41,7 @@ void strobe_computer_tune(struct strobe_computer *computer, u32 tunable, u64 val
 
 	raw_spin_lock_irqsave(&computer->tuning, flags);
 	computer->tune[tunable] = value;
-	WRITE_ONCE(computer->tuned, computer->tuned | BIT_ULL(tunable));
+	computer->tuned |= BIT_ULL(tunable);
+	WRITE_ONCE(computer->func, take_and_compute);
 	raw_spin_unlock_irqrestore(&computer->tuning, flags);
-}
-
-/**
- * strobe_computer_take_tuned() - take what was left.
- * @computer: the program.
- *
- * Context: interrupts off; the caller is the only producer.
- */
-void strobe_computer_take_tuned(struct strobe_computer *computer)
-{
-	if (!raw_spin_trylock(&computer->tuning))
-		return;
-	for (u32 i = 0; i < computer->tunables; i++)
-		if (computer->tuned & BIT_ULL(i))
-			computer->state[i] = computer->tune[i];
-	WRITE_ONCE(computer->tuned, 0);
-	raw_spin_unlock(&computer->tuning);
 }

@@ -1116,10 +1116,12 @@ struct strobe_arm {
  *	if the run has no such tunable.
  * @value: its word; ERANGE if it is beyond the type and bits of that column.
  *
- * The program of a row that begins after the return sees the value, unless something
- * in that row failed: then it does not run, and the next one sees it. Of several
- * values that come before the program runs it sees the last one. What the program
- * itself stores there later replaces it. ESHUTDOWN if the run has ended.
+ * The program of a row that begins after the return sees the value; the first row
+ * after START or RESUME in any case. Another row sees it with the next one if something
+ * in it failed, for then the program does not run, or if it begins at the moment at
+ * which another value of the run is being set. Of several values that come before the
+ * program runs it sees the last one. What the program itself stores there later
+ * replaces it. ESHUTDOWN if the run has ended.
  */
 struct strobe_tune {
 	__u32		size;

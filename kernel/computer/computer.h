@@ -71,6 +71,7 @@ void strobe_computer_free(struct strobe_computer *computer);
 
 /* tune.c */
 void strobe_computer_tune(struct strobe_computer *computer, u32 tunable, u64 value);
+void strobe_computer_settle(struct strobe_computer *computer);
 
 /**
  * strobe_compute() - run the program on a row in which nothing has failed.

@@ -11,20 +11,46 @@
 
 #include "computer/computer.h"
 
+/* Under computer->tuning; the caller is the only producer, or there is none. */
+static void take(struct strobe_computer *computer)
+{
+	for (u32 i = 0; i < computer->tunables; i++)
+		if (computer->tuned & BIT_ULL(i))
+			computer->state[i] = computer->tune[i];
+	computer->tuned = 0;
+	WRITE_ONCE(computer->func, computer->prog->bpf_func);
+}
+
 /* What a row calls instead of the program when something was left. */
 static unsigned int take_and_compute(const void *values, const struct bpf_insn *of)
 {
 	struct strobe_computer *computer = (struct strobe_computer *)of;
 
 	if (raw_spin_trylock(&computer->tuning)) {
-		for (u32 i = 0; i < computer->tunables; i++)
-			if (computer->tuned & BIT_ULL(i))
-				computer->state[i] = computer->tune[i];
-		computer->tuned = 0;
-		WRITE_ONCE(computer->func, computer->prog->bpf_func);
+		take(computer);
 		raw_spin_unlock(&computer->tuning);
 	}
 	return bpf_dispatcher_nop_func(values, of, computer->prog->bpf_func);
+}
+
+/**
+ * strobe_computer_settle() - what was left is there for the first row.
+ * @computer: the program; or NULL.
+ *
+ * Without it a value that is being left when the first row comes would keep that row
+ * from those that were left before, and so from the first values.
+ *
+ * Context: process, while there is no producer.
+ */
+void strobe_computer_settle(struct strobe_computer *computer)
+{
+	unsigned long flags;
+
+	if (!computer)
+		return;
+	raw_spin_lock_irqsave(&computer->tuning, flags);
+	take(computer);
+	raw_spin_unlock_irqrestore(&computer->tuning, flags);
 }
 
 /**

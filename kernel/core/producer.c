@@ -3,6 +3,7 @@
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
 
+#include "computer/computer.h"
 #include "core/internal.h"
 #include "events/events.h"
 #include "row/slow.h"
@@ -63,6 +64,7 @@ int strobe_producer_attach(struct strobe_run *run, bool resume, s32 *cause)
 	int ret = 0;
 
 	WRITE_ONCE(run->quit, false);
+	strobe_computer_settle(run->computer);
 	if (run->source == STROBE_SOURCE_TIMER)
 		ret = start_timer(run, resume);
 	else if (run->source == STROBE_SOURCE_EVENT)

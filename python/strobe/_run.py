@@ -160,7 +160,7 @@ class Run:
         A number is in the unit of the variable's column, which shows from which row on it was so; a text may have another
         unit, as in "2.5 mV".
 
-        >>> with strobe.run(event="soft", read=["sim.counter"], tune={"limit": 3}, derive={"far": "sim.counter >= limit"},
+        >>> with strobe.run(event="soft", read=["sim.counter"], tune={"limit": "3 like sim.counter"}, derive={"far": "sim.counter >= limit"},
         ...                 rows=8) as run:
         ...     run.start()
         ...     run.trigger(4)

@@ -138,7 +138,7 @@ impl clap::Args for Args {
                 "tune",
                 "NAME = NUMBER",
                 "A value that `strobe tune` can change while the run goes on, and --then as well; it is \
-                 a column of the row, too: 'limit = 2.5 V'; may be given several times",
+                 a column of the row, too: 'limit = 2.5 V like adc.a'; may be given several times",
             ))
             .arg(option(
                 "when",

@@ -28,7 +28,8 @@ pub fn compile(text: &ProgramText, channels: &[Channel]) -> Result<Program, Erro
 /// The run has no such tunable, or the text is no value of it.
 pub(crate) fn tuned(info: &RunInfo, name: &str, value: &str) -> Result<(usize, u64), Error> {
     let place = info.tunables.iter().position(|known| known == name);
-    let channel = info.channels.iter().find(|channel| channel.name == name);
+    // What is derived stands last: a channel before it may have this name.
+    let channel = info.channels.iter().rfind(|channel| channel.name == name);
     let Some((place, channel)) = place.zip(channel) else {
         return Err(Error::NoTunable {
             name: name.to_owned(),

@@ -44,7 +44,8 @@ pub trait Run: Send + Sync {
     }
 
     /// Gives a tunable of the run's program a new value: `1000`, in the unit of the column that shows it, or `2.5 V`. The
-    /// program of the next row that begins sees it, and that column shows from which row on it was so.
+    /// program of the next row that begins sees it, or that of the row after, if another value is being set at that moment;
+    /// the column shows from which row on it was so.
     ///
     /// # Errors
     /// The run has no such tunable, has ended, or may not be tuned by this user; or the text is no such value.

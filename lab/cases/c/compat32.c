@@ -110,6 +110,7 @@ int main(void)
 		.size = sizeof(list), .entry_size = sizeof(entries[0]),
 		.buffer = address_of(entries), .room = 3,
 	};
+	struct strobe_tune tune = { .size = sizeof(tune) };
 	int fd = open(STROBE_DEVICE_PATH, O_RDWR | O_CLOEXEC);
 
 	check(fd >= 0, "the control device opens");
@@ -129,6 +130,7 @@ int main(void)
 	create.steps = address_of(steps);
 	create.answer |= 1ULL << 32;
 	check(ioctl(fd, STROBE_CREATE, &create) < 0 && errno == EFAULT, "nor that of the answer");
-	check(ioctl(made.fd, 0xDA06, &list) < 0, "no such call");
+	check(ioctl(made.fd, STROBE_TUNE, &tune) < 0 && errno == EINVAL, "TUNE: no program");
+	check(ioctl(made.fd, 0xDA07, &list) < 0 && errno == ENOTTY, "no such call");
 	return wrong;
 }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The connection of readers to the owner of a run, who is another process. It is closed when the owner goes away.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send,
-};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
 
 /// What who stays to read sends.
 pub const STAYS: u8 = b'r';
@@ -29,8 +28,30 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The connection.
 pub struct Connection {
     fd: OwnedFd,
-    /// What becomes ready at each row, once it was asked for.
-    reader_waker: Mutex<Option<Arc<OwnedFd>>>,
+    asked: Mutex<Asked>,
+}
+
+/// What the owner was asked, and has answered.
+#[derive(Default)]
+struct Asked {
+    /// What becomes ready at each row, once it has come.
+    reader_waker: Option<Arc<OwnedFd>>,
+    /// It was asked for, and has not come.
+    wants_wakeups: bool,
+    /// Answers to who has tuned the run and does not wait for them any more.
+    unwanted: usize,
+    /// What has come and is not complete.
+    heard: Vec<u8>,
+    /// Descriptors that have come.
+    descriptors: VecDeque<OwnedFd>,
+}
+
+/// What the owner says.
+enum Answer {
+    /// A descriptor, if who has asked may have it.
+    Wakes(Option<OwnedFd>),
+    /// 0, or a negative errno.
+    Tuned(i32),
 }
 
 impl Connection {
@@ -38,7 +59,7 @@ impl Connection {
     pub fn new(fd: OwnedFd) -> Self {
         Connection {
             fd,
-            reader_waker: Mutex::new(None),
+            asked: Mutex::default(),
         }
     }
 
@@ -67,17 +88,29 @@ impl Connection {
     /// # Errors
     /// The owner does not answer.
     pub fn reader_waker(&self) -> io::Result<Arc<OwnedFd>> {
-        let mut known = self
-            .reader_waker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader_waker) = &*known {
-            return Ok(Arc::clone(reader_waker));
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + PATIENCE;
+        if asked.reader_waker.is_none() && !asked.wants_wakeups {
+            send(&self.fd, &[WAKES], SendFlags::NOSIGNAL)?;
+            asked.wants_wakeups = true;
         }
-        send(&self.fd, &[WAKES], SendFlags::NOSIGNAL)?;
-        let reader_waker = Arc::new(self.receive()?);
-        *known = Some(Arc::clone(&reader_waker));
-        Ok(reader_waker)
+        loop {
+            if let Some(reader_waker) = &asked.reader_waker {
+                return Ok(Arc::clone(reader_waker));
+            }
+            let answer = match asked.wants_wakeups {
+                true => self.answer(&mut asked, until)?,
+                false => None,
+            };
+            match answer {
+                Some(answer) => asked.keep(answer),
+                None => {
+                    let why = "the owner of the run does not wake this reader for each row: it belongs to another user, \
+                               or its program is older";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                }
+            }
+        }
     }
 
     /// Gives a tunable a new value.
@@ -85,67 +118,160 @@ impl Connection {
     /// # Errors
     /// The owner's reason, or it does not answer.
     pub fn tune(&self, tunable: usize, word: u64) -> io::Result<()> {
-        // One asks at a time.
-        let _turn = self
-            .reader_waker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + PATIENCE;
         let mut question = vec![TUNES];
         question.extend(u32::try_from(tunable).unwrap_or(u32::MAX).to_ne_bytes());
         question.extend(word.to_ne_bytes());
-        let mut answer = [0; TUNED];
-        // What comes too late for who has asked before.
-        while recv(&self.fd, &mut answer[..], RecvFlags::DONTWAIT).is_ok_and(|(count, _)| count > 0)
-        {
-        }
         send(&self.fd, &question, SendFlags::NOSIGNAL)?;
-        let mut heard = 0;
-        while heard < TUNED {
-            if !self.poll(PollFlags::IN, PATIENCE)? {
-                let why = "the owner of the run does not answer: its program is older, or stopped";
-                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        loop {
+            match self.answer(&mut asked, until) {
+                Ok(Some(Answer::Tuned(_))) if asked.unwanted > 0 => asked.unwanted -= 1,
+                Ok(Some(Answer::Tuned(0))) => return Ok(()),
+                Ok(Some(Answer::Tuned(errno))) => {
+                    return Err(io::Error::from_raw_os_error(errno.saturating_neg()));
+                }
+                Ok(Some(other)) => asked.keep(other),
+                Ok(None) => {
+                    asked.unwanted += 1;
+                    let why = "the owner of the run does not answer: its program is older or stopped, and may take the \
+                               value when it goes on";
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+                }
+                Err(error) => {
+                    asked.unwanted += 1;
+                    return Err(error);
+                }
             }
-            let rest = answer.get_mut(heard..).unwrap_or_default();
-            match recv(&self.fd, rest, RecvFlags::DONTWAIT)? {
-                (0, _) => return Err(Errno::PIPE.into()),
-                (count, _) => heard += count,
-            }
-        }
-        let [_, a, b, c, d] = answer;
-        match i32::from_ne_bytes([a, b, c, d]) {
-            0 => Ok(()),
-            errno => Err(io::Error::from_raw_os_error(errno.saturating_neg())),
         }
     }
 
-    fn receive(&self) -> io::Result<OwnedFd> {
-        let silent = || {
-            let why = "the owner of the run does not wake this reader for each row: it belongs to another user, or its \
-            program is older";
-            io::Error::new(io::ErrorKind::TimedOut, why)
-        };
-        if !self.poll(PollFlags::IN, PATIENCE)? {
-            return Err(silent());
+    /// What the owner says next; `None` if it says nothing until then.
+    fn answer(&self, asked: &mut Asked, until: Instant) -> io::Result<Option<Answer>> {
+        loop {
+            if let Some(answer) = asked.parse() {
+                return Ok(Some(answer));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            match self.poll(PollFlags::IN, left) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            let mut part = [0; 64];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let mut parts = [IoSliceMut::new(&mut part)];
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let count = match recvmsg(&self.fd, &mut parts, &mut control, flags) {
+                Ok(received) => received.bytes,
+                Err(Errno::AGAIN | Errno::INTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            };
+            for told in control.drain() {
+                if let RecvAncillaryMessage::ScmRights(fds) = told {
+                    asked.descriptors.extend(fds);
+                }
+            }
+            if count == 0 {
+                return Err(Errno::PIPE.into());
+            }
+            asked.heard.extend(part.iter().take(count));
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-        recvmsg(
-            &self.fd,
-            &mut [IoSliceMut::new(&mut [0])],
-            &mut control,
-            flags,
-        )?;
-        let mut given = control.drain().filter_map(|told| match told {
-            RecvAncillaryMessage::ScmRights(fds) => fds.last(),
-            _ => None,
-        });
-        given.next().ok_or_else(silent)
     }
 
     fn poll(&self, what: PollFlags, at_most: Duration) -> Result<bool, Errno> {
         let at_most = Timespec::try_from(at_most).unwrap_or_default();
         let ready = poll(&mut [PollFd::new(&self.fd, what)], Some(&at_most))?;
         Ok(ready > 0)
+    }
+}
+
+impl Asked {
+    /// What was heard next, if all of it has come.
+    fn parse(&mut self) -> Option<Answer> {
+        loop {
+            match self.heard.first() {
+                None => return None,
+                Some(&WAKES) => {
+                    self.heard.remove(0);
+                    return Some(Answer::Wakes(self.descriptors.pop_front()));
+                }
+                Some(&TUNES) => {
+                    let bytes = self.heard.get(1..TUNED)?.try_into().ok()?;
+                    self.heard.drain(..TUNED);
+                    return Some(Answer::Tuned(i32::from_ne_bytes(bytes)));
+                }
+                // Of a later version.
+                Some(_) => self.heard.remove(0),
+            };
+        }
+    }
+
+    /// An answer that somebody else waits for, or nobody any more.
+    fn keep(&mut self, answer: Answer) {
+        match answer {
+            Answer::Wakes(descriptor) => {
+                self.wants_wakeups = false;
+                self.reader_waker = descriptor.map(Arc::new);
+            }
+            Answer::Tuned(_) => self.unwanted = self.unwanted.saturating_sub(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use rustix::event::{EventfdFlags, eventfd};
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
+
+    use super::*;
+
+    fn pair() -> (Connection, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        (Connection::new(ours.into()), theirs)
+    }
+
+    fn tuned(errno: i32) -> Vec<u8> {
+        [&[TUNES][..], &errno.to_ne_bytes()].concat()
+    }
+
+    #[test]
+    fn an_answer_that_comes_too_late_is_not_taken_for_the_next_one() {
+        let (connection, mut owner) = pair();
+        let late = connection.tune(0, 1).expect_err("no answer");
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        let answers = thread::spawn(move || {
+            // The first question was refused, the second one was not.
+            owner.write_all(&tuned(-34)).expect("heard");
+            let mut questions = [0; 2 * (1 + TUNE_WORDS)];
+            owner.read_exact(&mut questions).expect("two questions");
+            owner.write_all(&tuned(0)).expect("heard");
+            owner
+        });
+        connection.tune(0, 2).expect("to tune");
+        drop(answers.join().expect("no panic"));
+        assert!(connection.tune(0, 3).is_err(), "nobody is there");
+    }
+
+    #[test]
+    fn a_descriptor_that_comes_while_the_run_is_tuned_is_kept() {
+        let (connection, owner) = pair();
+        connection.reader_waker().expect_err("no answer");
+        let event = eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor");
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fds = [std::os::fd::AsFd::as_fd(&event)];
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        let words = [io::IoSlice::new(&[WAKES])];
+        sendmsg(&owner, &words, &mut control, SendFlags::NOSIGNAL).expect("heard");
+        (&owner).write_all(&tuned(0)).expect("heard");
+        connection.tune(0, 1).expect("to tune");
+        connection.reader_waker().expect("the descriptor");
     }
 }

@@ -20,7 +20,7 @@ use rustix::process::geteuid;
 use strobe_hw::rt;
 
 use super::claim::Claim;
-use super::message::{BYTES_MAX, Message};
+use super::message::Message;
 use crate::engine::user::connection::{STAYS, TUNE_WORDS, TUNED, TUNES, WAKES};
 use crate::engine::user::memfd::RingFile;
 use crate::engine::user::reader_waker::{ReaderWaker, ReaderWakeups};
@@ -222,31 +222,26 @@ impl ServerThread {
 }
 
 impl Client {
+    /// Who is to be told something is not heard until he has it: so he cannot ask for more than he takes.
     fn waits_for(&self) -> PollFd<'_> {
         let more = self.sent < self.message.len() || self.wants_wakeups;
-        let out = if more {
-            PollFlags::OUT
-        } else {
-            PollFlags::empty()
-        };
-        PollFd::new(&self.socket, PollFlags::IN | out)
+        let flags = if more { PollFlags::OUT } else { PollFlags::IN };
+        PollFd::new(&self.socket, flags)
     }
 
     /// Hears and says what can be heard and said now; false if it has gone.
     fn serve(&mut self, offer: &Offer) -> bool {
         let mut words = [0; 64];
-        match recv(&self.socket, &mut words[..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return false,
-            Ok((count, _)) => {
-                self.heard.extend(words.iter().take(count));
-                self.hear(offer);
+        if self.message.is_empty() {
+            match recv(&self.socket, &mut words[..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return false,
+                Ok((count, _)) => {
+                    self.heard.extend(words.iter().take(count));
+                    self.hear(offer);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return false,
             }
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => return false,
-        }
-        // Who asks and does not listen is not worth the memory.
-        if self.message.len().saturating_sub(self.sent) > BYTES_MAX {
-            return false;
         }
         while let Some(rest) = self
             .message
@@ -263,7 +258,11 @@ impl Client {
                     self.has_ring = true;
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return true,
+                Err(Errno::AGAIN) => {
+                    self.message.drain(..self.sent);
+                    self.sent = 0;
+                    return true;
+                }
                 Err(_) => return false,
             }
         }

@@ -561,6 +561,25 @@ fn what_comes_in_parts_or_at_once_is_understood() {
 }
 
 #[test]
+fn who_asks_and_does_not_listen_is_not_heard_any_more() {
+    use std::io::Write;
+    const MOST: usize = 8 << 20;
+    let (_dir, path) = folder();
+    let _owner = owner(&path);
+    let mut client = std::os::unix::net::UnixStream::connect(path.join("1.sock")).expect("it");
+    client
+        .set_write_timeout(Some(Duration::from_millis(500)))
+        .expect("a timeout");
+    let question = [b't'; 13].repeat(1000);
+    let mut written = 0;
+    while written < MOST && client.write_all(&question).is_ok() {
+        written += question.len();
+    }
+    assert!(written < MOST, "{written} bytes were heard");
+    assert_eq!(runs(&path), [1], "others are");
+}
+
+#[test]
 fn a_run_with_the_most_channels_is_told_in_parts() {
     let (_dir, path) = folder();
     let _owner = owner_of(&path, 1024);

@@ -3,6 +3,7 @@
 
 import os
 import tempfile
+import threading
 import unittest
 
 import numpy as np
@@ -107,6 +108,20 @@ class Rules(unittest.TestCase):
         with self.assertRaises(strobe.Error) as ended:
             run.tune(limit=1)
         self.assertTrue(ended.exception.remedy)
+
+    def test_a_recording_of_a_run_that_was_tuned_says_with_what_each_row_was_computed(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            files = [f"{folder}/rows.{kind}" for kind in ("arrows", "h5")]
+            with strobe.run(event="timer:1kHz", engine="user", read=["sim.counter"], tune={"limit": "2.5 V", "n": 1}, rows=400) as run:
+                later = threading.Timer(0.1, lambda: run.tune(limit=4.5))
+                later.start()
+                run.record(*files)
+                later.join()
+            for file in files:
+                limits = np.concatenate([block["limit"] for block in strobe.open(file)])
+                changed = int(np.argmax(limits == 4.5))
+                self.assertTrue(0 < changed < len(limits), file)
+                self.assertEqual((set(limits[:changed].tolist()), set(limits[changed:].tolist())), ({2.5}, {4.5}), file)
 
     def test_a_run_of_a_server_is_tuned(self) -> None:
         daemon = Daemon()

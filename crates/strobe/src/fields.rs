@@ -138,6 +138,7 @@ mod tests {
         info.outputs = vec!["sim.latch".into(), "sim.latch".into()];
         info.skips = true;
         info.doctor.push(noted());
+        info.tunables = vec!["adc.u".into()];
         info
     }
 

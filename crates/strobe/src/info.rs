@@ -73,7 +73,11 @@ pub struct RunInfo {
     #[serde(with = "fields::named")]
     pub outputs: Vec<String>,
     /// Names of the columns whose values can be set while the run goes on, in their order: [`Run::tune`](crate::Run::tune).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "fields::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub tunables: Vec<String>,
     /// Whether the event may leave out triggers on purpose.
     #[serde(default)]

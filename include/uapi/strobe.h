@@ -765,10 +765,9 @@ struct strobe_step {
  * @STROBE_WHY_PROGRAM: the program is not one: its instruction @fault_step may
  *	not stand where it is, or @fault_step is STROBE_NO_STEP and it is empty, too
  *	long, or has too much state or more tunables than it can have (EINVAL). Or step
- *	@fault_step is of another class
- *	than HARD (EOPNOTSUPP); or, with STROBE_NO_STEP, this kernel does not compile
- *	it, which a dry run does not find out. Or programs are not allowed here: the
- *	module parameter programs (EPERM).
+ *	@fault_step is of another class than HARD (EOPNOTSUPP); or, with STROBE_NO_STEP,
+ *	this kernel does not compile it, which a dry run does not find out. Or programs
+ *	are not allowed here: the module parameter programs (EPERM).
  * @STROBE_WHY_DERIVED: derived column @fault_step has no name, or one that does not
  *	end or has control characters, or the same of its unit, or is of another type
  *	than U64 and S64, or of no bits or more than 64; or, with STROBE_NO_STEP, they

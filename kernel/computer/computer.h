@@ -32,17 +32,19 @@ struct strobe_given {
 /**
  * struct strobe_computer - the program of a run.
  * @func: what a row calls: @prog's machine code, or what takes new values before it.
- *	The first is set by the producer, the latter by STROBE_TUNE in process context,
- *	both under @tuning; the producer looks at it without that.
+ *	The first is set by the producer, or in process context while there is none, the
+ *	latter by STROBE_TUNE in process context, all under @tuning; the producer looks
+ *	at it without that.
  * @prog: compiled; it has the address of @state in it.
  * @state: words that it keeps from row to row; only the producer reads and writes them.
  * @tuned: bit n is set if word n of @state is to become @tune[n]. Set by STROBE_TUNE,
- *	cleared by the producer; both under @tuning.
+ *	cleared by who takes the values: the producer, or a process while there is none;
+ *	all under @tuning.
  * @skip: what of its answer leaves the row out: 1, or 0 if it may not.
  * @tunables: words of @tune.
  * @tuning: for @func, @tuned and @tune. The producer never waits for it, and who holds
  *	it has interrupts off.
- * @tune: written by STROBE_TUNE, read by the producer; under @tuning.
+ * @tune: written by STROBE_TUNE, read by who takes the values; under @tuning.
  *
  * Constant from the run's creation to its end, but for what is said to be written.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* STROBE_READER: who may read the rows of a run, and gets a ring fd for it. And who may tune it. */
+/* STROBE_READER: somebody gets a ring fd of a run. And runs by their ids, for those who may read or tune them. */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/file.h>

@@ -304,7 +304,7 @@ impl Error {
                 instead,
             } => Words::new(format!("{name} of the run on {event}"), "it cannot be tuned").mend(
                 match instead.as_slice() {
-                    [] => "make the run with --tune 'NAME = NUMBER'".to_owned(),
+                    [] => "declare it as a tunable of the run's program".to_owned(),
                     names => format!("this run has {}", names.join(", ")),
                 },
             ),

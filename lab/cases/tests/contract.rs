@@ -24,7 +24,7 @@ struct Fds {
 
 fn fds() -> Fds {
     let control = control();
-    let owner = tunable(&control, 0).0;
+    let owner = tunable(&control, 64).0;
     let ring = reader(&owner, 0, 0, NONBLOCK).expect("a reader");
     Fds {
         control,

@@ -253,16 +253,19 @@ impl Caller<'_> {
         }
     }
 
+    /// Whether the control device is asked for a run, and of which id.
+    fn by_id(&mut self) -> (bool, u32) {
+        match self.dice.one_in(3) {
+            true => (true, self.known.load(Ordering::Relaxed)),
+            false => (false, 0),
+        }
+    }
+
     fn reader(&mut self) {
         const MAY: [i32; 9] = [
             EINVAL, EFAULT, ENOTTY, ENOENT, EPERM, EACCES, EUSERS, ENOMEM, EMFILE,
         ];
-        let from_control = self.dice.one_in(3);
-        let run = if from_control {
-            self.known.load(Ordering::Relaxed)
-        } else {
-            0
-        };
+        let (from_control, run) = self.by_id();
         let first = self.dice.of(&[0, 0, 1, 50, FROM_NOW]);
         let mut arg = Reader {
             size: self.dice.spoil32(48).min(48),
@@ -292,17 +295,12 @@ impl Caller<'_> {
         ];
         // By chance alone there is hardly a run that can be tuned.
         if self.dice.one_in(3) {
-            let (answer, created) = ask_tunable(&self.control, self.dice.of(&[0, 1, 8, 63]));
+            let (answer, created) = ask_tunable(&self.control, self.dice.of(&[1, 8, 63, 64]));
             if answer.is_ok() {
                 Self::keep(&mut self.dice, &mut self.owners, adopt(created.fd));
             }
         }
-        let from_control = self.dice.one_in(3);
-        let run = if from_control {
-            self.known.load(Ordering::Relaxed)
-        } else {
-            0
-        };
+        let (from_control, run) = self.by_id();
         let tunable = self.dice.of(&[0, 0, 0, 1, 63, 64, u32::MAX]);
         let arg = Tune {
             size: self.dice.spoil32(24).min(24),

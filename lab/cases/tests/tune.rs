@@ -12,9 +12,9 @@ use strobe_cases::account::until;
 use strobe_cases::raw::program::{tunable, tune};
 use strobe_cases::raw::*;
 
-/// The values that rows have, from one on.
-fn values(owner: &OwnedFd, first: u64) -> Vec<u64> {
-    let ring = reader(owner, 0, first, NONBLOCK).expect("a reader");
+/// The values that all rows have.
+fn values(owner: &OwnedFd) -> Vec<u64> {
+    let ring = reader(owner, 0, 0, NONBLOCK).expect("a reader");
     let rows = rows(&ring, 100).expect("rows");
     rows.iter().map(|row| row[4]).collect()
 }
@@ -22,7 +22,7 @@ fn values(owner: &OwnedFd, first: u64) -> Vec<u64> {
 #[test]
 fn its_owner_and_root_may_tune_a_run_and_who_only_looks_or_reads_may_not() {
     let control = control();
-    let (owner, id) = tunable(&control, 0);
+    let (owner, id) = tunable(&control, 64);
     assert_eq!(tune(&owner, 0, 7), Ok(()));
     assert_eq!(tune(&owner, id, 7), Err(EINVAL), "a number on an owner fd");
     assert_eq!(tune(&control, id, 8), Ok(()));
@@ -42,7 +42,7 @@ fn its_owner_and_root_may_tune_a_run_and_who_only_looks_or_reads_may_not() {
     assert_eq!(user(&|| errno(&control, id)), EACCES, "root's run");
     assert_eq!(user(&|| errno(&owner, 0)), 0, "who has the owner fd");
     let own = user(&|| {
-        let (_owner, id) = tunable(&control, 0);
+        let (_owner, id) = tunable(&control, 64);
         errno(&control, id)
     });
     assert_eq!(own, 0, "its own run");
@@ -61,7 +61,7 @@ fn a_value_has_the_bits_of_its_column_and_a_run_that_has_ended_takes_none() {
     assert_eq!(tune(&owner, 0, 2), Ok(()));
     order(&owner, RESUME, 0).expect("resumed");
     order(&owner, TRIGGER, 1).expect("triggered");
-    assert_eq!(values(&owner, 0), [255, 255, 2]);
+    assert_eq!(values(&owner), [255, 255, 2]);
     order(&owner, STOP, 0).expect("stopped");
     assert_eq!(tune(&owner, 0, 3), Err(ESHUTDOWN));
     let (plain, _) = soft(&control, 8, 0);
@@ -72,7 +72,7 @@ fn a_value_has_the_bits_of_its_column_and_a_run_that_has_ended_takes_none() {
 fn a_run_may_be_tuned_from_many_threads_while_it_makes_rows_and_goes() {
     let control = control();
     for _ in 0..20 {
-        let (owner, id) = tunable(&control, 0);
+        let (owner, id) = tunable(&control, 64);
         order(&owner, START, 0).expect("started");
         let is_over = AtomicBool::new(false);
         std::thread::scope(|threads| {

@@ -28,7 +28,7 @@ const RANGE: Range = Range {
 /// A value that is kept from row to row.
 pub(crate) struct Variable {
     pub(crate) name: String,
-    pub(super) word: usize,
+    word: usize,
     /// Its word may be so, and stands for this.
     pub(super) range: Range,
     pub(super) like: Number,

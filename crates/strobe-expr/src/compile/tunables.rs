@@ -26,9 +26,6 @@ pub fn word(text: &str, column: &Column) -> Result<u64, Fault> {
         let expr = parse::expression(text)?;
         let at = &expr.at;
         let mut value = compiler.number(&expr)?;
-        if !value.is_constant() {
-            return Err(wrong(at, "this is not a number", "write a number"));
-        }
         let like = compiler.name(at, &column.name)?;
         if value.unit == Unit::none() {
             value.unit = like.unit.clone();

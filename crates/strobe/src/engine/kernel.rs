@@ -183,10 +183,6 @@ impl Control {
         })
     }
 
-    fn tune(&self, info: &RunInfo, tunable: usize, word: u64) -> Result<(), Error> {
-        run::tune(self.fd.as_fd(), info.run, &info.event, tunable, word)
-    }
-
     /// A run that another process has made, which has left its owner fd: it is this process's from now on.
     ///
     /// # Errors

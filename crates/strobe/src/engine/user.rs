@@ -184,37 +184,31 @@ impl User {
         let is_soft = *plan.event.event() == Event::Soft;
         let (source, actions, acts) = (opened.source, opened.actions, opened.acts);
         let computer = opened.computer;
-        let tuning = computer
+        base.tuning = computer
             .as_ref()
             .map(|computer| Arc::clone(computer.tuning()));
         let fifo = Policy::Fifo(plan.priority.unwrap_or(PRIORITY));
         let policy = self.settings.policy.unwrap_or(fifo);
-        let run = base.run(
-            info,
-            &self.settings,
-            policy,
-            tuning,
-            |tools, requests, usage| {
-                let service = Service {
-                    ring: tools.ring,
-                    reader_waker: tools.reader_waker,
-                    woken: 0,
-                    clock,
-                    source,
-                    is_soft,
-                    actions,
-                    acts,
-                    computer,
-                    wakeup: tools.wakeup,
-                    requests,
-                    start: 0,
-                    late_after: period_ns.unwrap_or(u64::MAX),
-                    usage,
-                    usage_before: rt::Usage::default(),
-                };
-                || service.run()
-            },
-        )?;
+        let run = base.run(info, &self.settings, policy, |tools, requests, usage| {
+            let service = Service {
+                ring: tools.ring,
+                reader_waker: tools.reader_waker,
+                woken: 0,
+                clock,
+                source,
+                is_soft,
+                actions,
+                acts,
+                computer,
+                wakeup: tools.wakeup,
+                requests,
+                start: 0,
+                late_after: period_ns.unwrap_or(u64::MAX),
+                usage,
+                usage_before: rt::Usage::default(),
+            };
+            || service.run()
+        })?;
         Ok(run.awake(awake))
     }
 

@@ -87,7 +87,7 @@ pub fn ask_on(event: &str, control: &OwnedFd, program: &Program) -> (Answer, Cre
     ask(control, &request)
 }
 
-/// A run of the event "soft" whose program keeps all rows and has a tunable of these bits, 64 with 0; and its id.
+/// A run of the event "soft" whose program keeps all rows and has a tunable of so many bits; and its id.
 pub fn tunable(control: &OwnedFd, bits: u32) -> (OwnedFd, u32) {
     let (answer, created) = ask_tunable(control, bits);
     answer.expect("a run");
@@ -97,9 +97,7 @@ pub fn tunable(control: &OwnedFd, bits: u32) -> (OwnedFd, u32) {
 /// Asks for such a run.
 pub fn ask_tunable(control: &OwnedFd, bits: u32) -> (Answer, Created) {
     let mut derived = columns(1);
-    if bits > 0 {
-        derived[0].bits = bits;
-    }
+    derived[0].bits = bits;
     // What is derived is what the state has.
     let insns = bytes(&[
         insn(LDX, 2, 9, 0, 0),

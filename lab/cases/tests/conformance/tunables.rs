@@ -4,6 +4,7 @@
 use rustix::io::Errno;
 use strobe::plan::{Plan, Step};
 use strobe::program::{ProgramText, Rule};
+use strobe::reader::RunReader;
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, until};
 use strobe_cases::engine::errno;
@@ -21,11 +22,7 @@ fn with(event: &str, tunables: &[&str], program: ProgramText) -> Plan {
 }
 
 /// What was read of a run that has ended.
-fn ended(
-    run: &impl OwnedRun,
-    reader: &mut strobe::reader::RunReader,
-    mut account: Account,
-) -> Account {
+fn ended(run: &impl OwnedRun, reader: &mut RunReader, mut account: Account) -> Account {
     run.stop().expect("to stop");
     read_now(reader, &mut account);
     account.settle(&reader.snapshot());
@@ -103,7 +100,7 @@ pub fn rules_go_on_from_a_value_that_was_set<E: Engine>(engine: &E) {
     }
 }
 
-/// Before the start, in a pause, and where a channel of the row fails.
+/// Before the start, and in a pause.
 pub fn a_value_is_kept_until_the_program_runs<E: Engine>(engine: &E) {
     let run = engine.run(&with("soft", &["x = 1"], ProgramText::default()));
     run.tune("x", "2").expect("to tune");

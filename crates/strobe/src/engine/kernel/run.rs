@@ -46,7 +46,9 @@ impl Run for AttachedRun {
 
     fn tune_word(&self, tunable: usize, word: u64) -> Result<(), Error> {
         // This one is open for reading only: who may look may not tune.
-        Control::open()?.tune(&self.info, tunable, word)
+        let control = Control::open()?;
+        let RunInfo { run, event, .. } = &self.info;
+        tune(control.fd.as_fd(), *run, event, tunable, word)
     }
 }
 
@@ -65,13 +67,7 @@ impl KernelRun {
 }
 
 /// Tunes a run: on the control device that of this number, on an owner fd that of number 0.
-pub(super) fn tune(
-    fd: BorrowedFd<'_>,
-    run: u32,
-    event: &str,
-    tunable: usize,
-    word: u64,
-) -> Result<(), Error> {
+fn tune(fd: BorrowedFd<'_>, run: u32, event: &str, tunable: usize, word: u64) -> Result<(), Error> {
     let tunable = u32::try_from(tunable).unwrap_or(u32::MAX);
     uapi::tune(fd, run, tunable, word).map_err(|errno| Error::Run {
         event: event.to_owned(),

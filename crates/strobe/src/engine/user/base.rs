@@ -28,6 +28,8 @@ pub(super) struct Base {
     pub number: u32,
     /// What was got so far.
     pub set_up: Vec<rt::Step>,
+    /// Of its program, if it has one.
+    pub tuning: Option<Arc<Tuning>>,
     ring: Arc<RingFile>,
     claim: Result<Claim, registry::Error>,
     waker: Waker,
@@ -82,6 +84,7 @@ impl Base {
         Ok(Base {
             number: header.run,
             set_up,
+            tuning: None,
             ring: Arc::new(ring),
             claim,
             waker,
@@ -100,7 +103,6 @@ impl Base {
         info: RunInfo,
         settings: &Settings,
         policy: Policy,
-        tuning: Option<Arc<Tuning>>,
         work: impl FnOnce(Tools, Receiver<Request>, Arc<Mutex<Usage>>) -> W,
     ) -> Result<UserRun, Error> {
         let reader_waker = Arc::clone(&self.tools.reader_waker);
@@ -113,7 +115,7 @@ impl Base {
             self.waker,
             |requests, usage| work(self.tools, requests, usage),
         )?;
-        Ok(run.tuned_by(tuning).visible_by(self.claim))
+        Ok(run.tuned_by(self.tuning).visible_by(self.claim))
     }
 }
 

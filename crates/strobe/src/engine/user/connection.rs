@@ -125,22 +125,19 @@ impl Connection {
         question.extend(word.to_ne_bytes());
         send(&self.fd, &question, SendFlags::NOSIGNAL)?;
         loop {
-            match self.answer(&mut asked, until) {
-                Ok(Some(Answer::Tuned(_))) if asked.unwanted > 0 => asked.unwanted -= 1,
-                Ok(Some(Answer::Tuned(0))) => return Ok(()),
-                Ok(Some(Answer::Tuned(errno))) => {
-                    return Err(io::Error::from_raw_os_error(errno.saturating_neg()));
+            match self.answer(&mut asked, until)? {
+                Some(Answer::Tuned(errno)) if asked.unwanted == 0 => {
+                    return match errno {
+                        0 => Ok(()),
+                        errno => Err(io::Error::from_raw_os_error(errno.saturating_neg())),
+                    };
                 }
-                Ok(Some(other)) => asked.keep(other),
-                Ok(None) => {
+                Some(other) => asked.keep(other),
+                None => {
                     asked.unwanted += 1;
                     let why = "the owner of the run does not answer: its program is older or stopped, and may take the \
                                value when it goes on";
                     return Err(io::Error::new(io::ErrorKind::TimedOut, why));
-                }
-                Err(error) => {
-                    asked.unwanted += 1;
-                    return Err(error);
                 }
             }
         }
@@ -160,23 +157,12 @@ impl Connection {
                 Err(errno) => return Err(errno.into()),
             }
             let mut part = [0; 64];
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut control = RecvAncillaryBuffer::new(&mut space);
-            let mut parts = [IoSliceMut::new(&mut part)];
-            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-            let count = match recvmsg(&self.fd, &mut parts, &mut control, flags) {
-                Ok(received) => received.bytes,
+            let count = match receive_with(&self.fd, &mut part, &mut asked.descriptors) {
+                Ok(0) => return Err(Errno::PIPE.into()),
+                Ok(count) => count,
                 Err(Errno::AGAIN | Errno::INTR) => continue,
                 Err(errno) => return Err(errno.into()),
             };
-            for told in control.drain() {
-                if let RecvAncillaryMessage::ScmRights(fds) = told {
-                    asked.descriptors.extend(fds);
-                }
-            }
-            if count == 0 {
-                return Err(Errno::PIPE.into());
-            }
             asked.heard.extend(part.iter().take(count));
         }
     }
@@ -186,6 +172,27 @@ impl Connection {
         let ready = poll(&mut [PollFd::new(&self.fd, what)], Some(&at_most))?;
         Ok(ready > 0)
     }
+}
+
+/// Receives what has come, without a wait, and the descriptors that came with it.
+///
+/// # Errors
+/// Those of recvmsg(2).
+pub(super) fn receive_with(
+    socket: &OwnedFd,
+    bytes: &mut [u8],
+    descriptors: &mut impl Extend<OwnedFd>,
+) -> Result<usize, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
+    for told in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(fds) = told {
+            descriptors.extend(fds);
+        }
+    }
+    Ok(received.bytes)
 }
 
 impl Asked {

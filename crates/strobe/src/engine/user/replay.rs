@@ -128,29 +128,23 @@ impl User {
         };
         let pace = Pace::new(options.speed, info.start.time);
         let policy = self.settings.policy.unwrap_or(Policy::Other);
-        base.run(
-            info,
-            &self.settings,
-            policy,
-            None,
-            |tools, requests, usage| {
-                let replay = Replay {
-                    ring: tools.ring,
-                    reader_waker: tools.reader_waker,
-                    wakeup: tools.wakeup,
-                    causes: Causes::of(totals.as_ref()),
-                    source,
-                    pace,
-                    requests,
-                    usage,
-                    usage_before: Usage::default(),
-                    woken: 0,
-                    block: None,
-                    made: 0,
-                };
-                || replay.run()
-            },
-        )
+        base.run(info, &self.settings, policy, |tools, requests, usage| {
+            let replay = Replay {
+                ring: tools.ring,
+                reader_waker: tools.reader_waker,
+                wakeup: tools.wakeup,
+                causes: Causes::of(totals.as_ref()),
+                source,
+                pace,
+                requests,
+                usage,
+                usage_before: Usage::default(),
+                woken: 0,
+                block: None,
+                made: 0,
+            };
+            || replay.run()
+        })
     }
 }
 

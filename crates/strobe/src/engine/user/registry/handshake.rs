@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The other end: a connection to the owner of a run. Nothing here waits longer than it was told to.
 
-use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use super::attached_run::{AttachedRun, Owner};
 use super::directory::{Directory, call, is_alive};
 use super::message::{BYTES_MAX, Message};
+use crate::engine::user::connection::receive_with;
 
 /// Why there is no run.
 #[derive(Debug)]
@@ -75,33 +73,22 @@ impl Handshake {
 
     fn message(&self, until: Instant) -> Result<(Vec<u8>, OwnedFd), Error> {
         let pid = self.owner.pid;
-        let (mut message, mut ring) = (Vec::new(), None);
+        let (mut message, mut rings) = (Vec::new(), Vec::new());
         let mut part = vec![0; 64 * 1024];
         while message.last() != Some(&b'\n') {
             self.wait(until)?;
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut control = RecvAncillaryBuffer::new(&mut space);
-            let mut parts = [IoSliceMut::new(&mut part)];
-            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-            let count = match recvmsg(&self.fd, &mut parts, &mut control, flags) {
-                Ok(received) => received.bytes,
+            let count = match receive_with(&self.fd, &mut part, &mut rings) {
+                Ok(0) | Err(Errno::CONNRESET) => return Err(Error::HungUp(pid)),
+                Ok(count) => count,
                 Err(Errno::AGAIN | Errno::INTR) => continue,
-                Err(Errno::CONNRESET) => return Err(Error::HungUp(pid)),
                 Err(errno) => return Err(silent(pid, &errno.to_string())),
             };
-            for told in control.drain() {
-                if let RecvAncillaryMessage::ScmRights(fds) = told {
-                    ring = ring.or(fds.last());
-                }
-            }
-            if count == 0 {
-                return Err(Error::HungUp(pid));
-            }
             message.extend(part.iter().take(count));
             if message.len() > BYTES_MAX {
                 return Err(silent(pid, "sent a longer answer than expected"));
             }
         }
+        let ring = rings.into_iter().next();
         let ring = ring.ok_or_else(|| silent(pid, "does not hand out its ring"))?;
         Ok((message, ring))
     }

@@ -128,9 +128,8 @@ struct Client {
     socket: OwnedFd,
     /// What it has said that is not complete.
     heard: Vec<u8>,
-    /// What it is told, and how much of that it has.
+    /// What it is told and has not got yet.
     message: Vec<u8>,
-    sent: usize,
     /// It has the ring: that goes with the first byte.
     has_ring: bool,
     reads: bool,
@@ -189,7 +188,6 @@ impl ServerThread {
                 socket,
                 heard: Vec::new(),
                 message: Message::new(&self.info, &self.program, self.readers()).line(),
-                sent: 0,
                 has_ring: false,
                 reads: false,
                 wants_wakeups: false,
@@ -224,15 +222,15 @@ impl ServerThread {
 impl Client {
     /// Who is to be told something is not heard until he has it: so he cannot ask for more than he takes.
     fn waits_for(&self) -> PollFd<'_> {
-        let more = self.sent < self.message.len() || self.wants_wakeups;
+        let more = !self.message.is_empty() || self.wants_wakeups;
         let flags = if more { PollFlags::OUT } else { PollFlags::IN };
         PollFd::new(&self.socket, flags)
     }
 
     /// Hears and says what can be heard and said now; false if it has gone.
     fn serve(&mut self, offer: &Offer) -> bool {
-        let mut words = [0; 64];
         if self.message.is_empty() {
+            let mut words = [0; 64];
             match recv(&self.socket, &mut words[..], RecvFlags::DONTWAIT) {
                 Ok((0, _)) => return false,
                 Ok((count, _)) => {
@@ -243,31 +241,21 @@ impl Client {
                 Err(_) => return false,
             }
         }
-        while let Some(rest) = self
-            .message
-            .get(self.sent..)
-            .filter(|rest| !rest.is_empty())
-        {
+        while !self.message.is_empty() {
             let sent = match self.has_ring {
-                false => send_with(&self.socket, rest, &offer.ring),
-                true => send(&self.socket, rest, SendFlags::NOSIGNAL),
+                false => send_with(&self.socket, &self.message, &offer.ring),
+                true => send(&self.socket, &self.message, SendFlags::NOSIGNAL),
             };
             match sent {
                 Ok(count) => {
-                    self.sent += count;
+                    self.message.drain(..count);
                     self.has_ring = true;
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    self.message.drain(..self.sent);
-                    self.sent = 0;
-                    return true;
-                }
+                Err(Errno::AGAIN) => return true,
                 Err(_) => return false,
             }
         }
-        self.message.clear();
-        self.sent = 0;
         if self.wants_wakeups {
             // Before the answer: who has it is woken at the next row.
             let wakeups = is_trusted(&self.socket).then(|| offer.reader_waker.subscribe());
@@ -287,9 +275,7 @@ impl Client {
         }
         true
     }
-}
 
-impl Client {
     /// What it has said so far; a part of something stays until the rest comes.
     fn hear(&mut self, offer: &Offer) {
         let heard = std::mem::take(&mut self.heard);

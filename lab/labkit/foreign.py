@@ -27,6 +27,7 @@ KNOWN_RACES = (
     r"data-race in (do_epoll_wait|ep_poll)(\.\w+)* / ep_poll_callback$",
     # The bit that says that a file of sysfs goes; who opens or closes it looks at others of the same word.
     r"data-race in __kernfs_remove(\.\w+)* / kernfs_fop_(open|release)$",
+    r"data-race in __synchronize_hardirq / handle_irq_event$",  # who waits for a handler's end looks at its flag plainly, then locked
     r"data-race in hrtimer_wakeup / schedule_hrtimeout_range_clock$",  # usleep_range() looks plainly who has woken it
     r"data-race in process_one_work / queue_work_on$",  # the bit that says that work waits is taken by who comes first
     # Drivers share their ring plainly with a device; here the device is a module, whose accesses KCSAN sees.

@@ -46,7 +46,8 @@ class Races(unittest.TestCase):
                              ("give_back [lab_virtio_rpmsg] / strobe_x", 0), ("process_one_work / queue_work_on", 1),
                              ("do_epoll_wait / ep_poll_callback", 1), ("__kernfs_remove.part.0 / kernfs_fop_open", 1),
                              ("__kernfs_remove.part.0 / kernfs_fop_release", 1),
-                             ("do_epoll_wait / strobe_x", 0),
+                             ("do_epoll_wait / strobe_x", 0), ("__synchronize_hardirq / handle_irq_event", 1),
+                             ("__synchronize_hardirq / strobe_x", 0),
                              ("hrtimer_wakeup / schedule_hrtimeout_range_clock", 1)):
             self.assertEqual(len(set_aside(race(first, "init_file+0x1/0x2", "strobe_open+0x1/0x2 [strobe]"))[1]), count)
 

@@ -138,16 +138,14 @@ fn the_program_tunes_the_run_of_another_process_in_both_engines() {
             .stdout(Stdio::piped())
             .spawn()
             .expect("strobe");
+        // A row has the first value before there is another one.
         let run = loop {
             let (status, _) = strobe(&["status", "--json"]);
-            let run = status.split("\"run\":").nth(1);
-            let number = |text: &str| {
-                text.trim_start()
-                    .split(|c: char| !c.is_ascii_digit())
-                    .next()
-                    .map(str::to_owned)
+            let number = |key: &str| {
+                let (_, after) = status.split_once(&format!("\"{key}\":"))?;
+                after.split([',', '}']).next()?.parse::<u64>().ok()
             };
-            if let Some(run) = run.and_then(number).filter(|run| !run.is_empty()) {
+            if let (Some(run), Some(1..)) = (number("run"), number("rows")) {
                 break format!("{engine}:{run}");
             }
             std::thread::sleep(std::time::Duration::from_millis(100));

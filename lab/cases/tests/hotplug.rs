@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use libc::{ENOENT, ESHUTDOWN};
 use rustix::io::Errno;
 use strobe::engine::user::{self, User};
 use strobe::map::Region;
 use strobe::plan::{Plan, Step};
+use strobe::program::{ProgramText, Rule};
 use strobe::reader::RunReader;
 use strobe::run::OwnedRun;
 use strobe_board::{Board, Policy, System};
@@ -213,6 +215,8 @@ struct Sum {
     missed: u64,
     /// Of all readers.
     lost: u64,
+    /// How often a run was tuned.
+    tuned: u64,
     /// How long it took to plug, to start the runs, ...
     phases: BTreeMap<&'static str, Duration>,
 }
@@ -238,6 +242,39 @@ fn writing(event: &str, output: String, value: u64) -> Plan {
     }
 }
 
+/// A run whose program writes an output in every other row, and later in those that it is tuned to.
+fn acting(event: &str, channel: String, output: String) -> Plan {
+    let mut plan = plan(event, &[&channel, "sim.counter"]);
+    plan.program = ProgramText {
+        tunables: vec!["wanted = 0".to_owned()],
+        rules: vec![Rule {
+            when: "sim.counter & 1 == wanted & 1".to_owned(),
+            then: vec!["wanted += 2".to_owned()],
+        }],
+        derive: vec!["wanted_then = wanted".to_owned()],
+        ..ProgramText::default()
+    };
+    plan.steps.push(Step::Act {
+        output,
+        value: 1,
+        rule: 0,
+    });
+    plan
+}
+
+/// Tunes the run as long as it goes on, and answers how often.
+fn tuned(run: u32) -> u64 {
+    let control = raw::control();
+    for times in 0.. {
+        match raw::program::tune(&control, run, times % 1000) {
+            Ok(()) => std::thread::sleep(Duration::from_millis(1)),
+            Err(ENOENT | ESHUTDOWN) => return times,
+            Err(errno) => panic!("a run cannot be tuned: errno {errno}"),
+        }
+    }
+    0
+}
+
 /// What a run has read of a card that has gone: what the card says that is there, but for the last row, which may say
 /// that it is there no more.
 fn rows_are_of_the_card(account: &Account, what: &str) {
@@ -254,7 +291,7 @@ fn rows_are_of_the_card(account: &Account, what: &str) {
 }
 
 /// One round: three runs of the kernel engine on the card in the first slot, one of which reads a card that stays
-/// as well, and two of the user engine on that in the second.
+/// as well, and one has a program and is tuned all the time; and two of the user engine on that in the second.
 fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
     let name = sum.phase("plug", || machine.plug(&SLOTS[0]));
     let card = sum.phase("plug for uio", || machine.plug_for_uio(&SLOTS[1]));
@@ -265,9 +302,11 @@ fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
         (
             run(&plan(&timer(1000), &[&of("id"), "edu.id"]), 2),
             run(&plan(&of("irq"), &[&of("id"), &of("irq_status")]), 1),
-            run(&writing(&timer(500), of("raise"), 1), 1),
+            run(&acting(&timer(1000), of("id"), of("raise")), 1),
         )
     });
+    let id = raising.run.info().run;
+    let tuner = std::thread::spawn(move || tuned(id));
     let of = |what: &str| format!("{}.{what}", card.name);
     let (looking, listening) = sum.phase("start in user space", || {
         let run = |plan: &Plan, readers| Watched::new(machine.user(plan), readers);
@@ -304,6 +343,7 @@ fn round(machine: &mut Machine, number: u64, sum: &mut Sum) {
         rows_are_of_the_card(&run.settle(&what, sum), &what);
     }
     raising.settle("the run that raises", sum);
+    sum.tuned += tuner.join().expect("a tuner");
     assert!(!machine.lists(&name), "round {number}: {name} is there");
     *sum.phases.entry("read to the end").or_default() += begun.elapsed();
 }
@@ -319,15 +359,17 @@ fn cards_that_are_pulled_and_plugged_again_end_runs_of_both_engines_and_lose_not
         round(&mut machine, number, &mut sum);
     }
     println!(
-        "{} rounds in {:.1?} {:.1?}: {} runs, {} rows, {} missed, {} lost",
+        "{} rounds in {:.1?} {:.1?}: {} runs, {} rows, {} missed, {} lost, tuned {} times",
         sum.rounds,
         begun.elapsed(),
         sum.phases,
         sum.runs,
         sum.rows,
         sum.missed,
-        sum.lost
+        sum.lost,
+        sum.tuned
     );
+    assert!(sum.tuned > sum.rounds, "nothing was tuned");
     assert_eq!(sum.lost, 0, "rings hold what their readers have not read");
     assert_eq!(held(), before, "what is left of the rounds");
 }

@@ -5,12 +5,16 @@ use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use libc::{EACCES, EBADF, EINVAL, ENOENT, ERANGE, ESHUTDOWN};
 use rustix::process::{Pid, Signal, kill_process};
 use strobe_cases::account::until;
+use strobe_cases::dice::Dice;
+use strobe_cases::machine::slowness;
 use strobe_cases::raw::program::{tunable, tune};
 use strobe_cases::raw::*;
+use strobe_cases::rounds::{held, rounds};
 
 /// The values that all rows have.
 fn values(owner: &OwnedFd) -> Vec<u64> {
@@ -108,6 +112,48 @@ fn a_run_may_be_tuned_from_many_threads_while_it_makes_rows_and_goes() {
             drop(ring);
         });
     }
+}
+
+#[test]
+fn who_owns_a_run_that_computes_acts_and_is_tuned_may_be_killed_at_any_moment() {
+    let before = held();
+    let (mut dice, mut tuned) = (Dice(11), 0);
+    for _ in 0..rounds(40, 10) {
+        let mut record = Command::new("strobe")
+            .args(["record", "--engine", "kernel", "--event", "timer:5kHz"])
+            .args([
+                "--read",
+                "sim.counter",
+                "--tune",
+                "next = 0 like sim.counter",
+            ])
+            .args(["--when", "sim.counter >= next", "--set", "sim.latch=1"])
+            .args([
+                "--then",
+                "next += 3",
+                "--keep",
+                "sim.counter & 1 == next & 1",
+            ])
+            .args(["--derive", "change = diff(sim.counter)", "-o", "-"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("strobe");
+        let control = control();
+        let end = Instant::now() + Duration::from_millis(dice.below(300) as u64 * slowness());
+        while Instant::now() < end {
+            let (entries, _) = list(&control, 0).expect("the catalogue");
+            for run in entries.iter().filter(|entry| entry.kind == RUN) {
+                // It may be gone already.
+                tuned += u64::from(tune(&control, run.id, 1000).is_ok());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        record.kill().expect("to kill");
+        record.wait().expect("an end");
+    }
+    assert!(tuned > 0, "nothing was tuned");
+    until("nothing to be left", || held() == before);
 }
 
 /// What the program says, and its exit status.

@@ -14,6 +14,7 @@ mod changes;
 mod command;
 mod control;
 mod devices;
+mod enable;
 mod field;
 mod get;
 mod header;

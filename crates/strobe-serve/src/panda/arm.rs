@@ -141,8 +141,31 @@ impl Arm {
         }
     }
 
+    /// Makes the run of an acquisition that has waited for it. `None`: it has none, or nobody wants it any more.
+    pub async fn make(
+        &self,
+        of: &Acquisition,
+        event: &str,
+        limit: u64,
+        is_given_up: impl FnOnce() -> bool,
+    ) -> Option<Arc<Served>> {
+        let run = match self.create(of, event, limit).await {
+            Ok(run) => run,
+            Err(why) => {
+                of.fail(why);
+                return None;
+            }
+        };
+        // Meanwhile ENABLE may have fallen, or somebody has disarmed.
+        if !is_given_up() && of.take(&run) {
+            return Some(run);
+        }
+        self.give_up(&run);
+        None
+    }
+
     /// The run of an acquisition, which is not started.
-    pub async fn create(
+    async fn create(
         &self,
         of: &Acquisition,
         event: &str,
@@ -208,7 +231,7 @@ impl Arm {
     }
 
     /// Removes a run and its rows. Those may be many files: nobody waits for that.
-    pub fn give_up(&self, run: &Served) {
+    fn give_up(&self, run: &Served) {
         let (daemon, id) = (Arc::clone(&self.daemon), run.id());
         spawn_blocking(move || daemon.runs.remove(id));
     }

@@ -80,8 +80,9 @@ pub async fn serve(daemon: Arc<Daemon>, control: TcpListener, data: TcpListener)
     ));
     let tasks = TaskTracker::new();
     for number in 0..SEQUENCERS {
-        let (panel, arm) = (Arc::clone(&panel), Arc::clone(&arm));
-        tasks.spawn(Sequencer::new(panel, arm, daemon.stop.clone(), number).serve());
+        let sequencer = Sequencer::new(Arc::clone(&panel), Arc::clone(&arm), number);
+        let stop = daemon.stop.clone();
+        tasks.spawn(async move { stop.run_until_cancelled(sequencer.serve()).await });
     }
     let clients = Arc::new(Semaphore::new(config.clients));
     let readers = Arc::new(Semaphore::new(config.readers));

@@ -10,16 +10,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 
 use super::acquisition::{Acquisition, Trigger};
 use super::arm::Arm;
+use super::enable::Enable;
 use super::number;
 use super::panel::Panel;
 use super::reason::Reason;
 use super::table::{self, OUTPUTS, Step, Wait};
 use super::triggers::Triggers;
-use super::values::Values;
 use crate::served::Served;
 
 /// How long rows may take after their triggers, before the sequence is said to be over.
@@ -29,7 +28,7 @@ const REST: Duration = Duration::from_secs(2);
 pub struct Sequencer {
     panel: Arc<Panel>,
     arm: Arc<Arm>,
-    stop: CancellationToken,
+    enable: Enable,
     number: usize,
     /// `SEQ1`
     name: String,
@@ -54,73 +53,35 @@ struct Target {
 
 impl Sequencer {
     /// The one of this number, from 0.
-    pub fn new(panel: Arc<Panel>, arm: Arc<Arm>, stop: CancellationToken, number: usize) -> Self {
+    pub fn new(panel: Arc<Panel>, arm: Arc<Arm>, number: usize) -> Self {
+        let name = format!("SEQ{}", number + 1);
         Sequencer {
+            enable: Enable::new(
+                Arc::clone(&panel),
+                &name,
+                &OUTPUTS.map(|out| format!("OUT{out}")),
+            ),
             panel,
             arm,
-            stop,
             number,
-            name: format!("SEQ{}", number + 1),
+            name,
         }
     }
 
-    /// Does what it is told until the daemon ends.
+    /// Does what it is told, for ever.
     pub async fn serve(self) {
         loop {
-            let enabled = tokio::select! {
-                () = self.stop.cancelled() => return,
-                change = self.until_enabled() => change,
-            };
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = self.sequence(enabled) => {}
-            }
-            self.panel.with(|values| {
-                values.set_bit(&format!("{}.ACTIVE", self.name), false);
-                for out in OUTPUTS {
-                    values.set_bit(&format!("{}.OUT{out}", self.name), false);
-                }
-            });
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = self.until_disabled_after(enabled) => {}
-            }
+            let enabled = self.enable.until_risen().await;
+            self.sequence(enabled).await;
+            self.enable.finish(enabled).await;
         }
-    }
-
-    /// Waits for ENABLE; answers the change of the panel at which it was seen.
-    async fn until_enabled(&self) -> u64 {
-        let name = format!("{}.ENABLE", self.name);
-        let mut change = 0;
-        let is_so = |values: &mut Values| {
-            change = values.changes();
-            values.input(&name)
-        };
-        self.until(is_so).await;
-        change
-    }
-
-    /// Until ENABLE has fallen after this change.
-    async fn until_disabled_after(&self, change: u64) {
-        self.until(|values| self.is_disabled_after(change, values))
-            .await;
-    }
-
-    /// If it has risen again meanwhile, it has fallen, however short that was.
-    fn is_disabled_after(&self, change: u64, values: &Values) -> bool {
-        let name = format!("{}.ENABLE", self.name);
-        !values.input(&name) || values.rise(&name) > change
     }
 
     async fn until_input(&self, input: &str, wanted: bool) {
         let name = format!("{}.{input}", self.name);
-        self.until(|values| values.input(&name) == wanted).await;
-    }
-
-    async fn until(&self, mut is_so: impl FnMut(&mut Values) -> bool) {
-        let mut changes = self.panel.watch();
-        // Fails when the panel has gone, which this keeps.
-        let _ = changes.wait_for(|_| self.panel.with(&mut is_so)).await;
+        self.panel
+            .until(|values| values.input(&name) == wanted)
+            .await;
     }
 
     /// From ENABLE, which was seen at this change, to its fall, or to the end of the table.
@@ -137,7 +98,7 @@ impl Sequencer {
             // The end of the run comes first: it has its own reason.
             biased;
             () = self.play(&sequence, target.as_ref()) => {}
-            () = self.until_disabled_after(enabled) => {
+            () = self.enable.until_fallen_after(enabled) => {
                 // Its own timer would go on.
                 if let Some(timer) = target.filter(|target| target.is_timer) {
                     timer.of.end(Reason::Ok);
@@ -160,20 +121,9 @@ impl Sequencer {
             });
         }
         let (event, limit) = event(sequence, as_timer, of.limit);
-        let run = match self.arm.create(&of, &event, limit).await {
-            Ok(run) => run,
-            Err(why) => {
-                of.fail(why);
-                return None;
-            }
-        };
-        // Meanwhile ENABLE may have fallen, or somebody has disarmed.
-        let has_fallen = |values: &mut Values| self.is_disabled_after(enabled, values);
-        let is_wanted = !self.panel.with(has_fallen) && of.take(&run);
-        if !is_wanted {
-            self.arm.give_up(&run);
-        }
-        is_wanted.then_some(Target {
+        let has_fallen = || self.enable.has_fallen_after(enabled);
+        let run = self.arm.make(&of, &event, limit, has_fallen).await?;
+        Some(Target {
             of,
             output,
             run,

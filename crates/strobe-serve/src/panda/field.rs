@@ -45,6 +45,8 @@ pub enum Kind {
         /// The greatest.
         max: u32,
     },
+    /// A number that is set, and may be negative.
+    Int,
     /// A bit that is set.
     Bit,
     /// A choice; the first to begin with.
@@ -95,6 +97,8 @@ pub enum Extra {
     Trigger,
     /// Time since the row before it, s.
     Duration,
+    /// How often its channels were read since the row before it.
+    Samples,
     /// What is to be known of it.
     Bits,
 }
@@ -104,6 +108,7 @@ impl Kind {
     pub fn words(&self) -> &'static str {
         match self {
             Kind::Uint { .. } => "param uint",
+            Kind::Int => "param int",
             Kind::Bit => "param bit",
             Kind::Enum(_) => "param enum",
             Kind::Time(_) => "time",
@@ -134,7 +139,7 @@ impl Kind {
     /// How it can be captured, if it can.
     pub fn captures(&self) -> Option<&'static [&'static str]> {
         match self {
-            Kind::PosOut(_) => Some(&["No", "Value", "Diff"]),
+            Kind::PosOut(_) => Some(&super::capture::LABELS),
             Kind::ExtOut(_) => Some(&["No", "Value"]),
             _ => None,
         }

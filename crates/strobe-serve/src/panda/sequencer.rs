@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use super::acquisition::{Acquisition, Trigger};
 use super::arm::Arm;
 use super::enable::Enable;
+use super::making::{Making, least};
 use super::number;
 use super::panel::Panel;
 use super::reason::Reason;
@@ -120,9 +121,15 @@ impl Sequencer {
                 is_timer: false,
             });
         }
-        let (event, limit) = event(sequence, as_timer, of.limit);
+        let making = match making(sequence, as_timer, &of) {
+            Ok(making) => making,
+            Err(why) => {
+                of.fail(format!("{}: {why}", self.name));
+                return None;
+            }
+        };
         let has_fallen = || self.enable.has_fallen_after(enabled);
-        let run = self.arm.make(&of, &event, limit, has_fallen).await?;
+        let run = self.arm.make(&of, &making, has_fallen).await?;
         Some(Target {
             of,
             output,
@@ -154,14 +161,16 @@ impl Sequencer {
 
     /// The acquisition that waits for this sequencer, and for which output.
     fn waiting(&self) -> Option<(Arc<Acquisition>, usize)> {
-        let last = self.arm.last()?;
-        let is_ending = last.is_over() || last.asked.borrow().is_some();
-        match last.trigger {
-            Trigger::Sequencer(number, output) if number == self.number && !is_ending => {
-                Some((last, output))
+        let mut wanted = None;
+        let is_its = |trigger: &Trigger| match *trigger {
+            Trigger::Sequencer(number, output) if number == self.number => {
+                wanted = Some(output);
+                true
             }
-            _ => None,
-        }
+            _ => false,
+        };
+        let of = self.arm.waiting(is_its)?;
+        Some((of, wanted?))
     }
 
     /// Step by step; each rise of the output is a trigger.
@@ -250,18 +259,24 @@ impl Sequencer {
     }
 }
 
-/// The event of a run that a sequence makes, and how many rows it has at most.
-fn event(sequence: &Sequence, as_timer: Option<(u64, u64)>, limit: u64) -> (String, u64) {
-    match as_timer {
-        Some((units, rises)) => {
+/// How the rows of a sequence are made.
+fn making(
+    sequence: &Sequence,
+    as_timer: Option<(u64, u64)>,
+    of: &Acquisition,
+) -> Result<Making, String> {
+    let sample = of.sample.as_deref();
+    match (as_timer, sample) {
+        (Some((units, rises)), sample) => {
             let period = units.saturating_mul(sequence.prescale_ns);
-            let all = rises.saturating_mul(sequence.repeats);
-            let limit = match (all, limit) {
-                (0, limit) | (limit, 0) => limit,
-                (all, limit) => all.min(limit),
-            };
-            (format!("timer:{period}ns"), limit)
+            let limit = least(rises.saturating_mul(sequence.repeats), of.limit);
+            Making::new(format!("timer:{period}ns"), sample, limit)
         }
-        None => ("soft".to_owned(), limit),
+        (None, None) => Making::new("soft".to_owned(), None, of.limit),
+        (None, Some(_)) => Err(
+            "This table is done step by step, so nothing is read between its triggers: set PCAP.SAMPLE to ZERO, or use a \
+             table of one line that waits for nothing"
+                .to_owned(),
+        ),
     }
 }

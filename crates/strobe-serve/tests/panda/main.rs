@@ -4,4 +4,5 @@
 mod client;
 mod gates;
 mod readers;
+mod samples;
 mod sequences;

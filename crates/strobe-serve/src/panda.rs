@@ -30,6 +30,7 @@ mod ports;
 mod put;
 mod reason;
 mod rows;
+mod sequence;
 mod sequencer;
 mod stream;
 mod table;

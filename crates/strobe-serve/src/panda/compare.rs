@@ -5,20 +5,16 @@
 
 use std::sync::Arc;
 
-use strobe::channel::Type;
 use strobe::program::Rule;
 
 use super::acquisition::{Acquisition, Trigger};
 use super::arm::Arm;
 use super::enable::Enable;
-use super::making::{Making, least};
+use super::making::{Making, least, position};
 use super::model::{HEALTH_OF_COMPARES, Model};
 use super::panel::Panel;
 use super::reason::Reason;
 use super::values::Values;
-
-/// No position that a client can set is so far. What is farther is as good as this, and sums of it fit into a word.
-const FAR: u64 = 1 << 60;
 
 /// One of them.
 pub struct Compare {
@@ -114,13 +110,7 @@ fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Resul
     }
     let limit = least(pulses, of.limit);
     let mut making = Making::new(sample, None, limit)?;
-    let word = format!("raw(`{}`)", input.channel);
-    let position = match input.kind {
-        Type::U64 => format!("min({word}, {FAR})"),
-        Type::S64 => format!("clamp({word}, -{FAR}, {FAR})"),
-        // It is refused with the reason.
-        Type::F64 => word,
-    };
+    let position = position(input);
     let (start, before) = (number("START"), number("PRE_START"));
     // Which side of the start is passed first, and where the next pulse is.
     let (sign, is_before, is_at) = match line("DIR") {
@@ -158,6 +148,6 @@ fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Resul
         format!("ready = {ready}"),
         format!("next = {start}"),
     ];
-    making.input = Some(input.channel.clone());
+    making.inputs = vec![input.channel.clone()];
     Ok(making)
 }

@@ -4,6 +4,7 @@
 //! Without `PCAP.SAMPLE` each trigger is a row. With it channels are read at that event, and a row program keeps the samples
 //! that are triggers: a timer's are each Nth of them, those of a position compare are where the position passes.
 
+use strobe::channel::Type;
 use strobe::event::{Event, EventSpec};
 use strobe::program::ProgramText;
 use strobe::select::EnginePreference;
@@ -11,10 +12,14 @@ use strobe_files::recipe::Recipe;
 
 use super::acquisition::Trigger;
 use super::capture::{self, Capture};
+use super::field::Source;
 use super::model::{COMPARES, Model, SEQUENCERS};
 use super::number;
 use super::table::OUTPUTS;
 use super::values::Values;
+
+/// No position that a client can set is so far. What is farther is as good as this, and sums of it fit into a word.
+const FAR: u64 = 1 << 60;
 
 /// How the rows of an acquisition are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +28,8 @@ pub struct Making {
     pub event: String,
     /// Rows at most; 0: as many as come.
     pub limit: u64,
-    /// A channel that is read beside those that are captured.
-    pub input: Option<String>,
+    /// Channels that are read beside those that are captured.
+    pub inputs: Vec<String>,
     /// What keeps the samples that become rows.
     pub program: ProgramText,
 }
@@ -38,7 +43,7 @@ impl Making {
         let mut making = Making {
             event,
             limit,
-            input: None,
+            inputs: Vec::new(),
             program: ProgramText::default(),
         };
         if let Some(sample) = sample {
@@ -56,14 +61,27 @@ impl Making {
         let event: EventSpec = self.event.parse().map_err(|error| format!("{error}"))?;
         let mut recipe = Recipe::new(event);
         recipe.read = capture::channels(captures);
-        if let Some(input) = self.input.iter().find(|input| !recipe.read.contains(input)) {
-            recipe.read.push(input.clone());
+        for input in &self.inputs {
+            if !recipe.read.contains(input) {
+                recipe.read.push(input.clone());
+            }
         }
         recipe.program = self.program.clone();
         recipe.program.derive = capture::derived(captures);
         recipe.engine = engine;
         recipe.rows = (self.limit > 0).then_some(self.limit);
         Ok(recipe)
+    }
+}
+
+/// A position as an expression: a whole number, as clients compare it.
+pub fn position(source: &Source) -> String {
+    let word = format!("raw(`{}`)", source.channel);
+    match source.kind {
+        Type::U64 => format!("min({word}, {FAR})"),
+        Type::S64 => format!("clamp({word}, -{FAR}, {FAR})"),
+        // It is refused with the reason.
+        Type::F64 => word,
     }
 }
 

@@ -5,7 +5,7 @@ use strobe::catalogue::Catalogue;
 
 use super::devices;
 use super::field::{Block, Extra, Field, Kind, Source, field};
-use super::table::OUTPUTS;
+use super::table::{OUTPUTS, POSITIONS};
 
 /// Sequencers and events that there are.
 pub const SEQUENCERS: usize = 2;
@@ -254,8 +254,14 @@ fn fixed(catalogue: &Catalogue, events: &[(String, String)], positions: Vec<Stri
         mux("BITB", "ZERO", "Bit B that a line can wait for"),
         mux("BITC", "ZERO", "Bit C that a line can wait for"),
     ];
-    let none = |name: &str| field(name, Kind::PosMux(texts(["ZERO"])), "Not offered");
-    seq.extend(["POSA", "POSB", "POSC"].map(none));
+    let position = |name: &str| {
+        let about = format!(
+            "Position {} that a line can wait for",
+            name.trim_start_matches("POS")
+        );
+        field(name, Kind::PosMux(positions.clone()), &about)
+    };
+    seq.extend(POSITIONS.map(position));
     seq.push(field(
         "PRESCALE",
         Kind::Time(1e-6),
@@ -317,7 +323,7 @@ fn fixed(catalogue: &Catalogue, events: &[(String, String)], positions: Vec<Stri
     vec![
         block("PCAP", 1, "Rows: event, gate, end", pcap),
         block("EVENT", EVENTS, "What makes rows", event),
-        block("SEQ", SEQUENCERS, "Sequencer in software", seq),
+        block("SEQ", SEQUENCERS, "Sequencer", seq),
         block("BITS", 1, "Switches", bits),
         block(
             "PULSE",

@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sequencers: tables of times and outputs, done in software.
+//! The sequencers: tables of times, triggers and outputs.
 //!
 //! A table that is nothing but a timer becomes one: the run that waits for it has a timer of its own then, which is as
-//! punctual as any. Any other table is done step by step here, and each rise of the output that the run waits for is a
-//! trigger: none is left out, but they come when this thread comes round to it.
+//! punctual as any. If channels are read between triggers, any other table becomes a row program of the run. Otherwise it is
+//! done step by step here, and each rise of the output that the run waits for is a trigger: none is left out, but they come
+//! when this thread comes round to it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
 use super::acquisition::{Acquisition, Trigger};
 use super::arm::Arm;
 use super::enable::Enable;
-use super::making::{Making, least};
+use super::making::{Making, least, position};
 use super::number;
 use super::panel::Panel;
 use super::reason::Reason;
-use super::table::{self, OUTPUTS, Step, Wait};
+use super::sequence::{BITS, CLOCK, Table};
+use super::table::{self, INPUTS, OUTPUTS, POSITIONS, Step, Wait};
 use super::triggers::Triggers;
+use super::values::Values;
 use crate::served::Served;
 
+/// The event of a run whose triggers are given here.
+const SOFT: &str = "soft";
 /// How long rows may take after their triggers, before the sequence is said to be over.
 const REST: Duration = Duration::from_secs(2);
 
@@ -48,8 +54,10 @@ struct Target {
     of: Arc<Acquisition>,
     output: usize,
     run: Arc<Served>,
-    /// The run has a timer of its own, and needs no triggers.
-    is_timer: bool,
+    /// The run makes its rows itself, and needs no triggers: it has a timer, or a program.
+    is_own: bool,
+    /// Bits that its program is told.
+    bits: Vec<usize>,
 }
 
 impl Sequencer {
@@ -100,9 +108,9 @@ impl Sequencer {
             biased;
             () = self.play(&sequence, target.as_ref()) => {}
             () = self.enable.until_fallen_after(enabled) => {
-                // Its own timer would go on.
-                if let Some(timer) = target.filter(|target| target.is_timer) {
-                    timer.of.end(Reason::Ok);
+                // It would go on.
+                if let Some(own) = target.filter(|target| target.is_own) {
+                    own.of.end(Reason::Ok);
                 }
             }
         }
@@ -111,17 +119,17 @@ impl Sequencer {
     /// The run that this sequence triggers, if an acquisition waits for one.
     async fn target(&self, sequence: &Sequence, enabled: u64) -> Option<Target> {
         let (of, output) = self.waiting()?;
-        let as_timer = table::as_timer(&sequence.steps, output);
-        // What another sequence has begun goes on; that was no timer, which ends with its sequence.
+        // What another sequence has begun goes on; that made no rows itself, or it had ended with its sequence.
         if let Some(run) = of.served() {
             return Some(Target {
                 of,
                 output,
                 run,
-                is_timer: false,
+                is_own: false,
+                bits: Vec::new(),
             });
         }
-        let making = match making(sequence, as_timer, &of) {
+        let making = match self.making(sequence, output, &of) {
             Ok(making) => making,
             Err(why) => {
                 of.fail(format!("{}: {why}", self.name));
@@ -130,19 +138,112 @@ impl Sequencer {
         };
         let has_fallen = || self.enable.has_fallen_after(enabled);
         let run = self.arm.make(&of, &making, has_fallen).await?;
+        let is_told = |name: &&str| {
+            making
+                .program
+                .tunables
+                .iter()
+                .any(|text| text.starts_with(*name))
+        };
+        let bits = BITS.iter().enumerate().filter(|(_, name)| is_told(name));
         Some(Target {
             of,
             output,
             run,
-            is_timer: as_timer.is_some(),
+            is_own: making.event != SOFT || !making.program.is_empty(),
+            bits: bits.map(|(bit, _)| bit).collect(),
         })
     }
 
     async fn play(&self, sequence: &Sequence, target: Option<&Target>) {
         match target {
-            Some(target) if target.is_timer => target.of.wait_for_end().await,
+            Some(target) if target.is_own => tokio::select! {
+                () = target.of.wait_for_end() => {}
+                () = self.tell(target) => {}
+            },
             target => self.steps(sequence, target).await,
         }
+    }
+
+    /// Tells the program of the run what the bits are, for ever.
+    async fn tell(&self, target: &Target) {
+        let mut changes = self.panel.watch();
+        let mut told = [None; 3];
+        loop {
+            changes.borrow_and_update();
+            let now = self.panel.with(|values| self.bits(values));
+            for bit in target.bits.iter().copied() {
+                let (Some(told), Some(now), Some(name)) =
+                    (told.get_mut(bit), now.get(bit).copied(), BITS.get(bit))
+                else {
+                    continue;
+                };
+                if told.replace(now) != Some(now) {
+                    let run = Arc::clone(&target.run);
+                    let value = if now { "1" } else { "0" };
+                    // Fails when the run has ended.
+                    let _ = spawn_blocking(move || run.tune(name, value)).await;
+                }
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn bits(&self, values: &Values) -> [bool; 3] {
+        INPUTS.map(|input| values.input(&format!("{}.{input}", self.name)))
+    }
+
+    /// How the rows of a sequence are made.
+    fn making(
+        &self,
+        sequence: &Sequence,
+        output: usize,
+        of: &Acquisition,
+    ) -> Result<Making, String> {
+        let sample = of.sample.as_deref();
+        if let Some((units, rises)) = table::as_timer(&sequence.steps, output) {
+            let period = units.saturating_mul(sequence.prescale_ns);
+            let limit = least(rises.saturating_mul(sequence.repeats), of.limit);
+            let making = Making::new(format!("timer:{period}ns"), sample, limit);
+            if making.is_ok() {
+                return making;
+            }
+        }
+        let Some(sample) = sample else {
+            let is_position = |step: &Step| matches!(step.wait, Wait::Position(..));
+            return match sequence.steps.iter().position(is_position) {
+                None => Making::new(SOFT.to_owned(), None, of.limit),
+                Some(line) => Err(format!(
+                    "line {} waits for a position: set PCAP.SAMPLE to the event at which it is read",
+                    line + 1
+                )),
+            };
+        };
+        let model = &self.panel.model;
+        let (sources, bits) = self.panel.with(|values| {
+            let source = |name: &str| model.source(values.line(&format!("{}.{name}", self.name)));
+            (POSITIONS.map(source), self.bits(values))
+        });
+        let table = Table {
+            steps: &sequence.steps,
+            repeats: sequence.repeats,
+            unit_ns: sequence.prescale_ns,
+            output,
+            positions: sources.map(|source| source.map(position)),
+            bits,
+        };
+        let (program, rows) = table.program()?;
+        let mut making = Making::new(sample.to_owned(), None, least(rows, of.limit))?;
+        making.program = program;
+        making.inputs = sources
+            .iter()
+            .flatten()
+            .map(|source| source.channel.clone())
+            .collect();
+        making.inputs.push(CLOCK.to_owned());
+        Ok(making)
     }
 
     fn read(&self) -> Option<Sequence> {
@@ -190,10 +291,15 @@ impl Sequencer {
             run += 1;
             for step in &sequence.steps {
                 for _ in 0..step.repeats {
-                    if let Wait::Bit(bit, wanted) = step.wait {
-                        let input = ["BITA", "BITB", "BITC"].get(bit).copied().unwrap_or("BITA");
-                        self.until_input(input, wanted).await;
-                        at = at.max(Instant::now());
+                    match step.wait {
+                        Wait::Immediate => {}
+                        Wait::Bit(bit, wanted) => {
+                            let input = INPUTS.get(bit).copied().unwrap_or_default();
+                            self.until_input(input, wanted).await;
+                            at = at.max(Instant::now());
+                        }
+                        // Nothing reads it.
+                        Wait::Position(..) => std::future::pending().await,
                     }
                     for phase in step.phases {
                         let rises = phase.outputs & !before;
@@ -256,27 +362,5 @@ impl Sequencer {
                 values.set_bit(&format!("{}.OUT{out}", self.name), now & (1 << place) != 0);
             }
         });
-    }
-}
-
-/// How the rows of a sequence are made.
-fn making(
-    sequence: &Sequence,
-    as_timer: Option<(u64, u64)>,
-    of: &Acquisition,
-) -> Result<Making, String> {
-    let sample = of.sample.as_deref();
-    match (as_timer, sample) {
-        (Some((units, rises)), sample) => {
-            let period = units.saturating_mul(sequence.prescale_ns);
-            let limit = least(rises.saturating_mul(sequence.repeats), of.limit);
-            Making::new(format!("timer:{period}ns"), sample, limit)
-        }
-        (None, None) => Making::new("soft".to_owned(), None, of.limit),
-        (None, Some(_)) => Err(
-            "This table is done step by step, so nothing is read between its triggers: set PCAP.SAMPLE to ZERO, or use a \
-             table of one line that waits for nothing"
-                .to_owned(),
-        ),
     }
 }

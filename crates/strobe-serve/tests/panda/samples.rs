@@ -21,7 +21,7 @@ async fn rows(server: &Server, control: &mut Control, columns: &str) -> Vec<Vec<
 }
 
 /// All rows of these columns as numbers. They are doubles, or whole numbers that doubles have.
-async fn read(server: &Server, columns: &str) -> Vec<Vec<f64>> {
+pub async fn read(server: &Server, columns: &str) -> Vec<Vec<f64>> {
     let mut reader = server.reader(&format!("FROM=0 COLS={columns}")).await;
     let header = reader.header().await;
     let is_double = |line: &&str| line.starts_with("<field ").then(|| line.contains("double"));

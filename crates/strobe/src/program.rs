@@ -3,7 +3,7 @@
 
 use strobe_expr::{Column, Program, Word};
 
-pub use strobe_expr::{Fault, Part, ProgramText, RULES_MAX, Rule};
+pub use strobe_expr::{Fault, Part, ProgramText, Rule};
 
 use crate::channel::{Channel, Class, Type, column_names};
 use crate::error::Error;

@@ -9,7 +9,7 @@ use strobe::info::End;
 use tokio::sync::watch;
 
 use super::capture::Capture;
-use super::making::Making;
+use super::making::Trigger;
 use super::reason::Reason;
 use super::rows::Made;
 use crate::served::Served;
@@ -25,17 +25,6 @@ pub enum Phase {
     Run(Arc<Served>),
     /// It ended before it had one.
     Never,
-}
-
-/// What makes its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trigger {
-    /// An event.
-    Event(Making),
-    /// An output of a sequencer: which, and which output.
-    Sequencer(usize, usize),
-    /// A position compare: which.
-    Compare(usize),
 }
 
 /// What was chosen when it was armed.

@@ -13,11 +13,11 @@ use strobe::select::EnginePreference;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::acquisition::{Acquisition, Chosen, Trigger};
+use super::acquisition::{Acquisition, Chosen};
 use super::answer::Status;
 use super::capture::{self, Origin};
 use super::left;
-use super::making::{self, Making};
+use super::making::{self, Making, Trigger};
 use super::model::HEALTH;
 use super::panel::Panel;
 use super::reason::Reason;

@@ -11,19 +11,6 @@ use super::values::Values;
 /// The column of a run that says how often its channels were read for a row.
 pub const SAMPLES: &str = "samples";
 
-/// What can be captured of a channel, in the words of the protocol.
-pub const LABELS: [&str; 9] = [
-    "No",
-    "Value",
-    "Diff",
-    "Sum",
-    "Mean",
-    "Min",
-    "Max",
-    "Min Max",
-    "Min Max Mean",
-];
-
 /// What of a field is captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {

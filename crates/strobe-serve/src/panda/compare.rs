@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use strobe::program::Rule;
 
-use super::acquisition::{Acquisition, Trigger};
+use super::acquisition::Acquisition;
 use super::arm::Arm;
 use super::enable::Enable;
-use super::making::{Making, least, position};
+use super::making::{Making, Trigger, least, position};
 use super::model::{HEALTH_OF_COMPARES, Model};
 use super::panel::Panel;
 use super::reason::Reason;

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Blocks and their fields: what a client sees when it looks around.
 
+/// What can be captured of a channel, in the words of the protocol.
+const CAPTURES: [&str; 9] = [
+    "No",
+    "Value",
+    "Diff",
+    "Sum",
+    "Mean",
+    "Min",
+    "Max",
+    "Min Max",
+    "Min Max Mean",
+];
+
 /// A kind of block, of which there are some.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
@@ -139,7 +152,7 @@ impl Kind {
     /// How it can be captured, if it can.
     pub fn captures(&self) -> Option<&'static [&'static str]> {
         match self {
-            Kind::PosOut(_) => Some(&super::capture::LABELS),
+            Kind::PosOut(_) => Some(&CAPTURES),
             Kind::ExtOut(_) => Some(&["No", "Value"]),
             _ => None,
         }

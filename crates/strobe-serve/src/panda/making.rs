@@ -10,7 +10,6 @@ use strobe::program::ProgramText;
 use strobe::select::EnginePreference;
 use strobe_files::recipe::Recipe;
 
-use super::acquisition::Trigger;
 use super::capture::{self, Capture};
 use super::field::Source;
 use super::model::{COMPARES, Model, SEQUENCERS};
@@ -32,6 +31,17 @@ pub struct Making {
     pub inputs: Vec<String>,
     /// What keeps the samples that become rows.
     pub program: ProgramText,
+}
+
+/// What makes the rows of an acquisition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trigger {
+    /// An event.
+    Event(Making),
+    /// An output of a sequencer: which, and which output.
+    Sequencer(usize, usize),
+    /// A position compare: which.
+    Compare(usize),
 }
 
 impl Making {

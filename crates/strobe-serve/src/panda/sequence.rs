@@ -5,7 +5,7 @@
 //! takes at most one step to the next state, and the sample is a row if the output rises there. Times are added to the time
 //! at which the step before was due, so a sequence of times does not drift, however late samples come.
 
-use strobe::program::{ProgramText, RULES_MAX, Rule};
+use strobe::program::{ProgramText, Rule};
 
 use super::table::{Phase, Step, Wait};
 
@@ -13,6 +13,9 @@ use super::table::{Phase, Step, Wait};
 pub const CLOCK: &str = "clock.elapsed";
 /// What the bits that lines can wait for are called in the program. The daemon sets them while it runs.
 pub const BITS: [&str; 3] = ["bita", "bitb", "bitc"];
+
+/// Ways that a program has at most: its rules.
+const WAYS: usize = 31;
 
 /// A table, and what there is to know for its program.
 pub struct Table<'t> {
@@ -61,10 +64,10 @@ impl Table<'_> {
     /// It cannot be done; why, and what can.
     pub fn program(&self) -> Result<(ProgramText, u64), String> {
         let ways = self.ways()?;
-        if ways.len() > RULES_MAX {
+        if ways.len() > WAYS {
             return Err(format!(
-                "the table takes {} steps from one state to the next, and a row program has {RULES_MAX} at most: use fewer \
-                 lines, or lines with more repeats",
+                "the table has {} ways from one state to the next, and a row program {WAYS} at most: use fewer lines, or \
+                 lines with more repeats",
                 ways.len()
             ));
         }

@@ -13,10 +13,10 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
-use super::acquisition::{Acquisition, Trigger};
+use super::acquisition::Acquisition;
 use super::arm::Arm;
 use super::enable::Enable;
-use super::making::{Making, least, position};
+use super::making::{Making, Trigger, least, position};
 use super::number;
 use super::panel::Panel;
 use super::reason::Reason;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A fly scan with the stock HDFPanda of ophyd-async under the RunEngine of bluesky, through an IOC that is up already.
 
-Prints, as JSON, what the documents say: the data keys, the last index of each stream, and how the run ended.
+The triggers are those of a sequencer's table ("table"), of a position compare ("compare"), or of the table that ophyd-async makes of
+a scanspec ("spec"). Prints, as JSON, what the documents say: the data keys, the last index of each stream, and how the run ended.
 """
 
 import asyncio
@@ -12,12 +13,16 @@ from pathlib import Path
 
 import bluesky.plan_stubs as bps
 from bluesky import RunEngine
-from ophyd_async.core import DetectorTrigger, StaticFilenameProvider, StaticPathProvider, TriggerInfo
-from ophyd_async.fastcs.panda import HDFPanda, SeqTable, SeqTableInfo, StaticSeqTableFlyableLogic
+from ophyd_async.core import DetectorTrigger, StaticFilenameProvider, StaticPathProvider, TriggerInfo, soft_signal_rw
+from ophyd_async.epics.motor import Motor
+from ophyd_async.fastcs.panda import (HDFPanda, PandaPcompDirection, PcompInfo, PosOutScaleOffset, ScanSpecInfo,
+                                      ScanSpecSeqTableFlyableLogic, SeqTable, SeqTableInfo, StaticPcompFlyableLogic,
+                                      StaticSeqTableFlyableLogic)
 from ophyd_async.plan_stubs import ensure_connected
+from scanspec.specs import ConstantDuration, Fly, Line
 
-prefix, folder, name, rows = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-columns = dict(word.split("=") for word in sys.argv[5:])
+prefix, folder, name, kind, rows = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5])
+columns = dict(word.split("=") for word in sys.argv[6:])
 
 documents = {"keys": [], "last": {}, "exit": None}
 
@@ -64,16 +69,33 @@ def table(panda):
     yield from bps.wait_for([whole], timeout=60)
 
 
+def triggers(panda):
+    """What triggers the panda, and what it is told."""
+    if kind == "table":
+        # A trigger each millisecond: the output A is high for half of it.
+        table = SeqTable.row(repeats=rows, time1=500, outa1=True, time2=500)
+        return (StaticSeqTableFlyableLogic(panda.seq[1]),
+                SeqTableInfo(sequence_table=table, repeats=1, prescale_as_us=1))
+    if kind == "compare":
+        return (StaticPcompFlyableLogic(panda.pcomp[1]),
+                PcompInfo(start_position=100, pulse_width=1, rising_edge_step=2, number_of_pulses=rows,
+                          direction=PandaPcompDirection.POSITIVE))
+    motor = Motor("STROBE:MOTOR", name="motor")
+    # The ramp goes from 0 V to 0.999 V.
+    position = PosOutScaleOffset("SIM.RAMP", soft_signal_rw(float, 0.001), soft_signal_rw(float, 0.0))
+    return (ScanSpecSeqTableFlyableLogic(panda.seq[1], {motor: position}),
+            ScanSpecInfo(spec=Fly(ConstantDuration(0.001, Line(motor, 0.25, 0.75, rows))), deadtime=0.0005))
+
+
 def fly(panda):
     yield from ensure_connected(panda)
     yield from names(panda)
     yield from table(panda)
-    flyer = StaticSeqTableFlyableLogic(panda.seq[1]).with_device("flyer")
-    # A trigger each millisecond: the output A is high for half of it.
-    triggers = SeqTable.row(repeats=rows, time1=500, outa1=True, time2=500)
+    logic, info = triggers(panda)
+    flyer = logic.with_device("flyer")
     yield from bps.stage_all(panda, flyer)
     yield from bps.open_run()
-    yield from bps.prepare(flyer, SeqTableInfo(sequence_table=triggers, repeats=1, prescale_as_us=1), wait=True)
+    yield from bps.prepare(flyer, info, wait=True)
     yield from bps.prepare(panda, TriggerInfo(trigger=DetectorTrigger.EXTERNAL_LEVEL, number_of_events=rows,
                                               exposure_timeout=120), wait=True)
     yield from bps.declare_stream(panda, name="main", collect=True)

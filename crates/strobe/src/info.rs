@@ -72,7 +72,7 @@ pub struct RunInfo {
     /// Names of the outputs that a row writes, in the order of their steps.
     #[serde(with = "fields::named")]
     pub outputs: Vec<String>,
-    /// Names of the columns whose values can be set while the run goes on, in their order: [`Run::tune`](crate::Run::tune).
+    /// Names of the columns whose values can be set while the run goes on, in their order: [`Run::tune`](crate::run::Run::tune).
     #[serde(
         default,
         deserialize_with = "fields::list",

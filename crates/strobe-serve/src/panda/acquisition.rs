@@ -9,6 +9,7 @@ use strobe::info::End;
 use tokio::sync::watch;
 
 use super::capture::Capture;
+use super::making::Trigger;
 use super::reason::Reason;
 use super::rows::Made;
 use crate::served::Served;
@@ -26,13 +27,16 @@ pub enum Phase {
     Never,
 }
 
-/// What makes its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trigger {
-    /// An event.
-    Event(String),
-    /// An output of a sequencer: which, and which output.
-    Sequencer(usize, usize),
+/// What was chosen when it was armed.
+pub struct Chosen {
+    /// Its columns.
+    pub captures: Vec<Capture>,
+    /// The event at which channels are read between triggers.
+    pub sample: Option<String>,
+    /// What makes its rows.
+    pub trigger: Trigger,
+    /// Rows at most; 0: as many as come.
+    pub limit: u64,
 }
 
 /// One acquisition.
@@ -41,6 +45,8 @@ pub struct Acquisition {
     pub number: u64,
     /// Its columns.
     pub captures: Vec<Capture>,
+    /// The event at which channels are read between triggers.
+    pub sample: Option<String>,
     /// What makes its rows.
     pub trigger: Trigger,
     /// Rows at most; 0: as many as come.
@@ -72,12 +78,13 @@ pub struct Reading(Arc<Acquisition>);
 
 impl Acquisition {
     /// One that was armed now.
-    pub fn new(number: u64, captures: Vec<Capture>, trigger: Trigger, limit: u64) -> Self {
+    pub fn new(number: u64, chosen: Chosen) -> Self {
         Acquisition {
             number,
-            captures,
-            trigger,
-            limit,
+            captures: chosen.captures,
+            sample: chosen.sample,
+            trigger: chosen.trigger,
+            limit: chosen.limit,
             armed: Instant::now(),
             armed_date: SystemTime::now(),
             phase: watch::channel(Phase::Waiting).0,

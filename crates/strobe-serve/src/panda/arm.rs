@@ -8,22 +8,19 @@ use std::time::{Duration, Instant};
 use strobe::block::Block;
 use strobe::channel::Type;
 use strobe::error::Words;
-use strobe::event::EventSpec;
 use strobe::info::End;
 use strobe::select::EnginePreference;
-use strobe_files::recipe::Recipe;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::acquisition::{Acquisition, Trigger};
+use super::acquisition::{Acquisition, Chosen};
 use super::answer::Status;
 use super::capture::{self, Origin};
 use super::left;
+use super::making::{self, Making, Trigger};
 use super::model::HEALTH;
-use super::number;
 use super::panel::Panel;
 use super::reason::Reason;
-use super::table::OUTPUTS;
 use super::values::Values;
 use crate::cursor::From;
 use crate::daemon::Daemon;
@@ -101,19 +98,11 @@ impl Arm {
         if self.last().is_some_and(|last| !last.is_over()) {
             return Err("Capture in progress: disarm first".to_owned());
         }
-        let (captures, trigger, limit) = self.panel.with(|values| {
-            let captures = capture::chosen(&self.panel.model, values);
-            let limit = values.line("PCAP.NUM_TRIG").parse().unwrap_or(0);
-            self.trigger(values)
-                .map(|trigger| (captures, trigger, limit))
-        })?;
-        if captures.is_empty() {
-            return Err("Nothing is captured: set the CAPTURE of a field to Value".to_owned());
-        }
+        let chosen = self.panel.with(|values| self.chosen(values))?;
         let number = self.history.borrow().count + 1;
-        let new = Arc::new(Acquisition::new(number, captures, trigger, limit));
-        if let Trigger::Event(event) = &new.trigger {
-            let served = self.create(&new, event, new.limit).await?;
+        let new = Arc::new(Acquisition::new(number, chosen));
+        if let Trigger::Event(making) = &new.trigger {
+            let served = self.create(&new, making).await?;
             new.take(&served);
         }
         // Before the bit rises: a sequencer that waits for it finds the acquisition.
@@ -141,18 +130,38 @@ impl Arm {
         }
     }
 
-    /// The run of an acquisition, which is not started.
-    pub async fn create(
+    /// The acquisition that waits for this trigger, or has its run from it.
+    pub fn waiting(&self, is_its: impl FnOnce(&Trigger) -> bool) -> Option<Arc<Acquisition>> {
+        let last = self.last()?;
+        let is_ending = last.is_over() || last.asked.borrow().is_some();
+        (is_its(&last.trigger) && !is_ending).then_some(last)
+    }
+
+    /// Makes the run of an acquisition that has waited for it. `None`: it has none, or nobody wants it any more.
+    pub async fn make(
         &self,
         of: &Acquisition,
-        event: &str,
-        limit: u64,
-    ) -> Result<Arc<Served>, String> {
-        let event: EventSpec = event.parse().map_err(|error| format!("{error}"))?;
-        let mut recipe = Recipe::new(event);
-        recipe.read = capture::channels(&of.captures);
-        recipe.engine = self.engine;
-        recipe.rows = (limit > 0).then_some(limit);
+        making: &Making,
+        is_given_up: impl FnOnce() -> bool,
+    ) -> Option<Arc<Served>> {
+        let run = match self.create(of, making).await {
+            Ok(run) => run,
+            Err(why) => {
+                of.fail(why);
+                return None;
+            }
+        };
+        // Meanwhile ENABLE may have fallen, or somebody has disarmed.
+        if !is_given_up() && of.take(&run) {
+            return Some(run);
+        }
+        self.give_up(&run);
+        None
+    }
+
+    /// The run of an acquisition, which is not started.
+    async fn create(&self, of: &Acquisition, making: &Making) -> Result<Arc<Served>, String> {
+        let recipe = making.recipe(&of.captures, self.engine)?;
         let daemon = Arc::clone(&self.daemon);
         let name = left::name(of.number);
         let most = daemon.config.limits.runs;
@@ -167,30 +176,28 @@ impl Arm {
         }
     }
 
-    fn trigger(&self, values: &Values) -> Result<Trigger, String> {
-        let label = values.line("PCAP.TRIG");
-        let known = (self.panel.model.events.iter()).find(|(known, _)| known == label);
-        if let Some((_, event)) = known {
-            return Ok(Trigger::Event(event.clone()));
+    /// What is chosen now.
+    fn chosen(&self, values: &Values) -> Result<Chosen, String> {
+        let model = &self.panel.model;
+        let captures = capture::chosen(model, values);
+        if captures.is_empty() {
+            return Err("Nothing is captured: set the CAPTURE of a field to Value".to_owned());
         }
-        let (block, field) = label.split_once('.').unwrap_or((label, ""));
-        if let Some(number) = block.strip_prefix("SEQ") {
-            let output = OUTPUTS.iter().position(|out| field == format!("OUT{out}"));
-            if let (Ok(number @ 1..), Some(output)) = (number.parse::<usize>(), output) {
-                return Ok(Trigger::Sequencer(number - 1, output));
-            }
+        let sample = making::sample(model, values)?;
+        let of_samples = captures.iter().find(|capture| capture.is_of_samples());
+        if let (Some(capture), None) = (of_samples, &sample) {
+            return Err(format!(
+                "{}.CAPTURE is {}: set PCAP.SAMPLE to the event at which it is read between two triggers",
+                capture.name,
+                capture.how.word()
+            ));
         }
-        let source = values.line(&format!("{block}.SOURCE"));
-        if !matches!(source, "timer" | "hpet") {
-            return Ok(Trigger::Event(source.to_owned()));
-        }
-        let period = number::read(values.line(&format!("{block}.PERIOD"))).unwrap_or_default();
-        let unit = number::unit(values.line(&format!("{block}.PERIOD.UNITS"))).unwrap_or(1.0);
-        let ns = (period * unit * 1e9).round();
-        match (1.0..3e18).contains(&ns) {
-            true => Ok(Trigger::Event(format!("{source}:{}ns", ns as u64))),
-            false => Err(format!("{block}.PERIOD is no period: set it")),
-        }
+        Ok(Chosen {
+            captures,
+            sample,
+            trigger: making::trigger(model, values)?,
+            limit: making::limit(values),
+        })
     }
 
     fn add(&self, new: &Arc<Acquisition>) {
@@ -208,7 +215,7 @@ impl Arm {
     }
 
     /// Removes a run and its rows. Those may be many files: nobody waits for that.
-    pub fn give_up(&self, run: &Served) {
+    fn give_up(&self, run: &Served) {
         let (daemon, id) = (Arc::clone(&self.daemon), run.id());
         spawn_blocking(move || daemon.runs.remove(id));
     }
@@ -236,7 +243,7 @@ impl Arm {
         };
         self.panel.with(|values| {
             match of.served() {
-                Some(served) => show(values, &served.progress()),
+                Some(served) => show(values, &of.trigger, &served.progress()),
                 None if reason == Reason::Failed => {
                     values.set_line("PCAP.HEALTH", HEALTH[4]);
                 }
@@ -327,7 +334,7 @@ impl Arm {
             rows.ready(1).or(before)
         });
         self.panel.with(|values| {
-            show(values, &progress);
+            show(values, &last.trigger, &progress);
             let Some(row) = newest.as_ref().and_then(|block| block.rows().last()) else {
                 return;
             };
@@ -394,10 +401,14 @@ fn missed(progress: &Progress) -> u64 {
 }
 
 /// What is to be seen of its account.
-fn show(values: &mut Values, progress: &Progress) {
+fn show(values: &mut Values, trigger: &Trigger, progress: &Progress) {
     values.set_line("PCAP.HEALTH", health(progress));
     values.set_line("PCAP.TRIG_LOST", missed(progress).to_string());
     values.set_bit("PCAP.LOST", progress.lost > 0);
+    if let Trigger::Compare(number) = trigger {
+        let produced = format!("PCOMP{}.PRODUCED", number + 1);
+        values.set_line(&produced, progress.next.to_string());
+    }
 }
 
 fn health(progress: &Progress) -> &'static str {

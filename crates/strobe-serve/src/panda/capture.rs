@@ -8,6 +8,9 @@ use super::model::Model;
 use super::number;
 use super::values::Values;
 
+/// The column of a run that says how often its channels were read for a row.
+pub const SAMPLES: &str = "samples";
+
 /// What of a field is captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
@@ -15,14 +18,52 @@ pub enum How {
     Value,
     /// The difference from the row before.
     Diff,
+    /// The sum of the samples since the row before.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The least of them.
+    Min,
+    /// The greatest of them.
+    Max,
 }
 
 impl How {
+    /// All that a label asks for.
+    fn of(label: &str) -> &'static [How] {
+        match label {
+            "Value" => &[How::Value],
+            "Diff" => &[How::Diff],
+            "Sum" => &[How::Sum],
+            "Mean" => &[How::Mean],
+            "Min" => &[How::Min],
+            "Max" => &[How::Max],
+            "Min Max" => &[How::Min, How::Max],
+            "Min Max Mean" => &[How::Min, How::Max, How::Mean],
+            _ => &[],
+        }
+    }
+
     /// In the words of the protocol.
     pub fn word(self) -> &'static str {
         match self {
             How::Value => "Value",
             How::Diff => "Diff",
+            How::Sum => "Sum",
+            How::Mean => "Mean",
+            How::Min => "Min",
+            How::Max => "Max",
+        }
+    }
+
+    /// The function of row programs that makes it of the samples, if it is made of them.
+    fn function(self) -> Option<&'static str> {
+        match self {
+            How::Value | How::Diff => None,
+            How::Sum => Some("sum"),
+            How::Mean => Some("mean"),
+            How::Min => Some("min"),
+            How::Max => Some("max"),
         }
     }
 }
@@ -64,14 +105,14 @@ impl Capture {
     /// Type of its values, as numpy calls it.
     pub fn type_name(&self) -> &'static str {
         match (&self.from, self.how) {
-            (Origin::Channel(_), How::Diff) => "double",
-            (Origin::Channel(source), How::Value) => match source.kind {
+            (Origin::Channel(_), How::Diff | How::Mean) => "double",
+            (Origin::Channel(source), _) => match source.kind {
                 Type::F64 => "double",
                 _ if self.is_scaled() => "double",
                 Type::U64 => "uint64",
                 Type::S64 => "int64",
             },
-            (Origin::Extra(Extra::Row | Extra::Trigger), _) => "uint64",
+            (Origin::Extra(Extra::Row | Extra::Trigger | Extra::Samples), _) => "uint64",
             (Origin::Extra(Extra::Bits), _) => "uint32",
             (Origin::Extra(Extra::Time | Extra::Duration), _) => "double",
         }
@@ -83,6 +124,23 @@ impl Capture {
             Origin::Extra(Extra::Bits) => 4,
             _ => 8,
         }
+    }
+
+    /// The column of the run that it is made of; `None`: of what every row has.
+    pub fn column(&self) -> Option<String> {
+        match &self.from {
+            Origin::Channel(source) => Some(match self.how.function() {
+                Some(function) => format!("{}.{function}", source.channel),
+                None => source.channel.clone(),
+            }),
+            Origin::Extra(Extra::Samples) => Some(SAMPLES.to_owned()),
+            Origin::Extra(_) => None,
+        }
+    }
+
+    /// Whether it is made of what was read between two rows.
+    pub fn is_of_samples(&self) -> bool {
+        self.how.function().is_some()
     }
 
     /// Whether the value is anything but the word.
@@ -109,15 +167,32 @@ pub fn channels(captures: &[Capture]) -> Vec<String> {
     channels
 }
 
+/// What a row program computes for these columns.
+pub fn derived(captures: &[Capture]) -> Vec<String> {
+    let mut derived = Vec::new();
+    let mut needs_samples = false;
+    for capture in captures {
+        match (&capture.from, capture.how.function(), capture.column()) {
+            (Origin::Channel(source), Some(function), Some(column)) => {
+                let word = format!("raw(`{}`)", source.channel);
+                derived.push(format!("`{column}` = {function}({word} since emit)"));
+                needs_samples |= capture.how == How::Sum && capture.scaling.offset != 0.0;
+            }
+            (Origin::Extra(Extra::Samples), ..) => needs_samples = true,
+            _ => {}
+        }
+    }
+    if needs_samples {
+        derived.push(format!("`{SAMPLES}` = count(since emit)"));
+    }
+    derived
+}
+
 /// The columns that are chosen now.
 pub fn chosen(model: &Model, values: &Values) -> Vec<Capture> {
     let mut captures = Vec::new();
     for (name, found) in model.fields() {
-        let how = match values.line(&format!("{name}.CAPTURE")) {
-            "Value" => How::Value,
-            "Diff" => How::Diff,
-            _ => continue,
-        };
+        let label = values.line(&format!("{name}.CAPTURE"));
         let read = |suffix: &str| number::read(values.line(&format!("{name}{suffix}")));
         let (from, scaling) = match &found.field.kind {
             Kind::PosOut(sources) => {
@@ -145,12 +220,12 @@ pub fn chosen(model: &Model, values: &Values) -> Vec<Capture> {
             }
             _ => continue,
         };
-        captures.push(Capture {
-            name,
-            how,
-            from,
-            scaling,
-        });
+        captures.extend(How::of(label).iter().map(|how| Capture {
+            name: name.clone(),
+            how: *how,
+            from: from.clone(),
+            scaling: scaling.clone(),
+        }));
     }
     captures
 }

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Blocks and their fields: what a client sees when it looks around.
 
+/// What can be captured of a channel, in the words of the protocol.
+const CAPTURES: [&str; 9] = [
+    "No",
+    "Value",
+    "Diff",
+    "Sum",
+    "Mean",
+    "Min",
+    "Max",
+    "Min Max",
+    "Min Max Mean",
+];
+
 /// A kind of block, of which there are some.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
@@ -45,6 +58,8 @@ pub enum Kind {
         /// The greatest.
         max: u32,
     },
+    /// A number that is set, and may be negative.
+    Int,
     /// A bit that is set.
     Bit,
     /// A choice; the first to begin with.
@@ -95,6 +110,8 @@ pub enum Extra {
     Trigger,
     /// Time since the row before it, s.
     Duration,
+    /// How often its channels were read since the row before it.
+    Samples,
     /// What is to be known of it.
     Bits,
 }
@@ -104,6 +121,7 @@ impl Kind {
     pub fn words(&self) -> &'static str {
         match self {
             Kind::Uint { .. } => "param uint",
+            Kind::Int => "param int",
             Kind::Bit => "param bit",
             Kind::Enum(_) => "param enum",
             Kind::Time(_) => "time",
@@ -134,7 +152,7 @@ impl Kind {
     /// How it can be captured, if it can.
     pub fn captures(&self) -> Option<&'static [&'static str]> {
         match self {
-            Kind::PosOut(_) => Some(&["No", "Value", "Diff"]),
+            Kind::PosOut(_) => Some(&CAPTURES),
             Kind::ExtOut(_) => Some(&["No", "Value"]),
             _ => None,
         }

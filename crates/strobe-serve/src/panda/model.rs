@@ -4,11 +4,13 @@
 use strobe::catalogue::Catalogue;
 
 use super::devices;
-use super::field::{Block, Extra, Field, Kind, field};
-use super::table::OUTPUTS;
+use super::field::{Block, Extra, Field, Kind, Source, field};
+use super::table::{OUTPUTS, POSITIONS};
 
 /// Sequencers and events that there are.
 pub const SEQUENCERS: usize = 2;
+/// Position compares that there are.
+pub const COMPARES: usize = 2;
 /// Events that can be set up at once.
 pub const EVENTS: usize = 2;
 /// What can be said of the health of a run.
@@ -19,6 +21,8 @@ pub const HEALTH: [&str; 5] = [
     "A channel failed",
     "The run failed",
 ];
+/// What can be said of the health of a position compare.
+pub const HEALTH_OF_COMPARES: [&str; 2] = ["OK", "No run waits for it"];
 /// Bits of `PCAP.BITS0`, in their order.
 pub const BITS: [&str; 3] = ["PCAP.FAILED", "PCAP.MISSED", "PCAP.LOST"];
 /// Labels of a choice that the IOC can show.
@@ -51,7 +55,7 @@ impl Model {
     pub fn new(catalogue: &Catalogue) -> Self {
         let mut devices = devices::blocks(catalogue);
         let events = devices::events(catalogue, &mut devices);
-        let mut blocks = fixed(catalogue, &events);
+        let mut blocks = fixed(catalogue, &events, positions(&devices));
         blocks.append(&mut devices);
         Model { blocks, events }
     }
@@ -81,6 +85,15 @@ impl Model {
         })
     }
 
+    /// The channel of a position.
+    pub fn source(&self, name: &str) -> Option<&Source> {
+        let found = self.find(name)?;
+        match &found.field.kind {
+            Kind::PosOut(sources) => sources.get(found.number),
+            _ => None,
+        }
+    }
+
     /// All fields, with their whole names.
     pub fn fields(&self) -> impl Iterator<Item = (String, Found<'_>)> {
         self.blocks
@@ -101,6 +114,19 @@ impl Model {
     }
 }
 
+/// Names of all positions, and of none.
+fn positions(blocks: &[Block]) -> Vec<String> {
+    let mut names = texts(["ZERO"]);
+    for block in blocks {
+        for number in 0..block.count {
+            let is_one = |field: &&Field| matches!(field.kind, Kind::PosOut(_));
+            let its = block.fields.iter().filter(is_one);
+            names.extend(its.map(|field| format!("{}.{}", block.name_of(number), field.name)));
+        }
+    }
+    names
+}
+
 fn texts<T: ToString>(words: impl IntoIterator<Item = T>) -> Vec<String> {
     words.into_iter().map(|word| word.to_string()).collect()
 }
@@ -113,14 +139,24 @@ fn bus() -> Vec<String> {
         bits.push(format!("SEQ{seq}.ACTIVE"));
         bits.extend(OUTPUTS.map(|out| format!("SEQ{seq}.OUT{out}")));
     }
+    for compare in 1..=COMPARES {
+        bits.push(format!("PCOMP{compare}.ACTIVE"));
+    }
     bits.push("PCAP.ACTIVE".to_owned());
     bits
 }
 
-/// What can be connected to the trigger: a bit that is no event makes no rows.
-fn triggers(events: &[(String, String)]) -> Vec<String> {
+/// Events.
+fn events_of(events: &[(String, String)]) -> Vec<String> {
     let mut labels: Vec<String> = (1..=EVENTS).map(|n| format!("EVENT{n}.OUT")).collect();
     labels.extend(events.iter().map(|(label, _)| label.clone()));
+    labels
+}
+
+/// What can be connected to the trigger: a bit that is no event makes no rows.
+fn triggers(events: &[(String, String)]) -> Vec<String> {
+    let mut labels = events_of(events);
+    labels.extend((1..=COMPARES).map(|n| format!("PCOMP{n}.OUT")));
     for seq in 1..=SEQUENCERS {
         labels.extend(OUTPUTS.map(|out| format!("SEQ{seq}.OUT{out}")));
     }
@@ -149,11 +185,12 @@ fn block(name: &str, count: usize, about: &str, fields: Vec<Field>) -> Block {
 }
 
 /// Blocks that every machine has.
-fn fixed(catalogue: &Catalogue, events: &[(String, String)]) -> Vec<Block> {
+fn fixed(catalogue: &Catalogue, events: &[(String, String)], positions: Vec<String>) -> Vec<Block> {
     let mux = |name: &str, start, about: &str| field(name, Kind::BitMux(start, bus()), about);
     let extra = |name: &str, extra, about: &str| field(name, Kind::ExtOut(extra), about);
     let bit = |name: &str, about: &str| field(name, Kind::BitOut(None), about);
     let place = |name: &str, place, about: &str| field(name, Kind::BitOut(Some(place)), about);
+    let samples = [texts(["ZERO"]), events_of(events)].concat();
     let pcap = vec![
         mux(
             "ENABLE",
@@ -165,6 +202,11 @@ fn fixed(catalogue: &Catalogue, events: &[(String, String)]) -> Vec<Block> {
             "TRIG",
             Kind::BitMux("EVENT1.OUT", triggers(events)),
             "The event that makes rows",
+        ),
+        field(
+            "SAMPLE",
+            Kind::BitMux("ZERO", samples),
+            "The event at which channels are read between two triggers",
         ),
         field(
             "TRIG_EDGE",
@@ -190,6 +232,11 @@ fn fixed(catalogue: &Catalogue, events: &[(String, String)]) -> Vec<Block> {
         ),
         extra("INDEX", Extra::Row, "Number of the row"),
         extra("TRIG_INDEX", Extra::Trigger, "Number of the trigger"),
+        extra(
+            "SAMPLES",
+            Extra::Samples,
+            "How often channels were read for the row",
+        ),
         extra("BITS0", Extra::Bits, "What is to be known of the row"),
         place("FAILED", 0, "A channel failed in the row"),
         place("MISSED", 1, "Triggers were missed before the row"),
@@ -207,8 +254,14 @@ fn fixed(catalogue: &Catalogue, events: &[(String, String)]) -> Vec<Block> {
         mux("BITB", "ZERO", "Bit B that a line can wait for"),
         mux("BITC", "ZERO", "Bit C that a line can wait for"),
     ];
-    let positions = |name: &str| field(name, Kind::PosMux(texts(["ZERO"])), "Not offered");
-    seq.extend(["POSA", "POSB", "POSC"].map(positions));
+    let position = |name: &str| {
+        let about = format!(
+            "Position {} that a line can wait for",
+            name.trim_start_matches("POS")
+        );
+        field(name, Kind::PosMux(positions.clone()), &about)
+    };
+    seq.extend(POSITIONS.map(position));
     seq.push(field(
         "PRESCALE",
         Kind::Time(1e-6),
@@ -229,19 +282,55 @@ fn fixed(catalogue: &Catalogue, events: &[(String, String)]) -> Vec<Block> {
         .map(|name| field(name, Kind::Bit, "A switch"))
         .into();
     bits.extend(switches.map(|name| bit(&format!("OUT{name}"), "The switch")));
-    let none = || {
-        vec![field(
-            "HEALTH",
-            Kind::ReadEnum(texts(["Not offered"])),
-            "Not offered",
-        )]
+    let health = |texts| field("HEALTH", Kind::ReadEnum(texts), "What is wrong with it");
+    let uint = |name: &str, start, about: &str| {
+        let max = i32::MAX as u32;
+        field(name, Kind::Uint { start, max }, about)
     };
+    let choice =
+        |name: &str, words: &[&str], about: &str| field(name, Kind::Enum(texts(words)), about);
+    let compare = vec![
+        mux("ENABLE", "ZERO", "Starts at its rise, ends at its fall"),
+        field(
+            "INP",
+            Kind::PosMux(positions),
+            "The position, as a whole number",
+        ),
+        field("START", Kind::Int, "Position of the first pulse"),
+        field(
+            "PRE_START",
+            Kind::Int,
+            "The position is this far before START first",
+        ),
+        uint("STEP", 0, "Distance of two pulses"),
+        uint("WIDTH", 0, "Not used: a row is made where a pulse begins"),
+        uint("PULSES", 1, "Number of pulses; 0: until stopped"),
+        choice(
+            "DIR",
+            &["Positive", "Negative", "Either"],
+            "Direction; Either is not offered",
+        ),
+        choice(
+            "RELATIVE",
+            &["Absolute", "Relative"],
+            "Relative: to the position at the first sample",
+        ),
+        bit("ACTIVE", "It compares"),
+        bit("OUT", "The pulses"),
+        field("PRODUCED", Kind::ReadUint, "Pulses that there were"),
+        health(texts(HEALTH_OF_COMPARES)),
+    ];
     vec![
         block("PCAP", 1, "Rows: event, gate, end", pcap),
         block("EVENT", EVENTS, "What makes rows", event),
-        block("SEQ", SEQUENCERS, "Sequencer in software", seq),
+        block("SEQ", SEQUENCERS, "Sequencer", seq),
         block("BITS", 1, "Switches", bits),
-        block("PULSE", 1, "Not offered", none()),
-        block("PCOMP", 1, "Not offered", none()),
+        block(
+            "PULSE",
+            1,
+            "Not offered",
+            vec![health(texts(["Not offered"]))],
+        ),
+        block("PCOMP", COMPARES, "Position compare", compare),
     ]
 }

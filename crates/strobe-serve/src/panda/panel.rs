@@ -62,6 +62,13 @@ impl Panel {
         self.changed.subscribe()
     }
 
+    /// Waits until this is so.
+    pub async fn until(&self, mut is_so: impl FnMut(&mut Values) -> bool) {
+        let mut changes = self.watch();
+        // Fails when the panel has gone, which the caller has.
+        let _ = changes.wait_for(|_| self.with(&mut is_so)).await;
+    }
+
     /// A client has come.
     pub fn enter(&self, who: String) -> Listed<'_> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);

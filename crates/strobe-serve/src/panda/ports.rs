@@ -18,10 +18,11 @@ use tokio_util::task::TaskTracker;
 use super::answer::Answer;
 use super::arm::Arm;
 use super::command::Parser;
+use super::compare::Compare;
 use super::control::Session;
 use super::field::Kind;
 use super::line::{Line, Lines};
-use super::model::SEQUENCERS;
+use super::model::{COMPARES, SEQUENCERS};
 use super::panel::Panel;
 use super::sequencer::Sequencer;
 use super::stream;
@@ -80,8 +81,14 @@ pub async fn serve(daemon: Arc<Daemon>, control: TcpListener, data: TcpListener)
     ));
     let tasks = TaskTracker::new();
     for number in 0..SEQUENCERS {
-        let (panel, arm) = (Arc::clone(&panel), Arc::clone(&arm));
-        tasks.spawn(Sequencer::new(panel, arm, daemon.stop.clone(), number).serve());
+        let sequencer = Sequencer::new(Arc::clone(&panel), Arc::clone(&arm), number);
+        let stop = daemon.stop.clone();
+        tasks.spawn(async move { stop.run_until_cancelled(sequencer.serve()).await });
+    }
+    for number in 0..COMPARES {
+        let compare = Compare::new(Arc::clone(&panel), Arc::clone(&arm), number);
+        let stop = daemon.stop.clone();
+        tasks.spawn(async move { stop.run_until_cancelled(compare.serve()).await });
     }
     let clients = Arc::new(Semaphore::new(config.clients));
     let readers = Arc::new(Semaphore::new(config.readers));

@@ -48,6 +48,10 @@ fn allowed(kind: &Kind, value: &str) -> Result<String, String> {
             Ok(number) if number <= *max => Ok(number.to_string()),
             _ => Err("Number missing or out of range".to_owned()),
         },
+        Kind::Int => match value.parse::<i32>() {
+            Ok(number) => Ok(number.to_string()),
+            Err(_) => Err("Number missing or out of range".to_owned()),
+        },
         Kind::Bit => match value {
             "0" | "1" => Ok(value.to_owned()),
             _ => Err("Write 0 or 1".to_owned()),

@@ -10,10 +10,10 @@ mod columns;
 use std::sync::Arc;
 
 use strobe::block::Block;
-use strobe::channel::Type;
+use strobe::channel::{Channel, Type};
 use strobe::ring::{Row, Rows};
 
-use super::capture::{Capture, How, Origin};
+use super::capture::{Capture, How, Origin, SAMPLES};
 use super::field::Extra;
 use super::wire::Frame;
 use columns::Columns;
@@ -35,6 +35,8 @@ enum Cell {
     Word(usize, u64),
     /// The value.
     Value(usize, Type, f64, f64),
+    /// The sum of so many values: of their words, and where it is said how many.
+    Sum(usize, Type, f64, f64, usize),
     /// The difference from the row before, and the word there.
     Diff(usize, Type, f64, Option<u64>),
     Row,
@@ -74,9 +76,9 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// For these columns of rows that read these channels.
-    pub fn new(captures: &[Capture], channels: &[String]) -> Self {
-        let cells: Vec<Cell> = captures.iter().map(|c| cell(c, channels)).collect();
+    /// For these columns of rows that have these values.
+    pub fn new(captures: &[Capture], values: &[Channel]) -> Self {
+        let cells: Vec<Cell> = captures.iter().map(|c| cell(c, values)).collect();
         Encoder {
             columns: Columns::new(&cells),
             cells,
@@ -180,6 +182,16 @@ impl Encoder {
                     };
                     put(&value.to_le_bytes());
                 }
+                Cell::Sum(index, kind, scale, offset, samples) => {
+                    let value = match row.faults.failed(*index) {
+                        true => f64::NAN,
+                        false => {
+                            let offsets = word(row, *samples) as f64 * *offset;
+                            kind.number(word(row, *index)) * *scale + offsets
+                        }
+                    };
+                    put(&value.to_le_bytes());
+                }
                 Cell::Diff(index, kind, scale, before) => {
                     let now = (!row.faults.failed(*index)).then(|| word(row, *index));
                     let value = match (*before, now) {
@@ -213,26 +225,39 @@ impl Encoder {
     }
 }
 
-fn cell(capture: &Capture, channels: &[String]) -> Cell {
-    let source = match &capture.from {
-        Origin::Channel(source) => source,
+fn cell(capture: &Capture, values: &[Channel]) -> Cell {
+    match &capture.from {
         Origin::Extra(Extra::Time) => return Cell::Time,
         Origin::Extra(Extra::Row) => return Cell::Row,
         Origin::Extra(Extra::Trigger) => return Cell::Trigger,
         Origin::Extra(Extra::Duration) => return Cell::Duration,
         Origin::Extra(Extra::Bits) => return Cell::Bits,
-    };
-    let index = channels.iter().position(|name| *name == source.channel);
+        Origin::Extra(Extra::Samples) | Origin::Channel(_) => {}
+    }
+    let place = |name: &str| values.iter().position(|value| value.name == name);
+    let index = capture.column().and_then(|name| place(&name));
     let index = index.unwrap_or(usize::MAX);
+    let kind = values.get(index).map_or(Type::U64, |value| value.kind);
+    // What was computed of words has a scale of its own: a mean is a sum and its divisor.
+    let of_samples = || values.get(index).map_or(1.0, |value| value.scale);
     let scaling = &capture.scaling;
-    match (capture.how, source.kind) {
-        (How::Diff, kind) => Cell::Diff(index, kind, scaling.scale, None),
-        (How::Value, kind) if capture.is_scaled() => {
-            Cell::Value(index, kind, scaling.scale, scaling.offset)
+    let scale = match capture.is_of_samples() {
+        true => scaling.scale * of_samples(),
+        false => scaling.scale,
+    };
+    match capture.how {
+        How::Diff => Cell::Diff(index, kind, scale, None),
+        How::Sum if scaling.offset != 0.0 => {
+            let samples = place(SAMPLES).unwrap_or(usize::MAX);
+            Cell::Sum(index, kind, scale, scaling.offset, samples)
         }
-        (How::Value, Type::F64) => Cell::Word(index, f64::NAN.to_bits()),
-        (How::Value, Type::S64) => Cell::Word(index, i64::MIN as u64),
-        (How::Value, Type::U64) => Cell::Word(index, u64::MAX),
+        How::Mean => Cell::Value(index, kind, scale, scaling.offset),
+        _ if capture.is_scaled() => Cell::Value(index, kind, scale, scaling.offset),
+        _ => match kind {
+            Type::F64 => Cell::Word(index, f64::NAN.to_bits()),
+            Type::S64 => Cell::Word(index, i64::MIN as u64),
+            Type::U64 => Cell::Word(index, u64::MAX),
+        },
     }
 }
 
@@ -299,7 +324,7 @@ mod tests {
     }
 
     fn block() -> Block {
-        let mut info = info(vec![channel("a.u", Type::U64), channel("a.s", Type::S64)]);
+        let mut info = info(values().to_vec());
         info.start.time = 500;
         Block::new(
             Arc::new(info),
@@ -308,6 +333,10 @@ mod tests {
             (5, 0),
             &mut None,
         )
+    }
+
+    fn values() -> [Channel; 2] {
+        [channel("a.u", Type::U64), channel("a.s", Type::S64)]
     }
 
     /// What the frame has after its head.
@@ -328,7 +357,7 @@ mod tests {
             capture("a.u", How::Value, Type::U64, 1.0),
             capture("a.s", How::Value, Type::S64, 1.0),
         ];
-        let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
+        let mut encoder = Encoder::new(&captures, &values());
         let mut frame = Frame::new(0);
         encoder.encode(&block(), &mut frame);
         let bytes = rows_of(&mut frame);
@@ -350,7 +379,7 @@ mod tests {
             extra(Extra::Trigger),
             extra(Extra::Duration),
         ];
-        let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
+        let mut encoder = Encoder::new(&captures, &values());
         let mut frame = Frame::new(0);
         encoder.encode(&block(), &mut frame);
         let bytes = rows_of(&mut frame);
@@ -369,7 +398,7 @@ mod tests {
     #[test]
     fn the_bits_say_what_failed_was_missed_and_lost() {
         let captures = [extra(Extra::Bits)];
-        let mut encoder = Encoder::new(&captures, &["a.u".into(), "a.s".into()]);
+        let mut encoder = Encoder::new(&captures, &values());
         let mut frame = Frame::new(0);
         encoder.lose();
         encoder.encode(&block(), &mut frame);
@@ -388,7 +417,7 @@ mod tests {
             extra(Extra::Time),
             capture("a.u", How::Value, Type::U64, 1.0),
         ];
-        let mut info = info(vec![channel("a.u", Type::U64), channel("a.s", Type::S64)]);
+        let mut info = info(values().to_vec());
         info.start.time = 500;
         let info = Arc::new(info);
         let block = |first: u64| {
@@ -403,9 +432,8 @@ mod tests {
             )
         };
         for first in [0, 5] {
-            let names = ["a.u".into(), "a.s".into()];
-            let mut encoder = Encoder::new(&captures, &names);
-            let mut other = Encoder::new(&captures, &names);
+            let mut encoder = Encoder::new(&captures, &values());
+            let mut other = Encoder::new(&captures, &values());
             assert!(encoder.columns.is_some());
             other.columns = None;
             let (mut frame, mut others) = (Frame::new(0), Frame::new(0));

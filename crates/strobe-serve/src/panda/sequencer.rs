@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The sequencers: tables of times and outputs, done in software.
+//! The sequencers: tables of times, triggers and outputs.
 //!
 //! A table that is nothing but a timer becomes one: the run that waits for it has a timer of its own then, which is as
-//! punctual as any. Any other table is done step by step here, and each rise of the output that the run waits for is a
-//! trigger: none is left out, but they come when this thread comes round to it.
+//! punctual as any. If channels are read between triggers, any other table becomes a row program of the run. Otherwise it is
+//! done step by step here, and each rise of the output that the run waits for is a trigger: none is left out, but they come
+//! when this thread comes round to it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
 
-use super::acquisition::{Acquisition, Trigger};
+use super::acquisition::Acquisition;
 use super::arm::Arm;
+use super::enable::Enable;
+use super::making::{Making, Trigger, least, position};
 use super::number;
 use super::panel::Panel;
 use super::reason::Reason;
-use super::table::{self, OUTPUTS, Step, Wait};
+use super::sequence::{BITS, CLOCK, Table};
+use super::table::{self, INPUTS, OUTPUTS, POSITIONS, Step, Wait};
 use super::triggers::Triggers;
 use super::values::Values;
 use crate::served::Served;
 
+/// The event of a run whose triggers are given here.
+const SOFT: &str = "soft";
 /// How long rows may take after their triggers, before the sequence is said to be over.
 const REST: Duration = Duration::from_secs(2);
 
@@ -29,7 +35,7 @@ const REST: Duration = Duration::from_secs(2);
 pub struct Sequencer {
     panel: Arc<Panel>,
     arm: Arc<Arm>,
-    stop: CancellationToken,
+    enable: Enable,
     number: usize,
     /// `SEQ1`
     name: String,
@@ -48,79 +54,43 @@ struct Target {
     of: Arc<Acquisition>,
     output: usize,
     run: Arc<Served>,
-    /// The run has a timer of its own, and needs no triggers.
-    is_timer: bool,
+    /// The run makes its rows itself, and needs no triggers: it has a timer, or a program.
+    is_own: bool,
+    /// Bits that its program is told.
+    bits: Vec<usize>,
 }
 
 impl Sequencer {
     /// The one of this number, from 0.
-    pub fn new(panel: Arc<Panel>, arm: Arc<Arm>, stop: CancellationToken, number: usize) -> Self {
+    pub fn new(panel: Arc<Panel>, arm: Arc<Arm>, number: usize) -> Self {
+        let name = format!("SEQ{}", number + 1);
         Sequencer {
+            enable: Enable::new(
+                Arc::clone(&panel),
+                &name,
+                &OUTPUTS.map(|out| format!("OUT{out}")),
+            ),
             panel,
             arm,
-            stop,
             number,
-            name: format!("SEQ{}", number + 1),
+            name,
         }
     }
 
-    /// Does what it is told until the daemon ends.
+    /// Does what it is told, for ever.
     pub async fn serve(self) {
         loop {
-            let enabled = tokio::select! {
-                () = self.stop.cancelled() => return,
-                change = self.until_enabled() => change,
-            };
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = self.sequence(enabled) => {}
-            }
-            self.panel.with(|values| {
-                values.set_bit(&format!("{}.ACTIVE", self.name), false);
-                for out in OUTPUTS {
-                    values.set_bit(&format!("{}.OUT{out}", self.name), false);
-                }
-            });
-            tokio::select! {
-                () = self.stop.cancelled() => return,
-                () = self.until_disabled_after(enabled) => {}
-            }
+            let enabled = self.enable.until_risen().await;
+            self.sequence(enabled).await;
+            self.enable.finish(enabled).await;
         }
-    }
-
-    /// Waits for ENABLE; answers the change of the panel at which it was seen.
-    async fn until_enabled(&self) -> u64 {
-        let name = format!("{}.ENABLE", self.name);
-        let mut change = 0;
-        let is_so = |values: &mut Values| {
-            change = values.changes();
-            values.input(&name)
-        };
-        self.until(is_so).await;
-        change
-    }
-
-    /// Until ENABLE has fallen after this change.
-    async fn until_disabled_after(&self, change: u64) {
-        self.until(|values| self.is_disabled_after(change, values))
-            .await;
-    }
-
-    /// If it has risen again meanwhile, it has fallen, however short that was.
-    fn is_disabled_after(&self, change: u64, values: &Values) -> bool {
-        let name = format!("{}.ENABLE", self.name);
-        !values.input(&name) || values.rise(&name) > change
     }
 
     async fn until_input(&self, input: &str, wanted: bool) {
         let name = format!("{}.{input}", self.name);
-        self.until(|values| values.input(&name) == wanted).await;
-    }
-
-    async fn until(&self, mut is_so: impl FnMut(&mut Values) -> bool) {
-        let mut changes = self.panel.watch();
-        // Fails when the panel has gone, which this keeps.
-        let _ = changes.wait_for(|_| self.panel.with(&mut is_so)).await;
+        self.panel
+            .until(|values| values.input(&name) == wanted)
+            .await;
     }
 
     /// From ENABLE, which was seen at this change, to its fall, or to the end of the table.
@@ -137,10 +107,10 @@ impl Sequencer {
             // The end of the run comes first: it has its own reason.
             biased;
             () = self.play(&sequence, target.as_ref()) => {}
-            () = self.until_disabled_after(enabled) => {
-                // Its own timer would go on.
-                if let Some(timer) = target.filter(|target| target.is_timer) {
-                    timer.of.end(Reason::Ok);
+            () = self.enable.until_fallen_after(enabled) => {
+                // It would go on.
+                if let Some(own) = target.filter(|target| target.is_own) {
+                    own.of.end(Reason::Ok);
                 }
             }
         }
@@ -149,43 +119,131 @@ impl Sequencer {
     /// The run that this sequence triggers, if an acquisition waits for one.
     async fn target(&self, sequence: &Sequence, enabled: u64) -> Option<Target> {
         let (of, output) = self.waiting()?;
-        let as_timer = table::as_timer(&sequence.steps, output);
-        // What another sequence has begun goes on; that was no timer, which ends with its sequence.
+        // What another sequence has begun goes on; that made no rows itself, or it had ended with its sequence.
         if let Some(run) = of.served() {
             return Some(Target {
                 of,
                 output,
                 run,
-                is_timer: false,
+                is_own: false,
+                bits: Vec::new(),
             });
         }
-        let (event, limit) = event(sequence, as_timer, of.limit);
-        let run = match self.arm.create(&of, &event, limit).await {
-            Ok(run) => run,
+        let making = match self.making(sequence, output, &of) {
+            Ok(making) => making,
             Err(why) => {
-                of.fail(why);
+                of.fail(format!("{}: {why}", self.name));
                 return None;
             }
         };
-        // Meanwhile ENABLE may have fallen, or somebody has disarmed.
-        let has_fallen = |values: &mut Values| self.is_disabled_after(enabled, values);
-        let is_wanted = !self.panel.with(has_fallen) && of.take(&run);
-        if !is_wanted {
-            self.arm.give_up(&run);
-        }
-        is_wanted.then_some(Target {
+        let has_fallen = || self.enable.has_fallen_after(enabled);
+        let run = self.arm.make(&of, &making, has_fallen).await?;
+        let is_told = |name: &&str| {
+            making
+                .program
+                .tunables
+                .iter()
+                .any(|text| text.starts_with(*name))
+        };
+        let bits = BITS.iter().enumerate().filter(|(_, name)| is_told(name));
+        Some(Target {
             of,
             output,
             run,
-            is_timer: as_timer.is_some(),
+            is_own: making.event != SOFT || !making.program.is_empty(),
+            bits: bits.map(|(bit, _)| bit).collect(),
         })
     }
 
     async fn play(&self, sequence: &Sequence, target: Option<&Target>) {
         match target {
-            Some(target) if target.is_timer => target.of.wait_for_end().await,
+            Some(target) if target.is_own => tokio::select! {
+                () = target.of.wait_for_end() => {}
+                () = self.tell(target) => {}
+            },
             target => self.steps(sequence, target).await,
         }
+    }
+
+    /// Tells the program of the run what the bits are, for ever.
+    async fn tell(&self, target: &Target) {
+        let mut changes = self.panel.watch();
+        let mut told = [None; 3];
+        loop {
+            changes.borrow_and_update();
+            let now = self.panel.with(|values| self.bits(values));
+            for bit in target.bits.iter().copied() {
+                let (Some(told), Some(now), Some(name)) =
+                    (told.get_mut(bit), now.get(bit).copied(), BITS.get(bit))
+                else {
+                    continue;
+                };
+                if told.replace(now) != Some(now) {
+                    let run = Arc::clone(&target.run);
+                    let value = if now { "1" } else { "0" };
+                    // Fails when the run has ended.
+                    let _ = spawn_blocking(move || run.tune(name, value)).await;
+                }
+            }
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn bits(&self, values: &Values) -> [bool; 3] {
+        INPUTS.map(|input| values.input(&format!("{}.{input}", self.name)))
+    }
+
+    /// How the rows of a sequence are made.
+    fn making(
+        &self,
+        sequence: &Sequence,
+        output: usize,
+        of: &Acquisition,
+    ) -> Result<Making, String> {
+        let sample = of.sample.as_deref();
+        if let Some((units, rises)) = table::as_timer(&sequence.steps, output) {
+            let period = units.saturating_mul(sequence.prescale_ns);
+            let limit = least(rises.saturating_mul(sequence.repeats), of.limit);
+            let making = Making::new(format!("timer:{period}ns"), sample, limit);
+            if making.is_ok() {
+                return making;
+            }
+        }
+        let Some(sample) = sample else {
+            let is_position = |step: &Step| matches!(step.wait, Wait::Position(..));
+            return match sequence.steps.iter().position(is_position) {
+                None => Making::new(SOFT.to_owned(), None, of.limit),
+                Some(line) => Err(format!(
+                    "line {} waits for a position: set PCAP.SAMPLE to the event at which it is read",
+                    line + 1
+                )),
+            };
+        };
+        let model = &self.panel.model;
+        let (sources, bits) = self.panel.with(|values| {
+            let source = |name: &str| model.source(values.line(&format!("{}.{name}", self.name)));
+            (POSITIONS.map(source), self.bits(values))
+        });
+        let table = Table {
+            steps: &sequence.steps,
+            repeats: sequence.repeats,
+            unit_ns: sequence.prescale_ns,
+            output,
+            positions: sources.map(|source| source.map(position)),
+            bits,
+        };
+        let (program, rows) = table.program()?;
+        let mut making = Making::new(sample.to_owned(), None, least(rows, of.limit))?;
+        making.program = program;
+        making.inputs = sources
+            .iter()
+            .flatten()
+            .map(|source| source.channel.clone())
+            .collect();
+        making.inputs.push(CLOCK.to_owned());
+        Ok(making)
     }
 
     fn read(&self) -> Option<Sequence> {
@@ -204,14 +262,16 @@ impl Sequencer {
 
     /// The acquisition that waits for this sequencer, and for which output.
     fn waiting(&self) -> Option<(Arc<Acquisition>, usize)> {
-        let last = self.arm.last()?;
-        let is_ending = last.is_over() || last.asked.borrow().is_some();
-        match last.trigger {
-            Trigger::Sequencer(number, output) if number == self.number && !is_ending => {
-                Some((last, output))
+        let mut wanted = None;
+        let is_its = |trigger: &Trigger| match *trigger {
+            Trigger::Sequencer(number, output) if number == self.number => {
+                wanted = Some(output);
+                true
             }
-            _ => None,
-        }
+            _ => false,
+        };
+        let of = self.arm.waiting(is_its)?;
+        Some((of, wanted?))
     }
 
     /// Step by step; each rise of the output is a trigger.
@@ -231,10 +291,15 @@ impl Sequencer {
             run += 1;
             for step in &sequence.steps {
                 for _ in 0..step.repeats {
-                    if let Wait::Bit(bit, wanted) = step.wait {
-                        let input = ["BITA", "BITB", "BITC"].get(bit).copied().unwrap_or("BITA");
-                        self.until_input(input, wanted).await;
-                        at = at.max(Instant::now());
+                    match step.wait {
+                        Wait::Immediate => {}
+                        Wait::Bit(bit, wanted) => {
+                            let input = INPUTS.get(bit).copied().unwrap_or_default();
+                            self.until_input(input, wanted).await;
+                            at = at.max(Instant::now());
+                        }
+                        // Nothing reads it.
+                        Wait::Position(..) => std::future::pending().await,
                     }
                     for phase in step.phases {
                         let rises = phase.outputs & !before;
@@ -297,21 +362,5 @@ impl Sequencer {
                 values.set_bit(&format!("{}.OUT{out}", self.name), now & (1 << place) != 0);
             }
         });
-    }
-}
-
-/// The event of a run that a sequence makes, and how many rows it has at most.
-fn event(sequence: &Sequence, as_timer: Option<(u64, u64)>, limit: u64) -> (String, u64) {
-    match as_timer {
-        Some((units, rises)) => {
-            let period = units.saturating_mul(sequence.prescale_ns);
-            let all = rises.saturating_mul(sequence.repeats);
-            let limit = match (all, limit) {
-                (0, limit) | (limit, 0) => limit,
-                (all, limit) => all.min(limit),
-            };
-            (format!("timer:{period}ns"), limit)
-        }
-        None => ("soft".to_owned(), limit),
     }
 }

@@ -230,7 +230,7 @@ impl Client<'_> {
             started: strobe_files::date::iso8601(info.start.realtime),
         };
         self.wire.header(&captures, options, &about).await?;
-        let mut encoder = Encoder::new(&captures, &capture::channels(&of.captures));
+        let mut encoder = Encoder::new(&captures, &info.channels);
         if let Some(before) = first.checked_sub(1) {
             let mut before = served.cursor(From::Row(before));
             let block = tokio::select! {

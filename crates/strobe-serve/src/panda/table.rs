@@ -3,6 +3,10 @@
 
 /// Outputs of a sequencer.
 pub const OUTPUTS: [char; 6] = ['A', 'B', 'C', 'D', 'E', 'F'];
+/// Bits that its lines can wait for.
+pub const INPUTS: [&str; 3] = ["BITA", "BITB", "BITC"];
+/// Positions that its lines can wait for.
+pub const POSITIONS: [&str; 3] = ["POSA", "POSB", "POSC"];
 /// Lines a table may have.
 pub const LINES: usize = 4096;
 /// What a line can wait for.
@@ -29,6 +33,8 @@ pub enum Wait {
     Immediate,
     /// A bit, from 0 for A, and what it is to be.
     Bit(usize, bool),
+    /// A position, from 0 for A: whether it is to be at least or at most so much.
+    Position(usize, bool, i32),
 }
 
 /// A time, and the outputs in it: bit 0 is A.
@@ -97,17 +103,14 @@ pub fn steps(words: &[u32]) -> Result<Vec<Step>, String> {
 }
 
 fn step(words: &[u32]) -> Result<Step, String> {
-    let [what, _, time1, time2] = words else {
+    let [what, position, time1, time2] = words else {
         return Err("Table is not whole".to_owned());
     };
     let wait = match (what >> 16) & 15 {
         0 => Wait::Immediate,
         bit @ 1..=6 => Wait::Bit((bit as usize - 1) / 2, bit % 2 == 0),
-        position @ 7..=12 => {
-            let label = TRIGGERS.get(position as usize).copied().unwrap_or_default();
-            return Err(format!(
-                "{label} is not offered: this sequencer is software; wait for a bit"
-            ));
+        place @ 7..=12 => {
+            Wait::Position((place as usize - 7) / 2, place % 2 == 1, *position as i32)
         }
         other => return Err(format!("Trigger {other} is unknown")),
     };
@@ -159,7 +162,11 @@ mod tests {
             }])
         );
         assert!(steps(&words[..3]).is_err());
-        assert!(steps(&[7 << 16, 0, 0, 0]).is_err_and(|why| why.contains("POSA>=POSITION")));
+        let waits = |what: u32, position: i32| {
+            steps(&[what << 16, position as u32, 0, 0]).map(|steps| steps[0].wait)
+        };
+        assert_eq!(waits(7, -5), Ok(Wait::Position(0, true, -5)));
+        assert_eq!(waits(12, 5), Ok(Wait::Position(2, false, 5)));
         assert!(steps(&[15 << 16, 0, 0, 0]).is_err());
     }
 

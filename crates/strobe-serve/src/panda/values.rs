@@ -89,7 +89,7 @@ impl Values {
             };
             match kind {
                 Kind::Uint { start, .. } => add(&mut values, "", Group::Config, start.to_string()),
-                Kind::Bit => add(&mut values, "", Group::Config, "0".to_owned()),
+                Kind::Int | Kind::Bit => add(&mut values, "", Group::Config, "0".to_owned()),
                 Kind::Enum(labels) | Kind::PosMux(labels) => {
                     let first = labels.first().cloned().unwrap_or_default();
                     add(&mut values, "", Group::Config, first);

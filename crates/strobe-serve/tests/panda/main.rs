@@ -3,5 +3,7 @@
 
 mod client;
 mod gates;
+mod positions;
 mod readers;
+mod samples;
 mod sequences;

@@ -48,7 +48,7 @@ impl Columns {
                 }
                 Cell::Time => (Step::Time, TIME),
                 Cell::Duration => (Step::Duration, TIME),
-                Cell::Diff(..) | Cell::Bits => return None,
+                Cell::Sum(..) | Cell::Diff(..) | Cell::Bits => return None,
             };
             match (steps.last_mut(), step) {
                 (Some((Step::Copy(words), begin, _)), Step::Copy(_))

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Position compare: a row where a position passes, as a row program.
+//!
+//! The position is compared in the run itself, at each sample, so in the kernel engine in the interrupt that reads it.
+
+use std::sync::Arc;
+
+use strobe::program::Rule;
+
+use super::acquisition::Acquisition;
+use super::arm::Arm;
+use super::enable::Enable;
+use super::making::{Making, Trigger, least, position};
+use super::model::{HEALTH_OF_COMPARES, Model};
+use super::panel::Panel;
+use super::reason::Reason;
+use super::values::Values;
+
+/// One of them.
+pub struct Compare {
+    panel: Arc<Panel>,
+    arm: Arc<Arm>,
+    enable: Enable,
+    number: usize,
+    /// `PCOMP1`
+    name: String,
+}
+
+impl Compare {
+    /// The one of this number, from 0.
+    pub fn new(panel: Arc<Panel>, arm: Arc<Arm>, number: usize) -> Self {
+        let name = format!("PCOMP{}", number + 1);
+        Compare {
+            enable: Enable::new(Arc::clone(&panel), &name, &["OUT".to_owned()]),
+            panel,
+            arm,
+            number,
+            name,
+        }
+    }
+
+    /// Does what it is told, for ever.
+    pub async fn serve(self) {
+        loop {
+            let enabled = self.enable.until_risen().await;
+            self.compare(enabled).await;
+            self.enable.finish(enabled).await;
+        }
+    }
+
+    /// From ENABLE, which was seen at this change, to its fall, or to the last pulse.
+    async fn compare(&self, enabled: u64) {
+        (self.panel).with(|values| values.set_line(&format!("{}.PRODUCED", self.name), "0"));
+        let target = self.target(enabled).await;
+        let health = HEALTH_OF_COMPARES[usize::from(target.is_none())];
+        // Whoever sees ACTIVE finds the run.
+        self.panel.with(|values| {
+            values.set_line(&format!("{}.HEALTH", self.name), health);
+            values.set_bit(&format!("{}.ACTIVE", self.name), true);
+        });
+        let Some(of) = target else {
+            return self.enable.until_fallen_after(enabled).await;
+        };
+        tokio::select! {
+            // The end of the run comes first: it has its own reason.
+            biased;
+            () = of.wait_for_end() => {}
+            () = self.enable.until_fallen_after(enabled) => {
+                of.end(Reason::Ok);
+                of.wait_for_end().await;
+            }
+        }
+    }
+
+    /// The acquisition that waits for this, when it has its run.
+    async fn target(&self, enabled: u64) -> Option<Arc<Acquisition>> {
+        let of = self
+            .arm
+            .waiting(|trigger| *trigger == Trigger::Compare(self.number))?;
+        let making = (self.panel).with(|values| making(&self.name, &self.panel.model, values, &of));
+        match making {
+            Ok(making) => {
+                let has_fallen = || self.enable.has_fallen_after(enabled);
+                self.arm.make(&of, &making, has_fallen).await?;
+                Some(of)
+            }
+            Err(why) => {
+                of.fail(format!("{}{why}", self.name));
+                None
+            }
+        }
+    }
+}
+
+/// The rows of the compare of this name.
+fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Result<Making, String> {
+    let line = |field: &str| values.line(&format!("{name}.{field}"));
+    let number = |field: &str| line(field).parse::<i64>().unwrap_or_default();
+    let input = model
+        .source(line("INP"))
+        .ok_or(".INP is ZERO: set it to the position that is compared")?;
+    let sample = of
+        .sample
+        .clone()
+        .ok_or(": PCAP.SAMPLE was ZERO when it was armed")?;
+    let pulses = number("PULSES").unsigned_abs();
+    let step = number("STEP");
+    if step == 0 && pulses != 1 {
+        return Err(".STEP is 0: set the distance of two pulses".to_owned());
+    }
+    let limit = least(pulses, of.limit);
+    let mut making = Making::new(sample, None, limit)?;
+    let position = position(input);
+    let (start, before) = (number("START"), number("PRE_START"));
+    // Which side of the start is passed first, and where the next pulse is.
+    let (sign, is_before, is_at) = match line("DIR") {
+        "Positive" => (1, "<", ">="),
+        "Negative" => (-1, ">", "<="),
+        other => {
+            return Err(format!(
+                ".DIR is {other}, which is not offered: choose Positive or Negative"
+            ));
+        }
+    };
+    let (ready, next) = (start - sign * before, sign * step);
+    let program = &mut making.program;
+    let mut rule = |when: String, then: Vec<String>| program.rules.push(Rule { when, then });
+    let is_relative = line("RELATIVE") == "Relative";
+    if is_relative {
+        rule(
+            "state == 0".to_owned(),
+            vec![
+                "state = 1".to_owned(),
+                format!("ready = {position} + {ready}"),
+                format!("next = {position} + {start}"),
+            ],
+        );
+    }
+    rule(
+        format!("state == 1 && {position} {is_before} ready"),
+        vec!["state = 2".to_owned()],
+    );
+    let passes = format!("state == 2 && {position} {is_at} next");
+    rule(passes.clone(), vec![format!("next += {next}")]);
+    program.keep.push(passes);
+    program.variables = vec![
+        format!("state = {}", u8::from(!is_relative)),
+        format!("ready = {ready}"),
+        format!("next = {start}"),
+    ];
+    making.inputs = vec![input.channel.clone()];
+    Ok(making)
+}

@@ -41,11 +41,11 @@ fn a_variable_that_is_compared_with_a_channel_is_like_it_and_0_at_first() {
 #[test]
 fn all_rules_see_the_variables_as_they_were_before_the_row() {
     let steps: &[(&str, &[&str])] = &[
-        ("state == 0 && io.in & 1", &["state = 1"]),
-        ("state == 1 && io.in & 1", &["state = 2"]),
-        ("state == 2", &["state = 0"]),
+        ("state == waiting && io.in & 1", &["state = open"]),
+        ("state == open && io.in & 1", &["state = 2"]),
+        ("state == 2", &["state = waiting"]),
     ];
-    let mut program = program(&rules(&["state = 0"], steps));
+    let mut program = program(&rules(&["waiting = 0", "open = 1", "state = 0"], steps));
     let met: Vec<_> = [0, 1, 1, 0, 1, 0, 1]
         .map(|io| program.meets(&row(0, 0, 0, io, 0)))
         .into();

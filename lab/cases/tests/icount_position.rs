@@ -66,8 +66,12 @@ fn turn(engine: &impl Engine) -> u64 {
     row[0] - u64::from((row[0] as u32).wrapping_sub(row[1] as u32))
 }
 
-/// Rows of the axis from where it stands still, until it has passed the last position.
-fn scan(engine: &impl Engine, run: &impl OwnedRun) -> (Account, Snapshot, u64) {
+/// Rows of the axis from where it stands still, until it has passed the last position and all is done there.
+fn scan(
+    engine: &impl Engine,
+    run: &impl OwnedRun,
+    is_done: impl Fn() -> bool,
+) -> (Account, Snapshot, u64) {
     stop(engine);
     let (mut reader, mut account) = begin(run);
     run.start().expect("to start");
@@ -76,7 +80,11 @@ fn scan(engine: &impl Engine, run: &impl OwnedRun) -> (Account, Snapshot, u64) {
         read_now(&mut reader, &mut account);
         let last = account.rows.last();
         last.is_some_and(|row| row.values[0] as i64 > ((positions() + 1) * STEP) as i64)
+            && is_done()
     });
+    // What was done last is in the rows after it.
+    let head = reader.snapshot().head;
+    until("two rows more", || reader.snapshot().head > head + 2);
     run.stop().expect("to stop");
     stop(engine);
     read_now(&mut reader, &mut account);
@@ -138,7 +146,7 @@ fn ruled<E: Engine>(engine: &E) -> (Account, Snapshot, [u64; 3]) {
         rule: 0,
     }));
     let run = engine.run(&plan);
-    let (account, end, begun) = scan(engine, &run);
+    let (account, end, begun) = scan(engine, &run, || true);
     let late = say(
         &format!("a rule, {:?} engine", E::KIND),
         late(&account, begun),
@@ -161,11 +169,11 @@ fn a_rule_of_the_user_engine_writes_its_outputs_at_each_position_too() {
     ruled(&pci::user(&BOARDS).engine);
 }
 
-/// A program that looks at the latest row as soon as there is one, and writes the outputs for the next position.
+/// A program that looks at the latest row as soon as there is one, and writes the outputs for the next position, until the last.
 fn compare(mut reader: RunReader, writes: &impl OwnedRun) {
     let mut buffer = vec![0; 1024 * reader.ring().row_words()];
     let mut next = STEP as i64;
-    while !reader.ring().ended() {
+    while next <= (positions() * STEP) as i64 && !reader.ring().ended() {
         reader.wait(1, Duration::from_millis(100)).expect("to wait");
         let batch = reader.read(&mut buffer);
         let at = batch.rows().last().map(|row| row.values[0] as i64);
@@ -192,7 +200,7 @@ fn a_program_that_reads_the_rows_and_writes_the_outputs_itself_is_compared() {
     let watched = run.reader().expect("a reader");
     let (account, _, begun) = thread::scope(|scope| {
         let program = scope.spawn(|| compare(watched, &writes));
-        let scanned = scan(engine, &run);
+        let scanned = scan(engine, &run, || program.is_finished());
         program.join().expect("a program");
         scanned
     });

@@ -19,7 +19,7 @@ use crate::spool::Progress;
 /// What an acquisition waits for to have a run.
 #[derive(Clone)]
 pub enum Phase {
-    /// For its sequencer, which makes the run.
+    /// For its sequencer or compare, which makes the run.
     Waiting,
     /// It has one.
     Run(Arc<Served>),
@@ -38,6 +38,9 @@ pub struct Chosen {
     /// Rows at most; 0: as many as come.
     pub limit: u64,
 }
+
+/// The run of an acquisition cannot be made; the acquisition says why.
+pub struct Refused;
 
 /// One acquisition.
 pub struct Acquisition {
@@ -151,10 +154,11 @@ impl Acquisition {
     }
 
     /// Ends it: its run cannot be made.
-    pub fn fail(&self, why: String) {
-        // Only its sequencer says so, once.
+    pub fn refuse(&self, why: String) -> Refused {
+        // Who makes its run says so once.
         let _ = self.why.set(why);
         self.end(Reason::Failed);
+        Refused
     }
 
     /// Why its run cannot be made.

@@ -13,7 +13,7 @@ use strobe::select::EnginePreference;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::acquisition::{Acquisition, Chosen};
+use super::acquisition::{Acquisition, Chosen, Refused};
 use super::answer::Status;
 use super::capture::{self, Origin};
 use super::left;
@@ -137,26 +137,24 @@ impl Arm {
         (is_its(&last.trigger) && !is_ending).then_some(last)
     }
 
-    /// Makes the run of an acquisition that has waited for it. `None`: it has none, or nobody wants it any more.
+    /// Makes the run of an acquisition that has waited for it. `None`: nobody wants it any more.
+    ///
+    /// # Errors
+    /// It cannot be made.
     pub async fn make(
         &self,
         of: &Acquisition,
         making: &Making,
         is_given_up: impl FnOnce() -> bool,
-    ) -> Option<Arc<Served>> {
-        let run = match self.create(of, making).await {
-            Ok(run) => run,
-            Err(why) => {
-                of.fail(why);
-                return None;
-            }
-        };
+    ) -> Result<Option<Arc<Served>>, Refused> {
+        let run = self.create(of, making).await;
+        let run = run.map_err(|why| of.refuse(why))?;
         // Meanwhile ENABLE may have fallen, or somebody has disarmed.
         if !is_given_up() && of.take(&run) {
-            return Some(run);
+            return Ok(Some(run));
         }
         self.give_up(&run);
-        None
+        Ok(None)
     }
 
     /// The run of an acquisition, which is not started.

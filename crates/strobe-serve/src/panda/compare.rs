@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use strobe::program::Rule;
 
-use super::acquisition::Acquisition;
+use super::acquisition::{Acquisition, Refused};
 use super::arm::Arm;
 use super::enable::Enable;
 use super::making::{Making, Trigger, least, position};
@@ -52,14 +52,21 @@ impl Compare {
     async fn compare(&self, enabled: u64) {
         (self.panel).with(|values| values.set_line(&format!("{}.PRODUCED", self.name), "0"));
         let target = self.target(enabled).await;
-        let health = HEALTH_OF_COMPARES[usize::from(target.is_none())];
+        let [ok, none, refused] = HEALTH_OF_COMPARES;
+        let health = match target {
+            Ok(Some(_)) => ok,
+            Ok(None) => none,
+            Err(Refused) => refused,
+        };
         // Whoever sees ACTIVE finds the run.
         self.panel.with(|values| {
             values.set_line(&format!("{}.HEALTH", self.name), health);
             values.set_bit(&format!("{}.ACTIVE", self.name), true);
         });
-        let Some(of) = target else {
-            return self.enable.until_fallen_after(enabled).await;
+        let of = match target {
+            Ok(Some(of)) => of,
+            Ok(None) => return self.enable.until_fallen_after(enabled).await,
+            Err(Refused) => return,
         };
         tokio::select! {
             // The end of the run comes first: it has its own reason.
@@ -73,22 +80,16 @@ impl Compare {
     }
 
     /// The acquisition that waits for this, when it has its run.
-    async fn target(&self, enabled: u64) -> Option<Arc<Acquisition>> {
-        let of = self
-            .arm
-            .waiting(|trigger| *trigger == Trigger::Compare(self.number))?;
+    async fn target(&self, enabled: u64) -> Result<Option<Arc<Acquisition>>, Refused> {
+        let is_its = |trigger: &Trigger| *trigger == Trigger::Compare(self.number);
+        let Some(of) = self.arm.waiting(is_its) else {
+            return Ok(None);
+        };
         let making = (self.panel).with(|values| making(&self.name, &self.panel.model, values, &of));
-        match making {
-            Ok(making) => {
-                let has_fallen = || self.enable.has_fallen_after(enabled);
-                self.arm.make(&of, &making, has_fallen).await?;
-                Some(of)
-            }
-            Err(why) => {
-                of.fail(format!("{}{why}", self.name));
-                None
-            }
-        }
+        let making = making.map_err(|why| of.refuse(format!("{}{why}", self.name)))?;
+        let has_fallen = || self.enable.has_fallen_after(enabled);
+        let run = self.arm.make(&of, &making, has_fallen).await?;
+        Ok(run.map(|_| of))
     }
 }
 
@@ -122,10 +123,12 @@ fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Resul
             ));
         }
     };
+    let is_relative = line("RELATIVE") == "Relative";
+    // Relative positions count in the direction of the pulses.
+    let start = if is_relative { sign * start } else { start };
     let (ready, next) = (start - sign * before, sign * step);
     let program = &mut making.program;
     let mut rule = |when: String, then: Vec<String>| program.rules.push(Rule { when, then });
-    let is_relative = line("RELATIVE") == "Relative";
     if is_relative {
         rule(
             "state == 0".to_owned(),

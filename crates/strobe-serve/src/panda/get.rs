@@ -112,7 +112,7 @@ fn column_about(column: &str) -> &'static str {
     match column {
         "REPEATS" => "How often the line is done",
         "TRIGGER" => "What each repetition waits for",
-        "POSITION" => "Not offered",
+        "POSITION" => "The position that it waits for",
         time if time.starts_with("TIME") => "Time of the phase, in units of PRESCALE",
         _ => "Output in the phase",
     }

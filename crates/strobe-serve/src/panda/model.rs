@@ -22,7 +22,7 @@ pub const HEALTH: [&str; 5] = [
     "The run failed",
 ];
 /// What can be said of the health of a position compare.
-pub const HEALTH_OF_COMPARES: [&str; 2] = ["OK", "No run waits for it"];
+pub const HEALTH_OF_COMPARES: [&str; 3] = ["OK", "No run waits for it", "Its run cannot be made"];
 /// Bits of `PCAP.BITS0`, in their order.
 pub const BITS: [&str; 3] = ["PCAP.FAILED", "PCAP.MISSED", "PCAP.LOST"];
 /// Labels of a choice that the IOC can show.

@@ -155,7 +155,7 @@ impl Table<'_> {
                     is_row: true,
                 });
             }
-            if is_split || self.length(step) > 0 {
+            if is_split || self.length(step) > 0 || step.wait == Wait::Immediate {
                 let when = format!(" && {CLOCK} >= due");
                 self.end(
                     line,
@@ -266,12 +266,12 @@ impl Table<'_> {
                 is_row: false,
             });
         }
-        let begun = self.times(line, base).ok_or_else(|| {
-            format!(
-                "line {} waits for nothing and takes no time: give it a time",
-                line + 1
-            )
-        })?;
+        // What takes no time takes one unit, and is over at the next sample at the latest.
+        let begun = self.times(line, base).unwrap_or_else(|| Begun {
+            to: State::Last(line),
+            then: vec![self.later(base.strip_prefix("due = ").unwrap_or(base), 1_u32)],
+            is_row: false,
+        });
         let is_row = begun.is_row || self.rises(before, step.phases[0].outputs);
         Ok(Begun { is_row, ..begun })
     }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
-use super::acquisition::Acquisition;
+use super::acquisition::{Acquisition, Refused};
 use super::arm::Arm;
 use super::enable::Enable;
 use super::making::{Making, Trigger, least, position};
@@ -103,6 +103,9 @@ impl Sequencer {
         // Whoever sees ACTIVE finds the run.
         self.panel
             .with(|values| values.set_bit(&format!("{}.ACTIVE", self.name), true));
+        let Ok(target) = target else {
+            return;
+        };
         tokio::select! {
             // The end of the run comes first: it has its own reason.
             biased;
@@ -117,42 +120,36 @@ impl Sequencer {
     }
 
     /// The run that this sequence triggers, if an acquisition waits for one.
-    async fn target(&self, sequence: &Sequence, enabled: u64) -> Option<Target> {
-        let (of, output) = self.waiting()?;
+    async fn target(&self, sequence: &Sequence, enabled: u64) -> Result<Option<Target>, Refused> {
+        let Some((of, output)) = self.waiting() else {
+            return Ok(None);
+        };
         // What another sequence has begun goes on; that made no rows itself, or it had ended with its sequence.
         if let Some(run) = of.served() {
-            return Some(Target {
+            return Ok(Some(Target {
                 of,
                 output,
                 run,
                 is_own: false,
                 bits: Vec::new(),
-            });
+            }));
         }
-        let making = match self.making(sequence, output, &of) {
-            Ok(making) => making,
-            Err(why) => {
-                of.fail(format!("{}: {why}", self.name));
-                return None;
-            }
-        };
+        let making = self.making(sequence, output, &of);
+        let making = making.map_err(|why| of.refuse(format!("{}: {why}", self.name)))?;
         let has_fallen = || self.enable.has_fallen_after(enabled);
-        let run = self.arm.make(&of, &making, has_fallen).await?;
-        let is_told = |name: &&str| {
-            making
-                .program
-                .tunables
-                .iter()
-                .any(|text| text.starts_with(*name))
+        let Some(run) = self.arm.make(&of, &making, has_fallen).await? else {
+            return Ok(None);
         };
+        let tunables = &making.program.tunables;
+        let is_told = |name: &str| tunables.iter().any(|text| text.starts_with(name));
         let bits = BITS.iter().enumerate().filter(|(_, name)| is_told(name));
-        Some(Target {
+        Ok(Some(Target {
             of,
             output,
             run,
             is_own: making.event != SOFT || !making.program.is_empty(),
             bits: bits.map(|(bit, _)| bit).collect(),
-        })
+        }))
     }
 
     async fn play(&self, sequence: &Sequence, target: Option<&Target>) {
@@ -195,6 +192,20 @@ impl Sequencer {
         INPUTS.map(|input| values.input(&format!("{}.{input}", self.name)))
     }
 
+    /// A run that makes its rows itself shows no outputs.
+    fn is_connected_to_itself(&self) -> Result<(), String> {
+        let outputs = format!("{}.OUT", self.name);
+        for input in ["PCAP.GATE", "PCAP.ENABLE"] {
+            if (self.panel).with(|values| values.line(input).starts_with(&outputs)) {
+                return Err(format!(
+                    "{input} is an output of it, and these do not change where the run makes its rows itself: connect it to \
+                     something else"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// How the rows of a sequence are made.
     fn making(
         &self,
@@ -203,7 +214,11 @@ impl Sequencer {
         of: &Acquisition,
     ) -> Result<Making, String> {
         let sample = of.sample.as_deref();
-        if let Some((units, rises)) = table::as_timer(&sequence.steps, output) {
+        let as_timer = table::as_timer(&sequence.steps, output);
+        if as_timer.is_some() || sample.is_some() {
+            self.is_connected_to_itself()?;
+        }
+        if let Some((units, rises)) = as_timer {
             let period = units.saturating_mul(sequence.prescale_ns);
             let limit = least(rises.saturating_mul(sequence.repeats), of.limit);
             let making = Making::new(format!("timer:{period}ns"), sample, limit);
@@ -222,9 +237,17 @@ impl Sequencer {
             };
         };
         let model = &self.panel.model;
+        let waits_for = |place: usize| {
+            let is_it =
+                |step: &Step| matches!(step.wait, Wait::Position(which, ..) if which == place);
+            sequence.steps.iter().any(is_it)
+        };
         let (sources, bits) = self.panel.with(|values| {
-            let source = |name: &str| model.source(values.line(&format!("{}.{name}", self.name)));
-            (POSITIONS.map(source), self.bits(values))
+            let source = |place: usize| {
+                let name = POSITIONS.get(place).filter(|_| waits_for(place))?;
+                model.source(values.line(&format!("{}.{name}", self.name)))
+            };
+            ([0, 1, 2].map(source), self.bits(values))
         });
         let table = Table {
             steps: &sequence.steps,
@@ -298,8 +321,8 @@ impl Sequencer {
                             self.until_input(input, wanted).await;
                             at = at.max(Instant::now());
                         }
-                        // Nothing reads it.
-                        Wait::Position(..) => std::future::pending().await,
+                        // Nothing reads it: the sequence is over.
+                        Wait::Position(..) => return,
                     }
                     for phase in step.phases {
                         let rises = phase.outputs & !before;

@@ -115,19 +115,22 @@ fn step(words: &[u32]) -> Result<Step, String> {
         other => return Err(format!("Trigger {other} is unknown")),
     };
     let outputs = |shift: u32| ((what >> shift) & 0x3F) as u8;
+    let last = Phase {
+        time: *time2,
+        outputs: outputs(26),
+    };
+    // A first time of 0 is passed over, and its outputs are never there.
+    let first = match time1 {
+        0 => Phase { time: 0, ..last },
+        _ => Phase {
+            time: *time1,
+            outputs: outputs(20),
+        },
+    };
     Ok(Step {
         repeats: (what & 0xFFFF).max(1),
         wait,
-        phases: [
-            Phase {
-                time: *time1,
-                outputs: outputs(20),
-            },
-            Phase {
-                time: *time2,
-                outputs: outputs(26),
-            },
-        ],
+        phases: [first, last],
     })
 }
 

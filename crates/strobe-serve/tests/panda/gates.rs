@@ -193,14 +193,6 @@ async fn a_sequence_that_waits_for_bits_makes_a_row_at_each_rise_of_its_output()
     let (words, rows, reason) = reader.words().await;
     assert_eq!((words, rows, reason.as_str()), ((0..7).collect(), 7, "Ok"));
     control.until("SEQ2.ACTIVE?", "0").await;
-    // Position compare is not offered, and says so.
-    let refused = control
-        .ask(&format!("SEQ2.TABLE<\n{}", line(1, 7, [0, 0], [1, 1])))
-        .await;
-    assert!(
-        refused.starts_with("ERR POSA>=POSITION is not offered"),
-        "{refused}"
-    );
     server.stop().await;
 }
 

@@ -83,7 +83,7 @@ async fn a_line_that_waits_for_a_position_goes_on_at_the_sample_that_has_reached
 async fn each_repetition_of_a_line_and_of_the_table_waits_again() {
     let lines = [
         line(2, at_least(20), [1, 0], [3000, 7000]),
-        line(1, at_least(60), [1, 0], [0, 0]),
+        line(1, at_least(60), [1, 0], [500, 0]),
     ];
     near(
         &rows(&lines, &["SEQ1.REPEATS=2"]).await,
@@ -100,8 +100,13 @@ async fn a_row_is_a_rise_wherever_the_output_rises() {
             vec![4.0, 14.0, 24.0],
         ),
         (
-            vec![line(2, at_least(9), [0, 1], [0, 6000])],
-            vec![9.0, 15.0],
+            // High all the time: one rise, and the next repetition is none.
+            vec![
+                line(1, at_least(9), [0, 1], [0, 6000]),
+                line(1, IMMEDIATE, [0, 0], [0, 1000]),
+                line(1, at_least(30), [0, 1], [0, 6000]),
+            ],
+            vec![9.0, 30.0],
         ),
         (
             vec![
@@ -109,6 +114,17 @@ async fn a_row_is_a_rise_wherever_the_output_rises() {
                 line(1, at_least(20), [0, 0], [0, 0]),
             ],
             vec![9.0],
+        ),
+        // A first time of 0 is passed over, whatever its outputs.
+        (
+            vec![
+                line(1, at_least(9), [1, 0], [0, 1000]),
+                line(1, IMMEDIATE, [0, 0], [0, 0]),
+                line(1, at_least(20), [0, 1], [0, 0]),
+                line(1, IMMEDIATE, [1, 0], [1000, 1000]),
+                line(1, IMMEDIATE, [1, 0], [1000, 1000]),
+            ],
+            vec![20.0, 22.0],
         ),
         // What is high already does not rise.
         (
@@ -176,16 +192,16 @@ async fn a_table_that_cannot_be_a_program_ends_its_acquisition_with_the_reason()
             "SEQ1.POSA=ZERO",
             "line 1 waits for POSA, which is ZERO",
         ),
-        (many, "SEQ1.REPEATS=1", "a row program has 31 at most"),
+        (many, "SEQ1.REPEATS=1", "a row program 31 at most"),
         (
             vec![line(1, at_least(5), [2, 0], [1000, 1000])],
             "SEQ1.REPEATS=1",
             "never rises",
         ),
         (
-            vec![position, line(1, IMMEDIATE, [0, 0], [0, 0])],
-            "SEQ1.REPEATS=1",
-            "line 2 waits for nothing and takes no time",
+            vec![position],
+            "PCAP.GATE=SEQ1.OUTB",
+            "SEQ1: PCAP.GATE is an output of it",
         ),
     ] {
         let (server, mut control) = armed(&lines, &[more]).await;

@@ -267,6 +267,37 @@ async fn a_compare_knows_directions_sides_and_where_it_began() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_relative_compare_counts_in_its_direction() {
+    let server = Server::start().await;
+    let mut control = server.control().await;
+    control
+        .set(&[
+            "SIM.SINE.CAPTURE=Value",
+            "SIM.SINE.SCALE=1",
+            "SIM.SINE.OFFSET=0",
+        ])
+        .await;
+    // The sine begins at 0, rises, and falls below -3000 in its second half.
+    compare(
+        &mut control,
+        &[
+            "PCOMP1.INP=SIM.SINE",
+            "PCOMP1.RELATIVE=Relative",
+            "PCOMP1.DIR=Negative",
+            "PCOMP1.START=3000",
+            "PCOMP1.PULSES=1",
+        ],
+    )
+    .await;
+    control.set(&["*PCAP.ARM=", "PCOMP1.ENABLE=ONE"]).await;
+    control.until("PCAP.ACTIVE?", "0").await;
+    let rows = read(&server, "SIM.SINE").await;
+    let word = i64::from_ne_bytes((rows[0][0] as u64).to_ne_bytes());
+    assert!(rows.len() == 1 && word <= -3000, "{rows:?}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_compare_that_cannot_be_made_ends_its_acquisition_with_the_reason() {
     let server = Server::start().await;
     let mut control = server.control().await;
@@ -294,6 +325,11 @@ async fn a_compare_that_cannot_be_made_ends_its_acquisition_with_the_reason() {
         assert_eq!(reader.words().await.1, 0);
         control.until("PCAP.ACTIVE?", "0").await;
         assert_eq!(control.ask("PCAP.HEALTH?").await, "OK =The run failed");
+        // Who waits for its end is told.
+        control.until("PCOMP1.ACTIVE?", "0").await;
+        control
+            .until("PCOMP1.HEALTH?", "Its run cannot be made")
+            .await;
     }
     server.stop().await;
 }

@@ -136,7 +136,7 @@ impl Registry {
     }
 
     /// That in this directory, which is made if it is not there.
-    pub fn at(path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
         Registry {
             path: Some(path.into()),
         }

@@ -138,6 +138,11 @@ impl UserRun {
         self
     }
 
+    /// Readers of the run in other processes.
+    pub fn readers_elsewhere(&self) -> u32 {
+        self.server.as_ref().map_or(0, Server::readers_elsewhere)
+    }
+
     /// The ring, for readers in other processes.
     #[doc(hidden)]
     pub fn ring(&self) -> &Arc<RingFile> {

@@ -4,6 +4,7 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -46,6 +47,8 @@ pub struct ServedRun {
 /// The thread. It ends, and closes all connections, when this is dropped.
 pub struct Server {
     end: Arc<OwnedFd>,
+    /// Readers in other processes. Written by the thread.
+    elsewhere: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -67,7 +70,9 @@ impl Server {
             program: program.trim_end().to_owned(),
             claim,
             clients: Vec::new(),
+            elsewhere: Arc::default(),
         };
+        let elsewhere = Arc::clone(&server.elsewhere);
         let thread = Builder::new().name("strobe-registry".to_owned());
         let thread = thread.stack_size(STACK).spawn(move || {
             rt::block_signals();
@@ -76,8 +81,16 @@ impl Server {
         let thread = thread.map_err(|error| rt::lock_limit(error, STACK as u64))?;
         Ok(Server {
             end,
+            elsewhere,
             thread: Some(thread),
         })
+    }
+}
+
+impl Server {
+    /// Readers in other processes.
+    pub fn readers_elsewhere(&self) -> u32 {
+        self.elsewhere.load(Ordering::Relaxed)
     }
 }
 
@@ -100,6 +113,7 @@ struct ServerThread {
     info: RunInfo,
     program: String,
     clients: Vec<Client>,
+    elsewhere: Arc<AtomicU32>,
 }
 
 /// What a client may get and do.
@@ -151,6 +165,8 @@ impl ServerThread {
             if arrival == Some(true) {
                 self.accept();
             }
+            self.elsewhere
+                .store(self.readers_elsewhere(), Ordering::Relaxed);
         }
     }
 
@@ -192,8 +208,14 @@ impl ServerThread {
     fn readers(&self) -> u32 {
         // The run itself has the ring, too.
         let here = self.readers.strong_count().saturating_sub(1);
+        u32::try_from(here)
+            .unwrap_or(u32::MAX)
+            .saturating_add(self.readers_elsewhere())
+    }
+
+    fn readers_elsewhere(&self) -> u32 {
         let elsewhere = self.clients.iter().filter(|client| client.reads).count();
-        u32::try_from(here + elsewhere).unwrap_or(u32::MAX)
+        u32::try_from(elsewhere).unwrap_or(u32::MAX)
     }
 }
 

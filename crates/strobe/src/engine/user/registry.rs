@@ -136,7 +136,8 @@ impl Registry {
     }
 
     /// That in this directory, which is made if it is not there.
-    pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
+    #[cfg(any(test, feature = "internals"))]
+    pub fn at(path: impl Into<PathBuf>) -> Self {
         Registry {
             path: Some(path.into()),
         }

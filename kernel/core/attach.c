@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* STROBE_READER: somebody gets a ring fd of a run. And runs by their ids, for those who may read or tune them. */
+/* STROBE_READER: somebody gets a ring fd of a run. Also: runs by their ids. */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/file.h>

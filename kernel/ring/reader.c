@@ -54,8 +54,7 @@ static __poll_t reader_poll(struct file *file, poll_table *wait)
 
 /*
  * Copy rows [first, first + count) as they are now; user space gets them without
- * the padding. Rows may be overwritten meanwhile, a race that KCSAN is to leave
- * alone: the caller finds it out, and drops what it got.
+ * the padding. Rows may be overwritten meanwhile, which the caller finds out.
  */
 static int copy_rows(const struct strobe_ring *ring, u64 first, u64 count, size_t size,
 		     char __user *to)
@@ -63,6 +62,7 @@ static int copy_rows(const struct strobe_ring *ring, u64 first, u64 count, size_
 	for (u64 i = first; i < first + count; i++, to += size) {
 		const void *row = ring->slots + (i & ring->mask) * ring->stride;
 
+		/* Overwritten meanwhile, it is dropped: KCSAN is to leave that alone. */
 		if (data_race(copy_to_user(to, row, size)))
 			return -EFAULT;
 	}

@@ -2,8 +2,9 @@
 //! The PandABlocks protocol: control on one port, rows on another, as the stock clients want them.
 //!
 //! Parsers and answers know no connections: `line` and `command` read, `control` answers from the `panel`, whose
-//! `model` is made of the machine's catalogue. `arm` makes runs of what is chosen there, `sequencer` drives their
-//! gates, and `stream` sends their rows. docs/reference/panda.md says what is offered.
+//! `model` is made of the machine's catalogue. `arm` makes runs of what is chosen there, as `making` says; `sequencer` and
+//! `compare` trigger them, in software or as row programs, and `stream` sends their rows. docs/reference/panda.md says what is
+//! offered.
 
 mod acquisition;
 mod answer;

@@ -46,14 +46,8 @@ pub struct Refused;
 pub struct Acquisition {
     /// Its number, from 1.
     pub number: u64,
-    /// Its columns.
-    pub captures: Vec<Capture>,
-    /// The event at which channels are read between triggers.
-    pub sample: Option<String>,
-    /// What makes its rows.
-    pub trigger: Trigger,
-    /// Rows at most; 0: as many as come.
-    pub limit: u64,
+    /// What was chosen.
+    pub chosen: Chosen,
     /// When it was armed.
     pub armed: Instant,
     /// The same as a date.
@@ -84,10 +78,7 @@ impl Acquisition {
     pub fn new(number: u64, chosen: Chosen) -> Self {
         Acquisition {
             number,
-            captures: chosen.captures,
-            sample: chosen.sample,
-            trigger: chosen.trigger,
-            limit: chosen.limit,
+            chosen,
             armed: Instant::now(),
             armed_date: SystemTime::now(),
             phase: watch::channel(Phase::Waiting).0,

@@ -101,7 +101,7 @@ impl Arm {
         let chosen = self.panel.with(|values| self.chosen(values))?;
         let number = self.history.borrow().count + 1;
         let new = Arc::new(Acquisition::new(number, chosen));
-        if let Trigger::Event(making) = &new.trigger {
+        if let Trigger::Event(making) = &new.chosen.trigger {
             let served = self.create(&new, making).await?;
             new.take(&served);
         }
@@ -134,7 +134,7 @@ impl Arm {
     pub fn waiting(&self, is_its: impl FnOnce(&Trigger) -> bool) -> Option<Arc<Acquisition>> {
         let last = self.last()?;
         let is_ending = last.is_over() || last.asked.borrow().is_some();
-        (is_its(&last.trigger) && !is_ending).then_some(last)
+        (is_its(&last.chosen.trigger) && !is_ending).then_some(last)
     }
 
     /// Makes the run of an acquisition that has waited for it. `None`: nobody wants it any more.
@@ -159,7 +159,7 @@ impl Arm {
 
     /// The run of an acquisition, which is not started.
     async fn create(&self, of: &Acquisition, making: &Making) -> Result<Arc<Served>, String> {
-        let recipe = making.recipe(&of.captures, self.engine)?;
+        let recipe = making.recipe(&of.chosen.captures, self.engine)?;
         let daemon = Arc::clone(&self.daemon);
         let name = left::name(of.number);
         let most = daemon.config.limits.runs;
@@ -241,7 +241,7 @@ impl Arm {
         };
         self.panel.with(|values| {
             match of.served() {
-                Some(served) => show(values, &of.trigger, &served.progress()),
+                Some(served) => show(values, &of.chosen.trigger, &served.progress()),
                 None if reason == Reason::Failed => {
                     values.set_line("PCAP.HEALTH", HEALTH[4]);
                 }
@@ -332,15 +332,15 @@ impl Arm {
             rows.ready(1).or(before)
         });
         self.panel.with(|values| {
-            show(values, &last.trigger, &progress);
+            show(values, &last.chosen.trigger, &progress);
             let Some(row) = newest.as_ref().and_then(|block| block.rows().last()) else {
                 return;
             };
             values.set_bit("PCAP.FAILED", !row.faults.is_empty());
             let missed = newest.as_ref().map_or(0, Block::missed);
             values.set_bit("PCAP.MISSED", missed > 0);
-            let channels = capture::channels(&last.captures);
-            for capture in &last.captures {
+            let channels = capture::channels(&last.chosen.captures);
+            for capture in &last.chosen.captures {
                 let Origin::Channel(source) = &capture.from else {
                     continue;
                 };

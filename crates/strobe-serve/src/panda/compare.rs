@@ -22,20 +22,16 @@ pub struct Compare {
     arm: Arc<Arm>,
     enable: Enable,
     number: usize,
-    /// `PCOMP1`
-    name: String,
 }
 
 impl Compare {
     /// The one of this number, from 0.
     pub fn new(panel: Arc<Panel>, arm: Arc<Arm>, number: usize) -> Self {
-        let name = format!("PCOMP{}", number + 1);
         Compare {
-            enable: Enable::new(Arc::clone(&panel), &name, &["OUT".to_owned()]),
+            enable: Enable::new(Arc::clone(&panel), "PCOMP", number, &[]),
             panel,
             arm,
             number,
-            name,
         }
     }
 
@@ -50,7 +46,7 @@ impl Compare {
 
     /// From ENABLE, which was seen at this change, to its fall, or to the last pulse.
     async fn compare(&self, enabled: u64) {
-        (self.panel).with(|values| values.set_line(&format!("{}.PRODUCED", self.name), "0"));
+        (self.panel).with(|values| values.set_line(&format!("{}.PRODUCED", self.enable.name), "0"));
         let target = self.target(enabled).await;
         let [ok, none, refused] = HEALTH_OF_COMPARES;
         let health = match target {
@@ -58,11 +54,10 @@ impl Compare {
             Ok(None) => none,
             Err(Refused) => refused,
         };
+        (self.panel)
+            .with(|values| values.set_line(&format!("{}.HEALTH", self.enable.name), health));
         // Whoever sees ACTIVE finds the run.
-        self.panel.with(|values| {
-            values.set_line(&format!("{}.HEALTH", self.name), health);
-            values.set_bit(&format!("{}.ACTIVE", self.name), true);
-        });
+        self.enable.activate();
         let of = match target {
             Ok(Some(of)) => of,
             Ok(None) => return self.enable.until_fallen_after(enabled).await,
@@ -85,8 +80,9 @@ impl Compare {
         let Some(of) = self.arm.waiting(is_its) else {
             return Ok(None);
         };
-        let making = (self.panel).with(|values| making(&self.name, &self.panel.model, values, &of));
-        let making = making.map_err(|why| of.refuse(format!("{}{why}", self.name)))?;
+        let making =
+            (self.panel).with(|values| making(&self.enable.name, &self.panel.model, values, &of));
+        let making = making.map_err(|why| of.refuse(format!("{}{why}", self.enable.name)))?;
         let has_fallen = || self.enable.has_fallen_after(enabled);
         let run = self.arm.make(&of, &making, has_fallen).await?;
         Ok(run.map(|_| of))
@@ -101,6 +97,7 @@ fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Resul
         .source(line("INP"))
         .ok_or(".INP is ZERO: set it to the position that is compared")?;
     let sample = of
+        .chosen
         .sample
         .clone()
         .ok_or(": PCAP.SAMPLE was ZERO when it was armed")?;
@@ -109,7 +106,7 @@ fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Resul
     if step == 0 && pulses != 1 {
         return Err(".STEP is 0: set the distance of two pulses".to_owned());
     }
-    let limit = least(pulses, of.limit);
+    let limit = least(pulses, of.chosen.limit);
     let mut making = Making::new(sample, None, limit)?;
     let position = position(input);
     let (start, before) = (number("START"), number("PRE_START"));

@@ -9,6 +9,8 @@ use super::values::Values;
 /// ENABLE, ACTIVE and the outputs of a block.
 pub struct Enable {
     panel: Arc<Panel>,
+    /// The name of the block: `SEQ1`.
+    pub name: String,
     /// `SEQ1.ENABLE`
     enable: String,
     /// Bits that are 0 unless it works: ACTIVE and its outputs.
@@ -16,14 +18,22 @@ pub struct Enable {
 }
 
 impl Enable {
-    /// Of the block of this name, with these outputs.
-    pub fn new(panel: Arc<Panel>, block: &str, outputs: &[String]) -> Self {
+    /// Of the block of this kind and number, from 0, with these outputs.
+    pub fn new(panel: Arc<Panel>, kind: &str, number: usize, outputs: &[String]) -> Self {
+        let name = format!("{kind}{}", number + 1);
         let bits = outputs.iter().map(String::as_str).chain(["ACTIVE"]);
         Enable {
             panel,
-            enable: format!("{block}.ENABLE"),
-            bits: bits.map(|bit| format!("{block}.{bit}")).collect(),
+            enable: format!("{name}.ENABLE"),
+            bits: bits.map(|bit| format!("{name}.{bit}")).collect(),
+            name,
         }
+    }
+
+    /// The work that began is seen to go on.
+    pub fn activate(&self) {
+        let active = format!("{}.ACTIVE", self.name);
+        self.panel.with(|values| values.set_bit(&active, true));
     }
 
     /// Waits for its rise; answers the change of the panel at which it was seen.

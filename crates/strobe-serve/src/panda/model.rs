@@ -316,7 +316,7 @@ fn fixed(catalogue: &Catalogue, events: &[(String, String)], positions: Vec<Stri
             "Relative: to the position at the first sample",
         ),
         bit("ACTIVE", "It compares"),
-        bit("OUT", "The pulses"),
+        bit("OUT", "The pulses, for PCAP.TRIG; it is 0 here"),
         field("PRODUCED", Kind::ReadUint, "Pulses that there were"),
         health(texts(HEALTH_OF_COMPARES)),
     ];

@@ -7,7 +7,7 @@
 
 use strobe::program::{ProgramText, Rule};
 
-use super::table::{Phase, Step, Wait};
+use super::table::{POSITIONS, Phase, Step, Wait};
 
 /// The channel that times are compared with.
 pub const CLOCK: &str = "clock.elapsed";
@@ -31,6 +31,14 @@ pub struct Table<'t> {
     pub positions: [Option<String>; 3],
     /// What the bits are now.
     pub bits: [bool; 3],
+}
+
+/// The bits that a line waits for.
+pub fn waited_bits(steps: &[Step]) -> impl Iterator<Item = usize> + '_ {
+    (0..BITS.len()).filter(|place| {
+        let is_its = |step: &Step| matches!(step.wait, Wait::Bit(bit, _) if bit == *place);
+        steps.iter().any(is_its)
+    })
 }
 
 /// Where a program is.
@@ -113,11 +121,11 @@ impl Table<'_> {
             .filter(|(name, _)| uses(name))
             .map(|(_, text)| text)
             .collect();
-        for (place, name) in BITS.iter().enumerate() {
-            let is_its = |step: &Step| matches!(step.wait, Wait::Bit(bit, _) if bit == place);
-            if self.steps.iter().any(is_its) {
-                let now = u8::from(self.bits.get(place).copied().unwrap_or_default());
-                program.tunables.push(format!("{name} = {now}"));
+        for bit in waited_bits(self.steps) {
+            if let (Some(name), Some(now)) = (BITS.get(bit), self.bits.get(bit)) {
+                program
+                    .tunables
+                    .push(format!("{name} = {}", u8::from(*now)));
             }
         }
         Ok((program, self.rows()))
@@ -126,27 +134,25 @@ impl Table<'_> {
     /// All steps that there are.
     fn ways(&self) -> Result<Vec<Way>, String> {
         let mut ways = Vec::new();
-        let now = format!("due = {CLOCK}");
-        let start = self.begin(0, 0, &now)?;
+        let start = self.begin(0, 0, CLOCK)?;
         ways.push(start.way(State::Start, String::new(), Vec::new()));
         for (line, step) in self.steps.iter().enumerate() {
             let last = step.phases[1];
             if step.wait != Wait::Immediate {
                 let when = format!(" && {}", self.condition(line, step.wait)?);
                 let rises = self.rises_where_it_begins(line, step)?;
-                match self.times(line, &now) {
+                match self.times(line, CLOCK) {
                     Some(begun) => {
                         let begun = Begun {
-                            is_row: begun.is_row || rises,
+                            is_row: rises,
                             ..begun
                         };
                         ways.push(begun.way(State::Wait(line), when, Vec::new()));
                     }
-                    None => self.end(line, State::Wait(line), &when, rises, &now, &mut ways)?,
+                    None => self.end(line, State::Wait(line), &when, rises, CLOCK, &mut ways)?,
                 }
             }
-            let is_split = self.is_split(step);
-            if is_split {
+            if self.is_split(step) {
                 ways.push(Way {
                     from: State::First(line),
                     when: format!(" && {CLOCK} >= due"),
@@ -155,16 +161,9 @@ impl Table<'_> {
                     is_row: true,
                 });
             }
-            if is_split || self.length(step) > 0 || step.wait == Wait::Immediate {
+            if self.length(step) > 0 || step.wait == Wait::Immediate {
                 let when = format!(" && {CLOCK} >= due");
-                self.end(
-                    line,
-                    State::Last(line),
-                    &when,
-                    false,
-                    "due = due",
-                    &mut ways,
-                )?;
+                self.end(line, State::Last(line), &when, false, "due", &mut ways)?;
             }
         }
         Ok(ways)
@@ -266,34 +265,33 @@ impl Table<'_> {
                 is_row: false,
             });
         }
-        // What takes no time takes one unit, and is over at the next sample at the latest.
+        // What takes no time takes one unit.
         let begun = self.times(line, base).unwrap_or_else(|| Begun {
             to: State::Last(line),
-            then: vec![self.later(base.strip_prefix("due = ").unwrap_or(base), 1_u32)],
+            then: vec![self.later(base, 1_u32)],
             is_row: false,
         });
-        let is_row = begun.is_row || self.rises(before, step.phases[0].outputs);
-        Ok(Begun { is_row, ..begun })
-    }
-
-    /// The times of a line begin; `None`: it has none.
-    fn times(&self, line: usize, base: &str) -> Option<Begun> {
-        let step = self.steps.get(line)?;
-        let (to, units) = match self.is_split(step) {
-            true if step.phases[0].time > 0 => (State::First(line), step.phases[0].time.into()),
-            _ => (State::Last(line), self.length(step)),
-        };
-        let base = base.strip_prefix("due = ").unwrap_or(base);
-        let is_split = self.is_split(step);
-        (units > 0 || is_split).then(|| Begun {
-            to,
-            then: vec![self.later(base, units)],
-            // Without a first time, the rise of the second one is here.
-            is_row: is_split && to == State::Last(line),
+        Ok(Begun {
+            is_row: self.rises(before, step.phases[0].outputs),
+            ..begun
         })
     }
 
-    /// Whether the output rises within the line.
+    /// The times of a line begin at this time, without a rise; `None`: it has none.
+    fn times(&self, line: usize, base: &str) -> Option<Begun> {
+        let step = self.steps.get(line)?;
+        let (to, units) = match self.is_split(step) {
+            true => (State::First(line), step.phases[0].time.into()),
+            false => (State::Last(line), self.length(step)),
+        };
+        (units > 0).then(|| Begun {
+            to,
+            then: vec![self.later(base, units)],
+            is_row: false,
+        })
+    }
+
+    /// Whether the output rises within the line, so that it has a first time.
     fn is_split(&self, step: &Step) -> bool {
         let [first, last] = step.phases;
         self.rises(first.outputs, last.outputs)
@@ -329,10 +327,7 @@ impl Table<'_> {
                 Ok(format!("{name} == {}", u8::from(wanted)))
             }
             Wait::Position(which, is_upward, position) => {
-                let name = ["POSA", "POSB", "POSC"]
-                    .get(which)
-                    .copied()
-                    .unwrap_or_default();
+                let name = POSITIONS.get(which).copied().unwrap_or_default();
                 let source = self.positions.get(which).and_then(Option::as_ref);
                 let source = source.ok_or_else(|| {
                     format!(

@@ -20,7 +20,7 @@ use super::making::{Making, Trigger, least, position};
 use super::number;
 use super::panel::Panel;
 use super::reason::Reason;
-use super::sequence::{BITS, CLOCK, Table};
+use super::sequence::{BITS, CLOCK, Table, waited_bits};
 use super::table::{self, INPUTS, OUTPUTS, POSITIONS, Step, Wait};
 use super::triggers::Triggers;
 use super::values::Values;
@@ -37,8 +37,6 @@ pub struct Sequencer {
     arm: Arc<Arm>,
     enable: Enable,
     number: usize,
-    /// `SEQ1`
-    name: String,
 }
 
 /// What it is to do.
@@ -63,17 +61,12 @@ struct Target {
 impl Sequencer {
     /// The one of this number, from 0.
     pub fn new(panel: Arc<Panel>, arm: Arc<Arm>, number: usize) -> Self {
-        let name = format!("SEQ{}", number + 1);
+        let outputs = OUTPUTS.map(|out| format!("OUT{out}"));
         Sequencer {
-            enable: Enable::new(
-                Arc::clone(&panel),
-                &name,
-                &OUTPUTS.map(|out| format!("OUT{out}")),
-            ),
+            enable: Enable::new(Arc::clone(&panel), "SEQ", number, &outputs),
             panel,
             arm,
             number,
-            name,
         }
     }
 
@@ -87,7 +80,7 @@ impl Sequencer {
     }
 
     async fn until_input(&self, input: &str, wanted: bool) {
-        let name = format!("{}.{input}", self.name);
+        let name = format!("{}.{input}", self.enable.name);
         self.panel
             .until(|values| values.input(&name) == wanted)
             .await;
@@ -101,8 +94,7 @@ impl Sequencer {
         // Not given up when ENABLE falls: a run that is being made would be nobody's.
         let target = self.target(&sequence, enabled).await;
         // Whoever sees ACTIVE finds the run.
-        self.panel
-            .with(|values| values.set_bit(&format!("{}.ACTIVE", self.name), true));
+        self.enable.activate();
         let Ok(target) = target else {
             return;
         };
@@ -135,20 +127,17 @@ impl Sequencer {
             }));
         }
         let making = self.making(sequence, output, &of);
-        let making = making.map_err(|why| of.refuse(format!("{}: {why}", self.name)))?;
+        let making = making.map_err(|why| of.refuse(format!("{}: {why}", self.enable.name)))?;
         let has_fallen = || self.enable.has_fallen_after(enabled);
         let Some(run) = self.arm.make(&of, &making, has_fallen).await? else {
             return Ok(None);
         };
-        let tunables = &making.program.tunables;
-        let is_told = |name: &str| tunables.iter().any(|text| text.starts_with(name));
-        let bits = BITS.iter().enumerate().filter(|(_, name)| is_told(name));
         Ok(Some(Target {
             of,
             output,
             run,
             is_own: making.event != SOFT || !making.program.is_empty(),
-            bits: bits.map(|(bit, _)| bit).collect(),
+            bits: waited_bits(&sequence.steps).collect(),
         }))
     }
 
@@ -189,12 +178,12 @@ impl Sequencer {
     }
 
     fn bits(&self, values: &Values) -> [bool; 3] {
-        INPUTS.map(|input| values.input(&format!("{}.{input}", self.name)))
+        INPUTS.map(|input| values.input(&format!("{}.{input}", self.enable.name)))
     }
 
-    /// A run that makes its rows itself shows no outputs.
-    fn is_connected_to_itself(&self) -> Result<(), String> {
-        let outputs = format!("{}.OUT", self.name);
+    /// A run that makes its rows itself shows no outputs: none of them may be its gate.
+    fn check_gates(&self) -> Result<(), String> {
+        let outputs = format!("{}.OUT", self.enable.name);
         for input in ["PCAP.GATE", "PCAP.ENABLE"] {
             if (self.panel).with(|values| values.line(input).starts_with(&outputs)) {
                 return Err(format!(
@@ -213,14 +202,14 @@ impl Sequencer {
         output: usize,
         of: &Acquisition,
     ) -> Result<Making, String> {
-        let sample = of.sample.as_deref();
+        let sample = of.chosen.sample.as_deref();
         let as_timer = table::as_timer(&sequence.steps, output);
         if as_timer.is_some() || sample.is_some() {
-            self.is_connected_to_itself()?;
+            self.check_gates()?;
         }
         if let Some((units, rises)) = as_timer {
             let period = units.saturating_mul(sequence.prescale_ns);
-            let limit = least(rises.saturating_mul(sequence.repeats), of.limit);
+            let limit = least(rises.saturating_mul(sequence.repeats), of.chosen.limit);
             let making = Making::new(format!("timer:{period}ns"), sample, limit);
             if making.is_ok() {
                 return making;
@@ -229,7 +218,7 @@ impl Sequencer {
         let Some(sample) = sample else {
             let is_position = |step: &Step| matches!(step.wait, Wait::Position(..));
             return match sequence.steps.iter().position(is_position) {
-                None => Making::new(SOFT.to_owned(), None, of.limit),
+                None => Making::new(SOFT.to_owned(), None, of.chosen.limit),
                 Some(line) => Err(format!(
                     "line {} waits for a position: set PCAP.SAMPLE to the event at which it is read",
                     line + 1
@@ -245,7 +234,7 @@ impl Sequencer {
         let (sources, bits) = self.panel.with(|values| {
             let source = |place: usize| {
                 let name = POSITIONS.get(place).filter(|_| waits_for(place))?;
-                model.source(values.line(&format!("{}.{name}", self.name)))
+                model.source(values.line(&format!("{}.{name}", self.enable.name)))
             };
             ([0, 1, 2].map(source), self.bits(values))
         });
@@ -258,7 +247,7 @@ impl Sequencer {
             bits,
         };
         let (program, rows) = table.program()?;
-        let mut making = Making::new(sample.to_owned(), None, least(rows, of.limit))?;
+        let mut making = Making::new(sample.to_owned(), None, least(rows, of.chosen.limit))?;
         making.program = program;
         making.inputs = sources
             .iter()
@@ -270,7 +259,7 @@ impl Sequencer {
     }
 
     fn read(&self) -> Option<Sequence> {
-        let name = |field: &str| format!("{}.{field}", self.name);
+        let name = |field: &str| format!("{}.{field}", self.enable.name);
         self.panel.with(|values| {
             let steps = table::steps(values.words(&name("TABLE"))).ok()?;
             let unit = number::unit(values.line(&name("PRESCALE.UNITS")))?;
@@ -382,7 +371,10 @@ impl Sequencer {
         }
         self.panel.with(|values| {
             for (place, out) in OUTPUTS.iter().enumerate() {
-                values.set_bit(&format!("{}.OUT{out}", self.name), now & (1 << place) != 0);
+                values.set_bit(
+                    &format!("{}.OUT{out}", self.enable.name),
+                    now & (1 << place) != 0,
+                );
             }
         });
     }

@@ -274,12 +274,16 @@ impl Client<'_> {
     /// The columns that this client wants.
     async fn columns(&mut self, of: &Acquisition, options: &Options) -> io::Result<Vec<Capture>> {
         let Some(wanted) = &options.columns else {
-            return Ok(of.captures.clone());
+            return Ok(of.chosen.captures.clone());
         };
         let mut captures = Vec::new();
         for name in wanted {
             let before = captures.len();
-            let named = of.captures.iter().filter(|capture| capture.name == *name);
+            let named = of
+                .chosen
+                .captures
+                .iter()
+                .filter(|capture| capture.name == *name);
             captures.extend(named.cloned());
             if captures.len() == before {
                 // The name came from this client.

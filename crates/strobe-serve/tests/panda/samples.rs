@@ -13,6 +13,13 @@ const TEN: [&str; 6] = [
     "PCAP.NUM_TRIG=5",
 ];
 
+/// The sine as whole numbers.
+const SINE: [&str; 3] = [
+    "SIM.SINE.CAPTURE=Value",
+    "SIM.SINE.SCALE=1",
+    "SIM.SINE.OFFSET=0",
+];
+
 /// Arms, and gets all rows of these columns as numbers.
 async fn rows(server: &Server, control: &mut Control, columns: &str) -> Vec<Vec<f64>> {
     control.set(&["*PCAP.ARM="]).await;
@@ -151,6 +158,19 @@ async fn what_needs_samples_is_refused_without_them_and_says_what_to_set() {
     server.stop().await;
 }
 
+/// Arms, enables PCOMP1, and gets this column of all rows when it has made its last pulse.
+async fn compared(server: &Server, control: &mut Control, column: &str) -> Vec<f64> {
+    control.set(&["*PCAP.ARM=", "PCOMP1.ENABLE=ONE"]).await;
+    control.until("PCAP.ACTIVE?", "0").await;
+    read(server, column).await.concat()
+}
+
+/// The words of a signed channel, which is captured as it is.
+fn signed(rows: &[f64]) -> Vec<i64> {
+    let word = |row: &f64| i64::from_ne_bytes((*row as u64).to_ne_bytes());
+    rows.iter().map(word).collect()
+}
+
 /// Rows where PCOMP1 passes, at samples of 1 kHz.
 async fn compare(control: &mut Control, more: &[&str]) {
     control
@@ -182,13 +202,11 @@ async fn each_passing_of_a_position_is_a_row_and_the_last_pulse_is_the_end() {
             "PCOMP1.INP=SIM.RAMP",
         ])
         .await;
-    control.set(&["*PCAP.ARM=", "PCOMP1.ENABLE=ONE"]).await;
-    control.until("PCAP.ACTIVE?", "0").await;
-    control.until("PCOMP1.ACTIVE?", "0").await;
     assert_eq!(
-        read(&server, "SIM.RAMP").await,
-        [[100.0], [110.0], [120.0], [130.0], [140.0]]
+        compared(&server, &mut control, "SIM.RAMP").await,
+        [100.0, 110.0, 120.0, 130.0, 140.0]
     );
+    control.until("PCOMP1.ACTIVE?", "0").await;
     assert_eq!(control.ask("PCOMP1.PRODUCED?").await, "OK =5");
     assert_eq!(control.ask("PCOMP1.HEALTH?").await, "OK =OK");
     let run = server.daemon.runs.list().pop().expect("a run");
@@ -208,9 +226,8 @@ async fn each_passing_of_a_position_is_a_row_and_the_last_pulse_is_the_end() {
         ],
     )
     .await;
-    control.set(&["*PCAP.ARM=", "PCOMP1.ENABLE=ONE"]).await;
-    control.until("PCAP.ACTIVE?", "0").await;
-    let means = read(&server, "SIM.RAMP").await.concat();
+    let means = compared(&server, &mut control, "SIM.RAMP").await;
+    assert_eq!(means.len(), 5);
     for (row, mean) in means.iter().enumerate() {
         let want = if row == 0 {
             50.0
@@ -227,13 +244,7 @@ async fn each_passing_of_a_position_is_a_row_and_the_last_pulse_is_the_end() {
 async fn a_compare_knows_directions_sides_and_where_it_began() {
     let server = Server::start().await;
     let mut control = server.control().await;
-    control
-        .set(&[
-            "SIM.SINE.CAPTURE=Value",
-            "SIM.SINE.SCALE=1",
-            "SIM.SINE.OFFSET=0",
-        ])
-        .await;
+    control.set(&SINE).await;
     let relative = [
         "PCOMP1.RELATIVE=Relative",
         "PCOMP1.START=7",
@@ -241,9 +252,10 @@ async fn a_compare_knows_directions_sides_and_where_it_began() {
         "PCOMP1.PULSES=2",
     ];
     compare(&mut control, &relative).await;
-    control.set(&["*PCAP.ARM=", "PCOMP1.ENABLE=ONE"]).await;
-    control.until("PCAP.ACTIVE?", "0").await;
-    assert_eq!(read(&server, "SIM.COUNTER").await, [[7.0], [10.0]]);
+    assert_eq!(
+        compared(&server, &mut control, "SIM.COUNTER").await,
+        [7.0, 10.0]
+    );
     compare(
         &mut control,
         &[
@@ -257,12 +269,8 @@ async fn a_compare_knows_directions_sides_and_where_it_began() {
         ],
     )
     .await;
-    control.set(&["*PCAP.ARM=", "PCOMP1.ENABLE=ONE"]).await;
-    control.until("PCAP.ACTIVE?", "0").await;
-    let rows = read(&server, "SIM.SINE").await;
-    assert_eq!(rows.len(), 1);
-    let word = i64::from_ne_bytes((rows[0][0] as u64).to_ne_bytes());
-    assert!(word <= -10, "{word}");
+    let rows = signed(&compared(&server, &mut control, "SIM.SINE").await);
+    assert!(rows.len() == 1 && rows[0] <= -10, "{rows:?}");
     server.stop().await;
 }
 
@@ -270,13 +278,7 @@ async fn a_compare_knows_directions_sides_and_where_it_began() {
 async fn a_relative_compare_counts_in_its_direction() {
     let server = Server::start().await;
     let mut control = server.control().await;
-    control
-        .set(&[
-            "SIM.SINE.CAPTURE=Value",
-            "SIM.SINE.SCALE=1",
-            "SIM.SINE.OFFSET=0",
-        ])
-        .await;
+    control.set(&SINE).await;
     // The sine begins at 0, rises, and falls below -3000 in its second half.
     compare(
         &mut control,
@@ -289,11 +291,8 @@ async fn a_relative_compare_counts_in_its_direction() {
         ],
     )
     .await;
-    control.set(&["*PCAP.ARM=", "PCOMP1.ENABLE=ONE"]).await;
-    control.until("PCAP.ACTIVE?", "0").await;
-    let rows = read(&server, "SIM.SINE").await;
-    let word = i64::from_ne_bytes((rows[0][0] as u64).to_ne_bytes());
-    assert!(rows.len() == 1 && word <= -3000, "{rows:?}");
+    let rows = signed(&compared(&server, &mut control, "SIM.SINE").await);
+    assert!(rows.len() == 1 && rows[0] <= -3000, "{rows:?}");
     server.stop().await;
 }
 

@@ -10,7 +10,7 @@ use strobe_files::journal::{Error, StoredBatch};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
-use crate::spool::{Found, OnDisk, Piece, Progress, Reading, Spool};
+use crate::spool::{Found, OnDisk, Piece, Progress, SegmentReader, Spool};
 
 /// How often a file that cannot be read is tried again, before its rows count as lost, and how long that takes.
 const TRIES: u32 = 5;
@@ -44,7 +44,7 @@ pub struct Cursor {
     /// A batch from the disk that was not given yet.
     stored: Option<StoredBatch>,
     /// The file that they are from.
-    reading: Option<Reading>,
+    reading: Option<SegmentReader>,
     /// A file is being read.
     pending: Option<Pending>,
     tries: u32,
@@ -65,8 +65,8 @@ struct Pending {
 
 /// What was read.
 enum Read {
-    Rows(Option<(Piece, Reading)>),
-    Batch(Option<StoredBatch>, Reading),
+    Rows(Option<(Piece, SegmentReader)>),
+    Batch(Option<StoredBatch>, SegmentReader),
 }
 
 impl Cursor {

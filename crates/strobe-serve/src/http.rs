@@ -18,9 +18,9 @@ use tokio_util::task::TaskTracker;
 use crate::access::Tokens;
 pub use crate::config::http::{Config, TokensConfig};
 use crate::daemon::Daemon;
+use crate::file_watch::FileWatch;
 use crate::shared::Shared;
 use crate::tls::Tls;
-use crate::watched::Watched;
 
 mod accept;
 mod bins;
@@ -83,7 +83,7 @@ pub struct Http {
     daemon: Arc<Daemon>,
     limits: Limits,
     counts: Arc<Counts>,
-    tokens: Option<Watched<Tokens>>,
+    tokens: Option<FileWatch<Tokens>>,
     tls: Option<Tls>,
     /// Names of this machine.
     names: Vec<String>,
@@ -117,7 +117,7 @@ impl Http {
         let config = &daemon.config;
         let read = |path: &PathBuf| {
             let from = path.clone();
-            Watched::new(&[path], move || Tokens::read(&from))
+            FileWatch::new(&[path], move || Tokens::read(&from))
         };
         let tokens = config.tokens.file.as_ref().map(read).transpose()?;
         let tls = config.http.tls.as_ref().map(Tls::new).transpose()?;

@@ -13,17 +13,17 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use async_nats::jetstream::{self, Context};
 use strobe::error::Words;
 
-mod filling;
+mod bus_recording;
 #[cfg(test)]
 mod fuzz;
-mod incoming;
 mod join;
 mod message;
+mod message_rows;
 mod order;
 pub mod publish;
 mod resume;
+mod run_receiver;
 pub mod subscribe;
-mod taking;
 
 /// First word of all subjects.
 const PREFIX: &str = "strobe";

@@ -2,7 +2,7 @@
 //! The PandABlocks protocol: control on one port, rows on another, as the stock clients want them.
 //!
 //! Parsers and answers know no connections: `line` and `command` read, `control` answers from the `panel`, whose
-//! `model` is made of the machine's catalogue. `arm` makes runs of what is chosen there, as `making` says; `sequencer` and
+//! `model` is made of the machine's catalogue. `arm` makes runs of what is chosen there, as `sampling` says; `sequencer` and
 //! `compare` trigger them, in software or as row programs, and `stream` sends their rows. docs/reference/panda.md says what is
 //! offered.
 
@@ -20,17 +20,17 @@ mod enable;
 mod field;
 mod get;
 mod header;
-mod left;
 mod line;
-mod making;
 mod model;
 mod number;
 mod options;
+mod orphan;
 mod panel;
 mod ports;
 mod put;
 mod reason;
 mod rows;
+mod sampling;
 mod sequence;
 mod sequencer;
 mod stream;
@@ -43,5 +43,5 @@ mod wire;
 mod fuzz;
 
 pub use crate::config::panda::Config;
-pub use left::end_left;
+pub use orphan::end_orphans;
 pub use ports::{bind, serve};

@@ -15,7 +15,7 @@ use strobe::runs::RunName;
 use strobe_files::recipe::Recipe;
 use tokio::sync::watch;
 
-use crate::served::Served;
+use crate::served_run::ServedRun;
 use crate::spool::{Bounds, Spool};
 use crate::store::{About, Left, Store};
 use crate::systemd::{FdStoreEntry, HandedOver};
@@ -35,7 +35,7 @@ pub struct Runs {
 
 #[derive(Default)]
 struct All {
-    runs: BTreeMap<u32, Arc<Served>>,
+    runs: BTreeMap<u32, Arc<ServedRun>>,
     last: u32,
     /// Runs that are being made, and have a place among those that there can be at once.
     reserved: usize,
@@ -119,17 +119,17 @@ impl Runs {
     }
 
     /// All, by number.
-    pub fn list(&self) -> Vec<Arc<Served>> {
+    pub fn list(&self) -> Vec<Arc<ServedRun>> {
         self.lock().runs.values().cloned().collect()
     }
 
     /// That of this number.
-    pub fn get(&self, id: u32) -> Option<Arc<Served>> {
+    pub fn get(&self, id: u32) -> Option<Arc<ServedRun>> {
         self.lock().runs.get(&id).cloned()
     }
 
     /// The run of this name that has not ended, if there is one.
-    pub fn live(&self, name: &str) -> Option<Arc<Served>> {
+    pub fn live(&self, name: &str) -> Option<Arc<ServedRun>> {
         let mut runs = self.list().into_iter();
         runs.find(|served| served.name() == name && !served.progress().is_over())
     }
@@ -139,7 +139,7 @@ impl Runs {
     ///
     /// # Errors
     /// The engine's reason.
-    pub fn create(&self, name: &str, recipe: &Recipe) -> Result<Arc<Served>, Words> {
+    pub fn create(&self, name: &str, recipe: &Recipe) -> Result<Arc<ServedRun>, Words> {
         self.make(name, recipe, 0)
     }
 
@@ -152,7 +152,7 @@ impl Runs {
         most: usize,
         name: &str,
         recipe: &Recipe,
-    ) -> Result<Option<Arc<Served>>, Words> {
+    ) -> Result<Option<Arc<ServedRun>>, Words> {
         {
             let mut all = self.lock();
             let going = all.runs.values().filter(|run| !run.progress().is_over());
@@ -165,7 +165,7 @@ impl Runs {
         made.inspect_err(|_| self.lock().reserved -= 1).map(Some)
     }
 
-    fn make(&self, name: &str, recipe: &Recipe, reserved: usize) -> Result<Arc<Served>, Words> {
+    fn make(&self, name: &str, recipe: &Recipe, reserved: usize) -> Result<Arc<ServedRun>, Words> {
         let failed = |why: String| Words::new(format!("run {name}"), why);
         let mut selection = recipe
             .selection()
@@ -191,7 +191,7 @@ impl Runs {
         self.add(about, &run.info().clone(), reserved, |id, about, spool| {
             let owner = run.owner().filter(|_| is_stored);
             let kept = owner.and_then(|owner| about.kept(id).give(owner));
-            Served::own(id, about.name, run, spool, kept.clone())
+            ServedRun::own(id, about.name, run, spool, kept.clone())
                 .inspect_err(|_| kept.iter().for_each(FdStoreEntry::end))
         })
     }
@@ -200,7 +200,7 @@ impl Runs {
     ///
     /// # Errors
     /// It has ended, or is another user's.
-    pub fn export(&self, name: &RunName) -> Result<Arc<Served>, Words> {
+    pub fn export(&self, name: &RunName) -> Result<Arc<ServedRun>, Words> {
         let failed = |why: String| Words::new(format!("run {name}"), why);
         let place = strobe::runs::Runs::now().find(name).map_err(failed)?;
         let run = place.attach().map_err(|error| failed(error.to_string()))?;
@@ -212,12 +212,12 @@ impl Runs {
             wake_within: String::new(),
         };
         self.add(about, &run.info().clone(), 0, |id, about, spool| {
-            Served::of_another(id, about.name, run.as_ref(), spool)
+            ServedRun::of_another(id, about.name, run.as_ref(), spool)
         })
     }
 
     /// Ends a run, if it is the daemon's own, and gives up its rows.
-    pub fn remove(&self, id: u32) -> Option<Arc<Served>> {
+    pub fn remove(&self, id: u32) -> Option<Arc<ServedRun>> {
         let removed = self.lock().runs.remove(&id)?;
         removed.release();
         if !removed.is_own() {
@@ -270,8 +270,8 @@ impl Runs {
         about: About,
         info: &RunInfo,
         reserved: usize,
-        make: impl FnOnce(u32, About, Arc<Spool>) -> Result<Arc<Served>, Words>,
-    ) -> Result<Arc<Served>, Words> {
+        make: impl FnOnce(u32, About, Arc<Spool>) -> Result<Arc<ServedRun>, Words>,
+    ) -> Result<Arc<ServedRun>, Words> {
         self.tidy();
         let id = {
             let mut all = self.lock();
@@ -324,7 +324,7 @@ fn adopt(
     owner: OwnedFd,
     folder: &Path,
     bounds: Bounds,
-) -> Result<Option<Arc<Served>>, Words> {
+) -> Result<Option<Arc<ServedRun>>, Words> {
     if Spool::has_account(folder) {
         return Ok(None);
     }
@@ -341,7 +341,7 @@ fn adopt(
     let spool = Spool::on_disk(run.info().clone(), bounds, folder);
     let spool = spool.map_err(|error| failed(error.to_string()))?;
     let kept = Some(about.kept(id));
-    let served = Served::own(id, about.name.clone(), run, Arc::clone(&spool), kept);
+    let served = ServedRun::own(id, about.name.clone(), run, Arc::clone(&spool), kept);
     // Nobody else would tell its thread to end.
     let served = served.inspect_err(|_| {
         spool.close(Duration::ZERO);
@@ -356,12 +356,12 @@ fn past(
     folder: &Path,
     bounds: Bounds,
     kept: Option<FdStoreEntry>,
-) -> Result<Option<Arc<Served>>, Words> {
+) -> Result<Option<Arc<ServedRun>>, Words> {
     let spool = Spool::past(bounds, folder).map_err(|error| {
         let object = format!("the rows of run {} ({})", id, about.name);
         Words::new(object, error.to_string())
     })?;
-    let served = |spool| Served::past(id, about.name.clone(), Arc::new(spool), about.own, kept);
+    let served = |spool| ServedRun::past(id, about.name.clone(), Arc::new(spool), about.own, kept);
     Ok(spool.map(served))
 }
 

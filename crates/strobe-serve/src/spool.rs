@@ -21,19 +21,19 @@ use tokio::sync::watch;
 mod bounds;
 mod losses;
 mod progress;
-mod reading;
 mod recent;
 mod rows;
+mod segment_reader;
 mod segments;
 mod writer;
 
 pub use bounds::Bounds;
 use losses::Losses;
 pub use progress::Progress;
-pub(crate) use reading::{OnDisk, Reading};
 pub use recent::Piece;
 use recent::Recent;
 use rows::{Disk, Rows};
+pub(crate) use segment_reader::{OnDisk, SegmentReader};
 use segments::{Found as Files, Segments};
 use writer::{Work, Writer};
 

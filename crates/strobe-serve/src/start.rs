@@ -78,7 +78,7 @@ pub fn run(config: Config, wanted: ListenAddresses, handed_over: HandedOver) -> 
     recipes(&mut config)?;
     let (daemon, wrong) = Daemon::open(config, handed_over)?;
     say(&wrong);
-    say(&panda::end_left(&daemon.runs));
+    say(&panda::end_orphans(&daemon.runs));
     let daemon = Arc::new(daemon);
     let tasks = TaskTracker::new();
     runtime.block_on(async {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use strobe::error::Words;
 
 use crate::access::secret;
-use crate::watched::Watched;
+use crate::file_watch::FileWatch;
 
 /// Where the certificate is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Config {
 }
 
 /// The certificate, now.
-pub struct Tls(Watched<Arc<ServerConfig>>);
+pub struct Tls(FileWatch<Arc<ServerConfig>>);
 
 impl Tls {
     /// Reads both files.
@@ -35,7 +35,7 @@ impl Tls {
     pub fn new(config: &Config) -> Result<Self, Words> {
         let Config { certificate, key } = config.clone();
         let paths: [&Path; 2] = [&config.certificate, &config.key];
-        Watched::new(&paths, move || load(&certificate, &key)).map(Tls)
+        FileWatch::new(&paths, move || load(&certificate, &key)).map(Tls)
     }
 
     /// What a new connection is made with. While the files are wrong, this is what they said before.

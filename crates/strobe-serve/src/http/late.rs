@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::query::query;
 use super::runs::run;
 use crate::cursor::From;
-use crate::served::Served;
+use crate::served_run::ServedRun;
 
 /// Rows that are read at once.
 const ROWS: usize = 8192;
@@ -86,7 +86,7 @@ pub async fn late(
 
 impl Late {
     /// Reads what has come since.
-    async fn catch_up(&mut self, served: &Served) {
+    async fn catch_up(&mut self, served: &ServedRun) {
         let begun = Instant::now();
         let to = served.progress().next;
         let mut cursor = served.cursor(From::Row(self.next));

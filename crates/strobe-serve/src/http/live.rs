@@ -26,7 +26,7 @@ use super::rows::{PIECE, Wanted, shared};
 use super::runs::run;
 use super::view::RunView;
 use crate::cursor::{Cursor, From};
-use crate::served::Served;
+use crate::served_run::ServedRun;
 use crate::shared::Pool;
 
 /// Bytes of a client's message, at most.
@@ -116,7 +116,7 @@ impl End {
 /// One connection.
 struct Live {
     to: SplitSink<WebSocket, Message>,
-    served: Arc<Served>,
+    served: Arc<ServedRun>,
     http: Arc<Http>,
     /// State and end, as they were said last.
     said: Option<(&'static str, bool)>,
@@ -392,7 +392,7 @@ async fn silent(mut from: SplitStream<WebSocket>) -> End {
 }
 
 /// Rows of a piece.
-fn piece(served: &Served) -> usize {
+fn piece(served: &ServedRun) -> usize {
     (PIECE / served.info().shape().bytes().max(1) as usize).max(1)
 }
 

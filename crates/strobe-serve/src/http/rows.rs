@@ -25,7 +25,7 @@ use super::failure::Failure;
 use super::query::{Format, OnLoss, RowsQuery, names, query};
 use super::runs::run;
 use crate::cursor::{Cursor, From};
-use crate::served::Served;
+use crate::served_run::ServedRun;
 use crate::shared::Pool;
 
 /// Bytes that are written at once, about: enough that a write does not count, few enough for many clients.
@@ -142,7 +142,7 @@ enum Rows {
 
 /// One answer under way.
 struct Feed {
-    served: Arc<Served>,
+    served: Arc<ServedRun>,
     cursor: Cursor,
     format: Format,
     /// The channels; `None`: all.
@@ -164,7 +164,7 @@ struct Feed {
 
 impl Feed {
     fn new(
-        served: &Arc<Served>,
+        served: &Arc<ServedRun>,
         asked: &RowsQuery,
         wanted: Option<Vec<String>>,
         http: &Http,

@@ -18,7 +18,7 @@ use super::body::{JsonBody, word};
 use super::failure::{Failure, blocking};
 use super::recipes::{self, of_client};
 use super::view::RunView;
-use crate::served::Served;
+use crate::served_run::ServedRun;
 use crate::spool::Progress;
 
 /// Triggers that one request can make, at most.
@@ -38,7 +38,7 @@ pub struct List {
 ///
 /// # Errors
 /// There is none.
-pub fn run(http: &Http, id: &str) -> Result<Arc<Served>, Failure> {
+pub fn run(http: &Http, id: &str) -> Result<Arc<ServedRun>, Failure> {
     let served = id.parse().ok().and_then(|id| http.daemon.runs.get(id));
     served.ok_or_else(|| {
         let words = Words::new(format!("run {id}"), "there is no such run");
@@ -144,13 +144,13 @@ pub async fn remove(
 
 /// `POST /api/runs/ID/start`
 pub async fn start(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
-    control(http, id, Served::start).await
+    control(http, id, ServedRun::start).await
 }
 
 /// `POST /api/runs/ID/stop`
 pub async fn stop(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
     let served = run(&http, &id)?;
-    let _ = control(http, id, Served::stop).await?;
+    let _ = control(http, id, ServedRun::stop).await?;
     // Until its last rows are here. Should they not come, the answer says so: it has no end.
     let mut progress = served.spool().watch();
     let _ = timeout(LAST_ROWS, progress.wait_for(Progress::is_over)).await;
@@ -159,12 +159,12 @@ pub async fn stop(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunVi
 
 /// `POST /api/runs/ID/pause`
 pub async fn pause(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
-    control(http, id, Served::pause).await
+    control(http, id, ServedRun::pause).await
 }
 
 /// `POST /api/runs/ID/resume`
 pub async fn resume(http: State<Arc<Http>>, id: Path<String>) -> Result<Json<RunView>, Failure> {
-    control(http, id, Served::resume).await
+    control(http, id, ServedRun::resume).await
 }
 
 /// What a client says to trigger a run.
@@ -237,7 +237,7 @@ pub async fn tune(
 async fn control(
     State(http): State<Arc<Http>>,
     Path(id): Path<String>,
-    call: impl FnOnce(&Served) -> Result<(), Words> + Send + 'static,
+    call: impl FnOnce(&ServedRun) -> Result<(), Words> + Send + 'static,
 ) -> Result<Json<RunView>, Failure> {
     let served = run(&http, &id)?;
     let work = move || {

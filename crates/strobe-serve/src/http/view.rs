@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use strobe::clock::RunClock;
 use strobe::info::{End, RunInfo, Totals};
 
-use crate::served::Served;
+use crate::served_run::ServedRun;
 use crate::spool::Progress;
 
 /// What is said of a run.
@@ -43,7 +43,7 @@ struct SpoolView {
 
 impl RunView {
     /// As it is now.
-    pub fn of(served: &Served) -> RunView {
+    pub fn of(served: &ServedRun) -> RunView {
         let progress = served.progress();
         let info = RunInfo::clone(&served.info());
         let run = progress.run.as_ref();

@@ -11,8 +11,8 @@ use strobe::channel::Type;
 use strobe::samples::{channel, info, totals};
 use strobe::source::RowSource as _;
 
-use super::incoming::Incoming;
 use super::message::{self, Head};
+use super::message_rows::MessageRows;
 use super::order::Order;
 use strobe::fuzz::{bytes, texts};
 
@@ -35,7 +35,7 @@ fn rows_and_accounts_of_rubbish_are_read_or_refused() {
         };
         sender.send((head, bytes.to_vec())).expect("a message");
         drop(sender);
-        let mut incoming = Incoming::new("a".to_owned(), info.clone(), 0, messages);
+        let mut incoming = MessageRows::new("a".to_owned(), info.clone(), 0, messages);
         // As many rows as there are bytes for them, whatever the message says.
         match incoming.next(Duration::MAX) {
             Ok(block) => block.is_none_or(|block| block.words().len() * 8 <= bytes.len()),

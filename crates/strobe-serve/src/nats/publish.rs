@@ -18,7 +18,7 @@ use super::{AGAIN, PREFIX, connect, shown, stream, word};
 use crate::config::publish::Nats;
 use crate::cursor::From;
 use crate::daemon::Daemon;
-use crate::served::Served;
+use crate::served_run::ServedRun;
 
 /// Rows that come slowly are put together for so long.
 const TOGETHER: Duration = Duration::from_millis(100);
@@ -89,7 +89,7 @@ const NOTHING: Kept = Kept {
 
 impl Publisher {
     /// Publishes a run to its end, however often the bus goes away.
-    async fn run(&self, served: &Served) {
+    async fn run(&self, served: &ServedRun) {
         let mut cursor = served.cursor(From::Oldest);
         let info = cursor.info().await;
         if info.start.realtime == 0 {
@@ -120,7 +120,7 @@ impl Publisher {
     /// Publishes from where the bus is, to the end or to the first failure.
     async fn publish(
         &self,
-        served: &Served,
+        served: &ServedRun,
         subject: &str,
         run: &str,
         known: &mut Option<Kept>,

@@ -16,10 +16,10 @@ use strobe_files::sink::{Existing, is_whole_or_nothing};
 use strobe_files::summary::Summary;
 use tokio::time::sleep;
 
-use super::filling::{Filling, Joining};
+use super::bus_recording::{BusRecording, Joining};
 pub use super::join::Matches;
 use super::publish::with_sources;
-use super::taking::{Choice, Taking};
+use super::run_receiver::{Choice, RunReceiver};
 use super::{AGAIN, PREFIX, connect, shown, word};
 
 /// What to take, and where to.
@@ -83,10 +83,10 @@ pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> 
         within,
         name: machine(subject),
     });
-    let filling = Filling::new(options.sinks, options.existing, joining);
+    let recording = BusRecording::new(options.sinks, options.existing, joining);
     let done = Arc::default();
-    let taking = |run, is_first| Taking::new(&options.name, run, &filling, is_first, &done);
-    let (mut first, mut second) = (taking(first, true), second.map(|run| taking(run, false)));
+    let receive = |run, is_first| RunReceiver::new(&options.name, run, &recording, is_first, &done);
+    let (mut first, mut second) = (receive(first, true), second.map(|run| receive(run, false)));
     let others = async {
         match &mut second {
             Some(second) => second.run(stop).await,
@@ -95,13 +95,13 @@ pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> 
     };
     let (taken, others) = tokio::join!(first.run(stop), others);
     taken.and(others)?;
-    let Some(recording) = filling.recording() else {
+    let Some(recorder) = recording.recording() else {
         return Ok(match first.is_over() {
             true => Outcome::TakenBefore,
             false => Outcome::Interrupted,
         });
     };
-    let summary = tokio::task::spawn_blocking(move || recording.join()).await;
+    let summary = tokio::task::spawn_blocking(move || recorder.join()).await;
     let failed = |why: String| Words::new("the recording", why);
     let summary = summary.map_err(|error| failed(error.to_string()))?;
     let summary = summary.map_err(|error| failed(error.to_string()))?;
@@ -111,7 +111,7 @@ pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> 
     if let (Ok(()), Some(second)) = (told, &mut second) {
         let _ = second.acknowledge(is_whole).await;
     }
-    Ok(Outcome::Recorded(Box::new(summary), filling.matches()))
+    Ok(Outcome::Recorded(Box::new(summary), recording.matches()))
 }
 
 /// What can be asked for.

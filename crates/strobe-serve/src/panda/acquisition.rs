@@ -9,10 +9,10 @@ use strobe::info::End;
 use tokio::sync::watch;
 
 use super::capture::Capture;
-use super::making::Trigger;
 use super::reason::Reason;
 use super::rows::Made;
-use crate::served::Served;
+use super::sampling::Trigger;
+use crate::served_run::ServedRun;
 use crate::shared::Shared;
 use crate::spool::Progress;
 
@@ -22,7 +22,7 @@ pub enum Phase {
     /// For its sequencer or compare, which makes the run.
     Waiting,
     /// It has one.
-    Run(Arc<Served>),
+    Run(Arc<ServedRun>),
     /// It ended before it had one.
     Never,
 }
@@ -95,7 +95,7 @@ impl Acquisition {
     }
 
     /// Its run, if it has one.
-    pub fn served(&self) -> Option<Arc<Served>> {
+    pub fn served(&self) -> Option<Arc<ServedRun>> {
         match &*self.phase.borrow() {
             Phase::Run(served) => Some(Arc::clone(served)),
             _ => None,
@@ -103,7 +103,7 @@ impl Acquisition {
     }
 
     /// Waits for its run; `None` if there will be none.
-    pub async fn run(&self) -> Option<Arc<Served>> {
+    pub async fn run(&self) -> Option<Arc<ServedRun>> {
         let mut phase = self.phase.subscribe();
         let is_known = |phase: &Phase| !matches!(phase, Phase::Waiting);
         // Fails when the sender has gone, which this keeps.
@@ -115,12 +115,12 @@ impl Acquisition {
     }
 
     /// This is its run. Answers whether it wants one: not if it has one, or has ended without.
-    pub fn take(&self, run: &Arc<Served>) -> bool {
+    pub fn take(&self, run: &Arc<ServedRun>) -> bool {
         self.decide(|| Phase::Run(Arc::clone(run)))
     }
 
     /// Nobody makes a run for it any more. Answers the one that it has.
-    pub fn settle(&self) -> Option<Arc<Served>> {
+    pub fn settle(&self) -> Option<Arc<ServedRun>> {
         self.decide(|| Phase::Never);
         self.served()
     }

@@ -16,15 +16,15 @@ use tokio::task::spawn_blocking;
 use super::acquisition::{Acquisition, Chosen, Refused};
 use super::answer::Status;
 use super::capture::{self, Origin};
-use super::left;
-use super::making::{self, Making, Trigger};
 use super::model::HEALTH;
+use super::orphan;
 use super::panel::Panel;
 use super::reason::Reason;
+use super::sampling::{self, Sampling, Trigger};
 use super::values::Values;
 use crate::cursor::From;
 use crate::daemon::Daemon;
-use crate::served::Served;
+use crate::served_run::ServedRun;
 use crate::spool::Progress;
 
 /// A run that nobody has read yet is given to a reader that comes so soon after ARM, even if it is over.
@@ -101,8 +101,8 @@ impl Arm {
         let chosen = self.panel.with(|values| self.chosen(values))?;
         let number = self.history.borrow().count + 1;
         let new = Arc::new(Acquisition::new(number, chosen));
-        if let Trigger::Event(making) = &new.chosen.trigger {
-            let served = self.create(&new, making).await?;
+        if let Trigger::Event(sampling) = &new.chosen.trigger {
+            let served = self.create(&new, sampling).await?;
             new.take(&served);
         }
         // Before the bit rises: a sequencer that waits for it finds the acquisition.
@@ -144,10 +144,10 @@ impl Arm {
     pub async fn make(
         &self,
         of: &Acquisition,
-        making: &Making,
+        sampling: &Sampling,
         is_given_up: impl FnOnce() -> bool,
-    ) -> Result<Option<Arc<Served>>, Refused> {
-        let run = self.create(of, making).await;
+    ) -> Result<Option<Arc<ServedRun>>, Refused> {
+        let run = self.create(of, sampling).await;
         let run = run.map_err(|why| of.refuse(why))?;
         // Meanwhile ENABLE may have fallen, or somebody has disarmed.
         if !is_given_up() && of.take(&run) {
@@ -158,10 +158,14 @@ impl Arm {
     }
 
     /// The run of an acquisition, which is not started.
-    async fn create(&self, of: &Acquisition, making: &Making) -> Result<Arc<Served>, String> {
-        let recipe = making.recipe(&of.chosen.captures, self.engine)?;
+    async fn create(
+        &self,
+        of: &Acquisition,
+        sampling: &Sampling,
+    ) -> Result<Arc<ServedRun>, String> {
+        let recipe = sampling.recipe(&of.chosen.captures, self.engine)?;
         let daemon = Arc::clone(&self.daemon);
-        let name = left::name(of.number);
+        let name = orphan::name(of.number);
         let most = daemon.config.limits.runs;
         let made = spawn_blocking(move || daemon.runs.create_within(most, &name, &recipe)).await;
         match made {
@@ -181,7 +185,7 @@ impl Arm {
         if captures.is_empty() {
             return Err("Nothing is captured: set the CAPTURE of a field to Value".to_owned());
         }
-        let sample = making::sample(model, values)?;
+        let sample = sampling::sample(model, values)?;
         let of_samples = captures.iter().find(|capture| capture.is_of_samples());
         if let (Some(capture), None) = (of_samples, &sample) {
             return Err(format!(
@@ -193,8 +197,8 @@ impl Arm {
         Ok(Chosen {
             captures,
             sample,
-            trigger: making::trigger(model, values)?,
-            limit: making::limit(values),
+            trigger: sampling::trigger(model, values)?,
+            limit: sampling::limit(values),
         })
     }
 
@@ -213,7 +217,7 @@ impl Arm {
     }
 
     /// Removes a run and its rows. Those may be many files: nobody waits for that.
-    fn give_up(&self, run: &Served) {
+    fn give_up(&self, run: &ServedRun) {
         let (daemon, id) = (Arc::clone(&self.daemon), run.id());
         spawn_blocking(move || daemon.runs.remove(id));
     }
@@ -254,7 +258,7 @@ impl Arm {
     }
 
     /// Starts, pauses and stops the run as its gates say, until all its rows are there.
-    async fn conduct(&self, of: &Acquisition, served: &Arc<Served>) {
+    async fn conduct(&self, of: &Acquisition, served: &Arc<ServedRun>) {
         let mut changes = self.panel.watch();
         let mut asked = of.asked.subscribe();
         let mut progress = served.spool().watch();
@@ -279,22 +283,22 @@ impl Arm {
             }
             if asked.borrow_and_update().is_some() || self.daemon.stop.is_cancelled() {
                 of.end(Reason::Disarmed);
-                call(served, Served::stop).await;
+                call(served, ServedRun::stop).await;
                 let _ = progress.wait_for(Progress::is_over).await;
                 return;
             }
             if started.is_none() && is_enabled && is_open {
                 started = Some(now);
-                if !call(served, Served::start).await {
+                if !call(served, ServedRun::start).await {
                     of.end(Reason::Failed);
                     continue;
                 }
                 of.counts.send_replace(true);
             } else if started.is_some() && is_open == is_paused {
                 let action = if is_open {
-                    Served::resume
+                    ServedRun::resume
                 } else {
-                    Served::pause
+                    ServedRun::pause
                 };
                 call(served, action).await;
                 is_paused = !is_open;
@@ -375,7 +379,7 @@ impl Arm {
 
 /// Calls of the run may take as long as the engine needs. Answers whether it was done: what does not work after the start
 /// is the end of the run, whose account says how.
-async fn call(served: &Arc<Served>, what: fn(&Served) -> Result<(), Words>) -> bool {
+async fn call(served: &Arc<ServedRun>, what: fn(&ServedRun) -> Result<(), Words>) -> bool {
     let served = Arc::clone(served);
     matches!(spawn_blocking(move || what(&served)).await, Ok(Ok(())))
 }

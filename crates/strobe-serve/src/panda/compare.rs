@@ -10,10 +10,10 @@ use strobe::program::Rule;
 use super::acquisition::{Acquisition, Refused};
 use super::arm::Arm;
 use super::enable::Enable;
-use super::making::{Making, Trigger, least, position};
 use super::model::{HEALTH_OF_COMPARES, Model};
 use super::panel::Panel;
 use super::reason::Reason;
+use super::sampling::{Sampling, Trigger, least, position};
 use super::values::Values;
 
 /// One of them.
@@ -80,17 +80,22 @@ impl Compare {
         let Some(of) = self.arm.waiting(is_its) else {
             return Ok(None);
         };
-        let making =
-            (self.panel).with(|values| making(&self.enable.name, &self.panel.model, values, &of));
-        let making = making.map_err(|why| of.refuse(format!("{}{why}", self.enable.name)))?;
+        let sampling =
+            (self.panel).with(|values| sampling(&self.enable.name, &self.panel.model, values, &of));
+        let sampling = sampling.map_err(|why| of.refuse(format!("{}{why}", self.enable.name)))?;
         let has_fallen = || self.enable.has_fallen_after(enabled);
-        let run = self.arm.make(&of, &making, has_fallen).await?;
+        let run = self.arm.make(&of, &sampling, has_fallen).await?;
         Ok(run.map(|_| of))
     }
 }
 
 /// The rows of the compare of this name.
-fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Result<Making, String> {
+fn sampling(
+    name: &str,
+    model: &Model,
+    values: &Values,
+    of: &Acquisition,
+) -> Result<Sampling, String> {
     let line = |field: &str| values.line(&format!("{name}.{field}"));
     let number = |field: &str| line(field).parse::<i64>().unwrap_or_default();
     let input = model
@@ -107,7 +112,7 @@ fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Resul
         return Err(".STEP is 0: set the distance of two pulses".to_owned());
     }
     let limit = least(pulses, of.chosen.limit);
-    let mut making = Making::new(sample, None, limit)?;
+    let mut sampling = Sampling::new(sample, None, limit)?;
     let position = position(input);
     let (start, before) = (number("START"), number("PRE_START"));
     // Which side of the start is passed first, and where the next pulse is.
@@ -124,7 +129,7 @@ fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Resul
     // Relative positions count in the direction of the pulses.
     let start = if is_relative { sign * start } else { start };
     let (ready, next) = (start - sign * before, sign * step);
-    let program = &mut making.program;
+    let program = &mut sampling.program;
     let mut rule = |when: String, then: Vec<String>| program.rules.push(Rule { when, then });
     if is_relative {
         rule(
@@ -148,6 +153,6 @@ fn making(name: &str, model: &Model, values: &Values, of: &Acquisition) -> Resul
         format!("ready = {ready}"),
         format!("next = {start}"),
     ];
-    making.inputs = vec![input.channel.clone()];
-    Ok(making)
+    sampling.inputs = vec![input.channel.clone()];
+    Ok(sampling)
 }

@@ -16,15 +16,15 @@ use tokio::time::{Instant, sleep_until};
 use super::acquisition::{Acquisition, Refused};
 use super::arm::Arm;
 use super::enable::Enable;
-use super::making::{Making, Trigger, least, position};
 use super::number;
 use super::panel::Panel;
 use super::reason::Reason;
+use super::sampling::{Sampling, Trigger, least, position};
 use super::sequence::{BITS, CLOCK, Table, waited_bits};
 use super::table::{self, INPUTS, OUTPUTS, POSITIONS, Step, Wait};
 use super::triggers::Triggers;
 use super::values::Values;
-use crate::served::Served;
+use crate::served_run::ServedRun;
 
 /// The event of a run whose triggers are given here.
 const SOFT: &str = "soft";
@@ -51,7 +51,7 @@ struct Sequence {
 struct Target {
     of: Arc<Acquisition>,
     output: usize,
-    run: Arc<Served>,
+    run: Arc<ServedRun>,
     /// The run makes its rows itself, and needs no triggers: it has a timer, or a program.
     is_own: bool,
     /// Bits that its program is told.
@@ -126,17 +126,17 @@ impl Sequencer {
                 bits: Vec::new(),
             }));
         }
-        let making = self.making(sequence, output, &of);
-        let making = making.map_err(|why| of.refuse(format!("{}: {why}", self.enable.name)))?;
+        let sampling = self.sampling(sequence, output, &of);
+        let sampling = sampling.map_err(|why| of.refuse(format!("{}: {why}", self.enable.name)))?;
         let has_fallen = || self.enable.has_fallen_after(enabled);
-        let Some(run) = self.arm.make(&of, &making, has_fallen).await? else {
+        let Some(run) = self.arm.make(&of, &sampling, has_fallen).await? else {
             return Ok(None);
         };
         Ok(Some(Target {
             of,
             output,
             run,
-            is_own: making.event != SOFT || !making.program.is_empty(),
+            is_own: sampling.event != SOFT || !sampling.program.is_empty(),
             bits: waited_bits(&sequence.steps).collect(),
         }))
     }
@@ -196,12 +196,12 @@ impl Sequencer {
     }
 
     /// How the rows of a sequence are made.
-    fn making(
+    fn sampling(
         &self,
         sequence: &Sequence,
         output: usize,
         of: &Acquisition,
-    ) -> Result<Making, String> {
+    ) -> Result<Sampling, String> {
         let sample = of.chosen.sample.as_deref();
         let as_timer = table::as_timer(&sequence.steps, output);
         if as_timer.is_some() || sample.is_some() {
@@ -210,15 +210,15 @@ impl Sequencer {
         if let Some((units, rises)) = as_timer {
             let period = units.saturating_mul(sequence.prescale_ns);
             let limit = least(rises.saturating_mul(sequence.repeats), of.chosen.limit);
-            let making = Making::new(format!("timer:{period}ns"), sample, limit);
-            if making.is_ok() {
-                return making;
+            let sampling = Sampling::new(format!("timer:{period}ns"), sample, limit);
+            if sampling.is_ok() {
+                return sampling;
             }
         }
         let Some(sample) = sample else {
             let is_position = |step: &Step| matches!(step.wait, Wait::Position(..));
             return match sequence.steps.iter().position(is_position) {
-                None => Making::new(SOFT.to_owned(), None, of.chosen.limit),
+                None => Sampling::new(SOFT.to_owned(), None, of.chosen.limit),
                 Some(line) => Err(format!(
                     "line {} waits for a position: set PCAP.SAMPLE to the event at which it is read",
                     line + 1
@@ -247,15 +247,15 @@ impl Sequencer {
             bits,
         };
         let (program, rows) = table.program()?;
-        let mut making = Making::new(sample.to_owned(), None, least(rows, of.chosen.limit))?;
-        making.program = program;
-        making.inputs = sources
+        let mut sampling = Sampling::new(sample.to_owned(), None, least(rows, of.chosen.limit))?;
+        sampling.program = program;
+        sampling.inputs = sources
             .iter()
             .flatten()
             .map(|source| source.channel.clone())
             .collect();
-        making.inputs.push(CLOCK.to_owned());
-        Ok(making)
+        sampling.inputs.push(CLOCK.to_owned());
+        Ok(sampling)
     }
 
     fn read(&self) -> Option<Sequence> {

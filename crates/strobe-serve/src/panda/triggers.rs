@@ -10,7 +10,7 @@ use std::thread::Builder;
 use tokio::sync::oneshot;
 
 use super::acquisition::Acquisition;
-use crate::served::Served;
+use crate::served_run::ServedRun;
 
 /// A thread that triggers a run. It is the run's alone: what others read from disks is not in its way.
 pub struct Triggers(Sender<oneshot::Sender<()>>);
@@ -20,7 +20,7 @@ impl Triggers {
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub fn new(of: Arc<Acquisition>, run: Arc<Served>) -> io::Result<Self> {
+    pub fn new(of: Arc<Acquisition>, run: Arc<ServedRun>) -> io::Result<Self> {
         let (sender, orders) = channel::<oneshot::Sender<()>>();
         // It ends when nobody is left who orders.
         Builder::new().name("trigger".to_owned()).spawn(move || {

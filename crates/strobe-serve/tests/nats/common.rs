@@ -21,7 +21,7 @@ use strobe_serve::config::Config;
 use strobe_serve::daemon::Daemon;
 use strobe_serve::nats::publish;
 use strobe_serve::nats::subscribe::{Options, Outcome, subscribe};
-use strobe_serve::served::Served;
+use strobe_serve::served_run::ServedRun;
 
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -108,7 +108,7 @@ impl Lab {
     }
 
     /// A run that has started.
-    pub fn run(&self, name: &str, recipe: &str) -> Arc<Served> {
+    pub fn run(&self, name: &str, recipe: &str) -> Arc<ServedRun> {
         let recipe = format!("read = [\"sim.counter\"]\nengine = \"user\"\n{recipe}");
         let recipe = Recipe::from_toml(name, &recipe).expect("a recipe");
         let served = self.daemon.runs.create(name, &recipe).expect("a run");
@@ -180,7 +180,7 @@ pub fn numbers(text: &str) -> Vec<u64> {
     lines.map(|line| number(line).expect("a number")).collect()
 }
 
-pub async fn until_over(served: &Served) {
+pub async fn until_over(served: &ServedRun) {
     until("the end of the run", async || served.progress().is_over()).await;
 }
 

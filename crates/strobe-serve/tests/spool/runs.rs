@@ -40,7 +40,8 @@ fn runs_that_have_ended_take_no_place_and_who_comes_at_once_gets_no_more_than_th
 fn a_run_that_has_failed_is_not_running_any_more() {
     let spool = Arc::new(Spool::new(run(), Bounds::default()));
     append(&spool, 0..10, 0);
-    let served = strobe_serve::served::Served::past(1, "x".into(), Arc::clone(&spool), false, None);
+    let served =
+        strobe_serve::served_run::ServedRun::past(1, "x".into(), Arc::clone(&spool), false, None);
     assert_eq!(served.state(), State::Running);
     spool.fail("its owner was killed".to_owned());
     assert_eq!(served.state(), State::Failed);

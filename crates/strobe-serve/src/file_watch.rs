@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use strobe::error::Words;
 
 /// Reads files anew when they have changed.
-pub struct Watched<T> {
+pub struct FileWatch<T> {
     paths: Vec<PathBuf>,
     load: Box<dyn Fn() -> Result<T, Words> + Send + Sync>,
     now: Mutex<Now<T>>,
@@ -24,7 +24,7 @@ struct Now<T> {
 /// Tells one state of a file from another.
 type Stamp = (u64, u64, i64, i64);
 
-impl<T> Watched<T> {
+impl<T> FileWatch<T> {
     /// What `load` makes of these files.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl<T> Watched<T> {
             last: Arc::new(load()?),
             wrong: None,
         };
-        Ok(Watched {
+        Ok(FileWatch {
             paths,
             load: Box::new(load),
             now: Mutex::new(now),
@@ -112,7 +112,7 @@ mod tests {
             text.parse::<u32>()
                 .map_err(|error| Words::new("file", error.to_string()))
         };
-        let watched = Watched::new(&[&path], load).expect("a number");
+        let watched = FileWatch::new(&[&path], load).expect("a number");
         assert_eq!(watched.get().ok().as_deref(), Some(&1));
         put("22");
         assert_eq!(watched.get().ok().as_deref(), Some(&22));

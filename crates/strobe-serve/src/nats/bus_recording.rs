@@ -11,8 +11,8 @@ use strobe_files::record::{Observer, Progress};
 use strobe_files::recorder::{Recorder, Recording};
 use strobe_files::sink::Existing;
 
-use super::incoming::Incoming;
 use super::join::{Join, Matches, Shared};
+use super::message_rows::MessageRows;
 
 /// How far apart rows may be that are joined, and what the second run is called.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Joining {
 }
 
 /// The recording, as soon as all that it needs has come.
-pub struct Filling {
+pub struct BusRecording {
     sinks: Vec<String>,
     existing: Existing,
     joining: Option<Joining>,
@@ -36,8 +36,8 @@ pub struct Filling {
 
 #[derive(Default)]
 struct State {
-    first: Option<Incoming>,
-    second: Option<Incoming>,
+    first: Option<MessageRows>,
+    second: Option<MessageRows>,
     recording: Option<Recording>,
     is_over: bool,
 }
@@ -53,10 +53,10 @@ impl Observer for Written {
     }
 }
 
-impl Filling {
+impl BusRecording {
     /// Of one run, or of two.
     pub fn new(sinks: Vec<String>, existing: Existing, joining: Option<Joining>) -> Arc<Self> {
-        Arc::new(Filling {
+        Arc::new(BusRecording {
             sinks,
             existing,
             joining,
@@ -70,7 +70,7 @@ impl Filling {
     ///
     /// # Errors
     /// They cannot be joined, or there is no thread to be had.
-    pub fn offer(&self, is_first: bool, rows: Incoming) -> Result<(), Words> {
+    pub fn offer(&self, is_first: bool, rows: MessageRows) -> Result<(), Words> {
         let mut state = self.lock();
         match is_first {
             true => state.first = Some(rows),

@@ -18,9 +18,9 @@ use strobe::error::Words;
 use strobe::stop::Stop;
 use tokio::time::sleep;
 
-use super::filling::Filling;
-use super::incoming::Incoming;
+use super::bus_recording::BusRecording;
 use super::message::{self, Head};
+use super::message_rows::MessageRows;
 use super::order::Order;
 use super::publish::with_sources;
 use super::resume::{Resume, resume};
@@ -44,11 +44,11 @@ pub enum Choice {
 }
 
 /// One run.
-pub struct Taking {
+pub struct RunReceiver {
     name: String,
     subject: String,
     stream: Stream,
-    filling: Arc<Filling>,
+    recording: Arc<BusRecording>,
     is_first: bool,
     /// Where messages are handed in.
     rows: Option<SyncSender<(Head, Vec<u8>)>>,
@@ -62,20 +62,20 @@ pub struct Taking {
     is_over: bool,
 }
 
-impl Taking {
+impl RunReceiver {
     /// Of this run, under this name, into these files. A second run is told by the first one, here, what is `done`.
     pub fn new(
         name: &str,
         (subject, stream): (String, Stream),
-        filling: &Arc<Filling>,
+        recording: &Arc<BusRecording>,
         is_first: bool,
         done: &Arc<AtomicU64>,
     ) -> Self {
-        Taking {
+        RunReceiver {
             name: name.to_owned(),
             subject,
             stream,
-            filling: Arc::clone(filling),
+            recording: Arc::clone(recording),
             is_first,
             rows: None,
             order: None,
@@ -107,10 +107,10 @@ impl Taking {
         }
         // Of a run that has nothing to give there will be no file.
         if done.is_err() || (self.rows.take().is_none() && self.is_first) {
-            self.filling.end();
+            self.recording.end();
         }
         // What was given is still being written.
-        while !self.filling.is_over() && !stop.is_over() && done.is_ok() {
+        while !self.recording.is_over() && !stop.is_over() && done.is_ok() {
             sleep(LOOK).await;
             let _ = self.acknowledge(false).await;
         }
@@ -118,7 +118,7 @@ impl Taking {
     }
 
     fn is_done(&self, stop: &Stop) -> bool {
-        self.is_over || stop.is_over() || self.filling.is_over()
+        self.is_over || stop.is_over() || self.recording.is_over()
     }
 
     /// Takes what there is.
@@ -157,7 +157,7 @@ impl Taking {
     fn begin_at(&mut self, row: u64) {
         (self.begin, self.order) = (row, Some(Order::new(row)));
         match self.is_first {
-            true => self.filling.begin_at(row),
+            true => self.recording.begin_at(row),
             false => self.done.store(row, Ordering::Relaxed),
         }
     }
@@ -230,7 +230,7 @@ impl Taking {
     /// Whether the rows of this message are in the files, or are not needed for them.
     fn is_written(&self, head: &Head) -> bool {
         let written = match self.is_first {
-            true => self.filling.written(),
+            true => self.recording.written(),
             false => self.done.load(Ordering::Relaxed),
         };
         !head.end && head.next <= written
@@ -257,7 +257,7 @@ impl Taking {
         };
         let mut message = (head, bytes);
         while let Err(TrySendError::Full(again)) = rows.try_send(message) {
-            if stop.is_over() || self.filling.is_over() {
+            if stop.is_over() || self.recording.is_over() {
                 break;
             }
             message = again;
@@ -269,8 +269,8 @@ impl Taking {
     fn begin(&self, bytes: Vec<u8>) -> Result<SyncSender<(Head, Vec<u8>)>, Words> {
         let info = message::read(&self.subject, bytes)?.info;
         let (sender, messages) = sync_channel(AT_ONCE);
-        let rows = Incoming::new(self.subject.clone(), info, self.begin, messages);
-        self.filling.offer(self.is_first, rows)?;
+        let rows = MessageRows::new(self.subject.clone(), info, self.begin, messages);
+        self.recording.offer(self.is_first, rows)?;
         Ok(sender)
     }
 
@@ -296,7 +296,7 @@ impl Taking {
             let heard = told.iter().take_while(|told| told.is_ok()).count();
             let last = self.given.drain(..heard).next_back();
             if let (true, Some((head, _))) = (self.is_first, last) {
-                if let Some(row) = self.filling.acknowledged(head.next) {
+                if let Some(row) = self.recording.acknowledged(head.next) {
                     self.done.store(row, Ordering::Relaxed);
                 }
             }

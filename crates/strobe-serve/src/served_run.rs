@@ -18,7 +18,7 @@ use crate::spool::{Progress, Spool};
 use crate::systemd::FdStoreEntry;
 
 /// A run with its spool.
-pub struct Served {
+pub struct ServedRun {
     id: u32,
     name: String,
     spool: Arc<Spool>,
@@ -29,7 +29,7 @@ pub struct Served {
     is_own: bool,
 }
 
-impl Served {
+impl ServedRun {
     /// A run of the daemon's own, whose rows go into this spool, after those that are there.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Served {
         spool: Arc<Spool>,
         kept: Option<FdStoreEntry>,
     ) -> Result<Arc<Self>, Words> {
-        let served = Arc::new(Served {
+        let served = Arc::new(ServedRun {
             id,
             name,
             spool,
@@ -63,7 +63,7 @@ impl Served {
         run: &dyn Run,
         spool: Arc<Spool>,
     ) -> Result<Arc<Self>, Words> {
-        let served = Served::past(id, name, spool, false, None);
+        let served = ServedRun::past(id, name, spool, false, None);
         served.begin(run)?;
         Ok(served)
     }
@@ -76,7 +76,7 @@ impl Served {
         is_own: bool,
         kept: Option<FdStoreEntry>,
     ) -> Arc<Self> {
-        Arc::new(Served {
+        Arc::new(ServedRun {
             id,
             name,
             spool,
@@ -252,7 +252,7 @@ impl Served {
         }
         // Where it is, is known from the first moment on.
         self.spool.look(|| Some(reader.snapshot()));
-        let served: Weak<Served> = Arc::downgrade(self);
+        let served: Weak<ServedRun> = Arc::downgrade(self);
         let end = move || {
             if let Some(served) = served.upgrade() {
                 served.release();

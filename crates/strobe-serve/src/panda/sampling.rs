@@ -22,7 +22,7 @@ const FAR: u64 = 1 << 60;
 
 /// How the rows of an acquisition are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Making {
+pub struct Sampling {
     /// The event at which channels are read.
     pub event: String,
     /// Rows at most; 0: as many as come.
@@ -37,30 +37,30 @@ pub struct Making {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trigger {
     /// An event.
-    Event(Making),
+    Event(Sampling),
     /// An output of a sequencer: which, and which output.
     Sequencer(usize, usize),
     /// A position compare: which.
     Compare(usize),
 }
 
-impl Making {
+impl Sampling {
     /// A row at each trigger of this event, and at its samples what is read between triggers.
     ///
     /// # Errors
     /// The event is none of the samples'; what can be done.
     pub fn new(event: String, sample: Option<&str>, limit: u64) -> Result<Self, String> {
-        let mut making = Making {
+        let mut sampling = Sampling {
             event,
             limit,
             inputs: Vec::new(),
             program: ProgramText::default(),
         };
         if let Some(sample) = sample {
-            making.program.every = Some(samples_each(&making.event, sample)?);
-            making.event = sample.to_owned();
+            sampling.program.every = Some(samples_each(&sampling.event, sample)?);
+            sampling.event = sample.to_owned();
         }
-        Ok(making)
+        Ok(sampling)
     }
 
     /// The run that makes them.
@@ -144,7 +144,7 @@ pub fn trigger(model: &Model, values: &Values) -> Result<Trigger, String> {
     let event = chosen(model, values, label)?;
     let limit = limit(values);
     let sample = sample(model, values)?;
-    Making::new(event, sample.as_deref(), limit).map(Trigger::Event)
+    Sampling::new(event, sample.as_deref(), limit).map(Trigger::Event)
 }
 
 /// What stands for no event.
@@ -199,10 +199,10 @@ mod tests {
 
     #[test]
     fn of_two_timers_each_nth_sample_is_a_row() {
-        let making = Making::new("timer:5ms".into(), Some("timer:5us"), 7).expect("a making");
-        assert_eq!((making.event.as_str(), making.limit), ("timer:5us", 7));
-        assert_eq!(making.program.every, Some(1000));
-        let plain = Making::new("sim.pulse".into(), None, 0).expect("a making");
+        let sampling = Sampling::new("timer:5ms".into(), Some("timer:5us"), 7).expect("a sampling");
+        assert_eq!((sampling.event.as_str(), sampling.limit), ("timer:5us", 7));
+        assert_eq!(sampling.program.every, Some(1000));
+        let plain = Sampling::new("sim.pulse".into(), None, 0).expect("a sampling");
         assert_eq!(
             (plain.event.as_str(), plain.program.every),
             ("sim.pulse", None)
@@ -218,7 +218,7 @@ mod tests {
             ("timer:1ms", "soft"),
             ("timer:1ms", "hpet:64Hz"),
         ] {
-            let refused = Making::new(trigger.into(), Some(sample), 0);
+            let refused = Sampling::new(trigger.into(), Some(sample), 0);
             assert!(refused.is_err_and(|why| why.contains(trigger) && why.contains("PCAP.SAMPLE")));
         }
     }

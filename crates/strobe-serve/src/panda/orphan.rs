@@ -12,7 +12,7 @@ pub fn name(number: u64) -> String {
 
 /// Ends runs of acquisitions that outlived their daemon: nobody could disarm them. Their rows stay. Answers which could
 /// not be ended. For the start, before anything is armed.
-pub fn end_left(runs: &Runs) -> Vec<Words> {
+pub fn end_orphans(runs: &Runs) -> Vec<Words> {
     let all = runs.list().into_iter();
     let left = all.filter(|run| {
         let number = run.name().strip_prefix("panda-");
@@ -44,7 +44,7 @@ mod tests {
         };
         let armed = runs.create(&name(3), &recipe).expect("a run");
         let (begun, other) = (make(&name(4)), make("panda-scan"));
-        let wrong = end_left(&runs);
+        let wrong = end_orphans(&runs);
         assert!(wrong.is_empty(), "{wrong:?}");
         let until = Instant::now() + Duration::from_secs(120);
         while !(armed.progress().is_over() && begun.progress().is_over()) {

@@ -37,11 +37,11 @@ impl OnDisk {
     /// The file cannot be read.
     pub(crate) fn read(
         &self,
-        before: Option<Reading>,
+        before: Option<SegmentReader>,
         row: u64,
-    ) -> Result<Option<(Piece, Reading)>, Error> {
+    ) -> Result<Option<(Piece, SegmentReader)>, Error> {
         let OnDisk(place) = self;
-        let mut reading = Reading::at(before, place, row)?;
+        let mut reading = SegmentReader::at(before, place, row)?;
         Ok(reading
             .rows(place.bytes, row)?
             .map(|piece| (piece, reading)))
@@ -54,12 +54,12 @@ impl OnDisk {
     /// The file cannot be read.
     pub(crate) fn stored(
         &self,
-        before: Option<Reading>,
+        before: Option<SegmentReader>,
         row: u64,
         to: u64,
-    ) -> Result<(Option<StoredBatch>, Reading), Error> {
+    ) -> Result<(Option<StoredBatch>, SegmentReader), Error> {
         let OnDisk(place) = self;
-        let mut reading = Reading::at(before, place, row)?;
+        let mut reading = SegmentReader::at(before, place, row)?;
         let stored = reading.segment.stored(row, to, LEAST, place.bytes)?;
         reading.next = Some(stored.as_ref().map_or(row, |stored| stored.rows.end));
         Ok((stored, reading))
@@ -67,7 +67,7 @@ impl OnDisk {
 }
 
 /// A file of the spool, open.
-pub(crate) struct Reading {
+pub(crate) struct SegmentReader {
     path: PathBuf,
     segment: Segment,
     info: Arc<RunInfo>,
@@ -75,12 +75,12 @@ pub(crate) struct Reading {
     next: Option<u64>,
 }
 
-impl Reading {
+impl SegmentReader {
     /// The file, at a batch that does not begin behind this row.
-    fn at(before: Option<Reading>, place: &Place, row: u64) -> Result<Reading, Error> {
+    fn at(before: Option<SegmentReader>, place: &Place, row: u64) -> Result<SegmentReader, Error> {
         let mut reading = match before {
             Some(reading) if reading.path == place.path => reading,
-            _ => Reading::open(place)?,
+            _ => SegmentReader::open(place)?,
         };
         let at = reading.segment.offset();
         let is_before = match reading.next {
@@ -90,14 +90,14 @@ impl Reading {
         if !is_before && place.offset > 0 {
             reading.segment.seek(place.offset)?;
         } else if !is_before {
-            reading = Reading::open(place)?;
+            reading = SegmentReader::open(place)?;
         }
         Ok(reading)
     }
 
-    fn open(place: &Place) -> Result<Reading, Error> {
+    fn open(place: &Place) -> Result<SegmentReader, Error> {
         let segment = Segment::open(&place.path, place.bytes)?;
-        Ok(Reading {
+        Ok(SegmentReader {
             path: place.path.clone(),
             info: Arc::new(segment.info().clone()),
             segment,

@@ -13,7 +13,7 @@ use strobe::source::RowSource;
 use super::message::{self, Head};
 
 /// The rows of one run, as they come from the bus.
-pub struct Incoming {
+pub struct MessageRows {
     subject: String,
     info: Arc<RunInfo>,
     /// The row that comes next.
@@ -26,7 +26,7 @@ pub struct Incoming {
     is_over: bool,
 }
 
-impl Incoming {
+impl MessageRows {
     /// Of this run, from this row on.
     pub fn new(
         subject: String,
@@ -34,7 +34,7 @@ impl Incoming {
         next: u64,
         messages: Receiver<(Head, Vec<u8>)>,
     ) -> Self {
-        Incoming {
+        MessageRows {
             subject,
             info: Arc::new(info),
             next,
@@ -92,7 +92,7 @@ impl Incoming {
     }
 }
 
-impl RowSource for Incoming {
+impl RowSource for MessageRows {
     fn info(&self) -> &RunInfo {
         &self.info
     }
@@ -164,7 +164,7 @@ mod tests {
         for message in messages {
             sender.send(message).expect("a message");
         }
-        let mut incoming = Incoming::new("a".to_owned(), info.clone(), 0, receiver);
+        let mut incoming = MessageRows::new("a".to_owned(), info.clone(), 0, receiver);
         let mut blocks = Vec::new();
         while let Some(block) = incoming.next(WAIT).expect("rows") {
             blocks.push((block.first(), block.len(), block.lost()));

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Programs of rows: what the language says, and that evaluator and compiled program agree. All are one program, which is linked
+//! once.
+
+mod common;
+mod generated;
+mod language;
+mod rules;
+mod tunables;

@@ -15,8 +15,9 @@ HOST = {
         ("ring, 8192 rows of 80 bytes", [11, 9, 12]), ("ring, 8192 rows of 112 bytes", [12, 10, 14]),
         ("pipe, 50 rows a write", [60]), ("unix socket, 50 rows a write", [72]), ("memcpy of as much memory", [3]))],
     "engine": {"ns": [49, 51, 50]},
-    "files": [{"output": "write", "ns": [100]}, {"output": "csv", "ns": [250]}],
+    "files": [{"output": output, "ns": [ns]} for output, ns in (("write", 100), ("csv", 250), ("arrows", 99), ("h5", 126))],
     "periods": [{"rate": 1000, "way": way, "late": {"p50": ns}} for way, ns in (("bare", 50_000), ("hybrid", 500))],
+    "visible": [{"rate": 100, "way": way, "after": {"p50": ns}} for way, ns in (("looks", 8_000_000), ("woken", 40_000))],
 }
 SERVE = {
     "machine": {"cpus": 2, "busy": 2.0},
@@ -42,7 +43,10 @@ class Overview(unittest.TestCase):
         socket = lines["a row of 112 bytes to another process", "unix socket, 50 rows a write"]
         self.assertEqual(socket.cells()[5:7], ("4.00", "6.00"))
         self.assertEqual(lines["a row into .csv", None].cells()[5], "2.50")
+        self.assertEqual([lines[f"a row into .{output}", None].met for output in ("csv", "arrows", "h5")], [None, True, False])
         self.assertEqual(lines["median lateness at 1000 Hz, hybrid", None].cells()[5], "0.01")
+        woken = lines["from a row's stamp until its reader has it, 100 Hz, woken", "who looks"]
+        self.assertEqual((woken.cells()[6], woken.met), ("200.00", True))
 
     def test_clients_are_beside_raw_tcp_and_judged_by_the_median_of_the_rounds(self) -> None:
         panda, arrow = overview.of_serve(SERVE)

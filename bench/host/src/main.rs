@@ -20,6 +20,7 @@ mod reads;
 mod report;
 mod rows;
 mod serve;
+mod visible;
 mod words;
 
 /// Measures the user engine and its ring on this machine.
@@ -120,6 +121,7 @@ struct Figures {
     engine: rows::Figure,
     files: Vec<files::Figure>,
     periods: Vec<period::Figure>,
+    visible: Vec<visible::Figure>,
 }
 
 fn main() -> ExitCode {
@@ -152,7 +154,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         return Err("--cpus: two CPUs are needed".into());
     };
     let before = Machine::from_now();
-    let turns = period::turns(options.seconds);
+    let turns = period::turns(options.seconds) + visible::turns(options.seconds);
     let bar = ProgressBar::new(u64::from(options.rounds) + turns);
     bar.enable_steady_tick(Duration::from_millis(200));
     let mut moving = moving::Measurement::default();
@@ -165,6 +167,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         bar.inc(1);
     }
     let periods = period::measure(options.seconds, producer, || bar.inc(1))?;
+    let visible = visible::measure(options.seconds, producer, consumer, || bar.inc(1))?;
     bar.finish_and_clear();
     let figures = Figures {
         machine: before.until_now(),
@@ -172,6 +175,7 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
         engine: engine.figure(),
         files: files.figures(),
         periods,
+        visible,
     };
     let tables = report::markdown(&figures);
     options.output.put("host", &figures, &tables)?;

@@ -233,7 +233,7 @@ impl Figure {
 }
 
 /// Not all of them into JSON.
-fn percentiles<S: serde::Serializer>(late: &[u64], to: S) -> Result<S::Ok, S::Error> {
+pub fn percentiles<S: serde::Serializer>(late: &[u64], to: S) -> Result<S::Ok, S::Error> {
     let at = |share: usize| late.get(late.len().saturating_sub(1) * share / 10_000);
     let shares = [
         ("min", 0),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use strobe_measure::machine::Machine;
 
-use crate::{Figures, files, moving};
+use crate::{Figures, files, moving, visible};
 
 /// A row that is stamped, ten words of it read, stored and read by another process.
 const ROW_NS: f64 = 50.0;
@@ -124,6 +124,28 @@ fn write(text: &mut String, figures: &Figures) -> std::fmt::Result {
             figure.triggers,
             figure.cpu_percent,
             figure.faults
+        )?;
+    }
+    visible(text, &figures.visible)
+}
+
+fn visible(text: &mut String, figures: &[visible::Figure]) -> std::fmt::Result {
+    writeln!(
+        text,
+        "\n| rate | from a row's stamp until its reader has it | p50, us | p99 | p99.9 | most | calls a row |\n| --: | --- | --: | --: | --: | --: | --: |"
+    )?;
+    for figure in figures {
+        let after = [5000, 9900, 9990, 10_000].map(|share| figure.after_at(share) as f64 / 1000.0);
+        writeln!(
+            text,
+            "| {} Hz | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.2} |",
+            figure.rate,
+            figure.way,
+            after[0],
+            after[1],
+            after[2],
+            after[3],
+            figure.wakes as f64 / figure.after.len().max(1) as f64
         )?;
     }
     Ok(())

@@ -17,7 +17,7 @@
 
 #include "flip.h"
 
-#define RANDOM_BLOBS	100000
+#define RANDOM_BLOBS	20000
 
 static const unsigned char nasty[] = { 0x00, 0x01, 0x7f, 0x80, 0xff, 0xfe, 0x20, 0x08 };
 static unsigned long refused, accepted;

@@ -133,6 +133,8 @@ impl RunReader {
         }
         let mut block = self.block();
         if block.is_empty() && block.lost() == 0 && !self.ring.ended() {
+            // Its memory is that of the next one, which would else need some of its own: 256 KiB, each time.
+            drop(block);
             let waited = match wait.is_zero() {
                 true => self.waiter.look(&self.ring),
                 false => self.wait(1, wait),

@@ -45,6 +45,7 @@ mod icount_scans;
 mod icount_slow;
 mod icount_sources;
 mod icount_storm;
+mod icount_woken;
 mod iio;
 mod lab_counter;
 mod latency;

@@ -34,7 +34,7 @@ use super::table::{Columns, schema};
 use super::{Appender, Sink, SinkProgress};
 
 /// Rows of one record batch, at most.
-const BATCH_ROWS: usize = 65_536;
+const BATCH_ROWS: usize = 8_192;
 
 /// An Arrow IPC stream in a file, or a pipe.
 pub struct ArrowFile {

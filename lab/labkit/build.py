@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A load as a kernel build is one, to be put into a guest: the compiler and the assembler of this machine, and a source.
 
-The source is one of strobe's own, with all the headers of the kernel in it: some 80000 lines.
+The source is one of strobe's own, with all the headers of the kernel in it: some 100000 lines.
 """
 
 import subprocess

@@ -6,11 +6,12 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import BUILD, TREE, LabError, debian, modules, tool
+from . import BUILD, TREE, LabError, debian, modules, programs, tool
 from .cpio import Archive
 from .kernel import Kernel
 
 PROGRAMS = BUILD / "guest/bin"
+LIBRARIES = BUILD / "guest/lib"
 CASES = "cases"
 DIRECTORIES = ("proc", "sys", "dev", "run", "out", "root", "mnt", "lib/firmware/strobe", "var/tmp")
 ACCOUNTS = {
@@ -51,8 +52,11 @@ def build(guest: Guest, archive: Path) -> None:
             add_busybox(root)
             root.copy(TREE / "lab/guest/init", "/init")
         root.copy(staged / "lib/modules", "/lib/modules")
-        for program in programs(guest.command):
+        for program in chosen(guest.command):
             root.copy(program, f"/usr/local/bin/{program.name}")
+        # First: a file of the guest that is a library takes its place. Debian's root has them all.
+        for library in [] if guest.debian else sorted(LIBRARIES.glob("*")):
+            root.copy(library, programs.place(library.name))
         if (TREE / "boards").exists():
             root.copy(TREE / "boards", "/boards")
         for word in guest.files:
@@ -60,7 +64,7 @@ def build(guest: Guest, archive: Path) -> None:
         add_orders(root, guest)
 
 
-def programs(command: list[str]) -> list[Path]:
+def chosen(command: list[str]) -> list[Path]:
     """The programs of build/guest/bin; that of the test cases, which is big, only if the command names it."""
     return [path for path in sorted(PROGRAMS.glob("*")) if path.name != CASES or any(CASES in word for word in command)]
 

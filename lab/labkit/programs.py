@@ -49,15 +49,25 @@ class Program:
 
 def linked(program: Path) -> list[str]:
     """Words for lab/run --file: a program of this machine, and the libraries with which it starts here."""
+    return words(program, libraries(program))
+
+
+def libraries(program: Path) -> dict[str, Path]:
+    """The libraries with which a program of this machine starts here, its loader among them, by name."""
     said = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
     found = re.findall(r"^\t(?:(\S+) => )?(/\S+) \(", said, re.MULTILINE)
-    return words(program, {Path(name or path).name: Path(path).resolve() for name, path in found})
+    return {Path(name or path).name: Path(path).resolve() for name, path in found}
 
 
-def words(program: Path, libraries: dict[str, Path]) -> list[str]:
+def words(program: Path, its: dict[str, Path]) -> list[str]:
     """The program in /usr/local/bin, and its libraries, by their names, where the loader of a Debian looks for them."""
     return [f"{program}:/usr/local/bin/{program.name}",
-            *(f"{path}:{'/lib64' if name == LOADER else LIBRARIES}/{name}" for name, path in sorted(libraries.items()))]
+            *(f"{path}:{place(name)}" for name, path in sorted(its.items()))]
+
+
+def place(library: str) -> str:
+    """Where a Debian has a library of this name."""
+    return f"{'/lib64' if library == LOADER else LIBRARIES}/{library}"
 
 
 def needs(binary: Path) -> list[str]:

@@ -172,14 +172,16 @@ fn a_rule_of_the_user_engine_writes_its_outputs_at_each_position_too() {
 /// A program that looks at the latest row as soon as there is one, and writes the outputs for the next position, until the last.
 fn compare(mut reader: RunReader, writes: &impl OwnedRun) {
     let mut buffer = vec![0; 1024 * reader.ring().row_words()];
-    let mut next = STEP as i64;
+    let (mut next, mut seen) = (STEP as i64, 0);
     while next <= (positions() * STEP) as i64 && !reader.ring().ended() {
         reader.wait(1, Duration::from_millis(100)).expect("to wait");
         let batch = reader.read(&mut buffer);
-        let at = batch.rows().last().map(|row| row.values[0] as i64);
-        if at.is_some_and(|at| at >= next) {
+        let last = batch.rows().last().filter(|row| row.row >= seen);
+        if last.is_some_and(|row| row.values[0] as i64 >= next) {
             writes.trigger(1).expect("to write");
             next += STEP as i64;
+            // Of two outputs between two rows, the rows show one. The row that is being made may be before this one.
+            seen = reader.snapshot().head + 1;
         }
     }
 }

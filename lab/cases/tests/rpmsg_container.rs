@@ -138,9 +138,9 @@ fn a_container_without_any_node_has_the_endpoint_it_was_given_though_the_giver_h
 }
 
 /// The same, with what a shell has, around the program.
-const CONTAINER: &str = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/dev && touch /mnt/dev/strobe_rpmsg0 && \
+const CONTAINER: &str = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/dev /mnt/lib && touch /mnt/dev/strobe_rpmsg0 && \
                          mount -o bind /dev/strobe_rpmsg0 /mnt/dev/strobe_rpmsg0 && \
-                         cp /usr/local/bin/strobe /mnt && \
+                         cp -r /usr/local/bin/strobe /lib64 /mnt && cp -r /lib/x86_64-linux-gnu /mnt/lib && \
                          exec chroot /mnt /strobe rpmsg ping --count 100 --json";
 
 #[test]

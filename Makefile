@@ -47,8 +47,8 @@ lab: build-kernel build-host build-guest ## only the tests in guests
 check:           ## formatting, lints, sparse, checkpatch, shellcheck, licences, documentation
 	@lab/check
 
-verify: build-kernel build-host build-guest ## what takes hours, to the newest kernel that Debian has; started again, it goes on where it was
-	@lab/kmod --kernel newest --kernel debug W=1
+verify: build-kernel build-host build-guest ## every measurement in full, and the newest kernel that Debian has: two hours; started again, it goes on where it was
+	@lab/kmod --kernel newest W=1
 	@lab/verify
 
 litmus:          ## the memory barriers, judged by herd7
@@ -65,14 +65,9 @@ sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemle
 	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/suite --guest --kernel debug --kernel kcsan
 
-soak: build-kernel build-host build-guest ## HOURS (24) of acquisition in a deterministic guest, and as many that are served, every trigger accounted for; 100 kills of the daemon, with systemd and without; 1e6 rows by way of a bus that is killed 50 times; 100 clients for 10 minutes; instruments with every fault for 10 minutes; 1e6 inputs of rubbish for each parser
-	@lab/cases/soak --hours $(HOURS)
-	@lab/cases/served --minutes $$((60 * $(HOURS)))
-	@lab/cases/restarts
-	@STROBE_SERVE_KILLS=100 STROBE_NATS_ROWS=500000 STROBE_NATS_KILLS=50 STROBE_CROWD_MINUTES=10 \
-	cargo test --release --workspace --exclude strobe-cases --test daemon --test nats --test crowd -- --nocapture
-	@STROBE_INSTRUMENT_SECONDS=600 tests/instruments/run
-	@lab/fuzz
+soak: build-kernel build-host build-guest ## what repeats: HOURS (24) of acquisition in deterministic guests, also served; 100 kills of the daemon; 1000 hot-plugs on a debug kernel; 1e6 inputs of rubbish for each parser; started again, it goes on where it was
+	@lab/kmod --kernel debug W=1
+	@lab/verify --soak --hours $(HOURS)
 
 install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, DESTDIR=)
 	@dist/install
@@ -80,8 +75,9 @@ install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, D
 uninstall:       ## remove exactly what was installed
 	@dist/uninstall
 
-wheel:           ## the Python package for x86_64 and aarch64, and its source, into target/wheels
+wheel:           ## the Python package for x86_64 and aarch64, and its source, into target/wheels; and its tests
 	@dist/wheel
+	@tests/wheel/run
 
 docs:            ## the library's reference
 	@cargo doc --workspace --no-deps

@@ -95,24 +95,36 @@ class Steps(unittest.TestCase):
         self.assertTrue(all(cpus in ([3], [7]) for _, cpus in begun[1:]), begun)
         self.assertEqual(self.verify.hours(chosen, 2) * 60, 5 + 9)
 
-    def test_all_of_it_is_done_in_six_hours_on_two_cpus(self) -> None:
-        self.assertLess(self.verify.hours(self.verify.steps(), 2), 6)
+    def test_it_is_done_in_two_hours_and_a_half_on_two_cpus_and_what_repeats_in_four(self) -> None:
+        self.assertLess(self.verify.hours(self.verify.measurements(), 2), 2.5)
+        self.assertLess(self.verify.hours(self.verify.soak(), 2), 4)
+
+    def test_the_hours_of_a_soak_can_be_said(self) -> None:
+        of = {step.command: step.minutes for step in self.verify.soak(1)}
+        self.assertLess(of["lab/cases/soak --hours 1"], 3)
+        self.assertIn("lab/cases/served --minutes 60", of)
 
     def test_the_summary_names_each_step_and_fails_if_one_has(self) -> None:
-        steps = self.verify.steps()[:2]
+        steps = self.verify.measurements()[:2]
         said = io.StringIO()
         with contextlib.redirect_stdout(said):
             self.assertEqual(self.verify.summary([(steps[0], "passed", 60.0), (steps[1], "FAILED with 70", 6.0)]), 1)
         self.assertRegex(said.getvalue(), rf"{steps[1].name} +FAILED with 70 +0\.1\n1 passed, 1 failed\n$")
 
     def test_names_of_records_differ(self) -> None:
-        steps = self.verify.steps()
+        steps = [*self.verify.measurements(), *self.verify.soak()]
         self.assertEqual(len({step.record for step in steps}), len(steps))
 
     def test_every_program_of_a_step_is_there(self) -> None:
         tree = Path(__file__).resolve().parents[2]
-        for step in self.verify.steps():
-            self.assertTrue((tree / step.command.split()[0]).exists(), step.command)
+        for step in [*self.verify.measurements(), *self.verify.soak()]:
+            found = (tree / step.command.split()[0]).exists() or step.command.startswith("env ")
+            self.assertTrue(found, step.command)
+
+    def test_the_program_of_a_step_is_known_behind_its_environment(self) -> None:
+        self.write("tests/x/run", "1")
+        of = {command: list(self.verify.runs(self.step(command, programs=()))) for command in ("env A=1 B=2 tests/x/run --y", "env A=1 cargo test")}
+        self.assertEqual(list(of.values()), [[self.path / "tests/x/run"], []])
 
 
 class Parts(unittest.TestCase):
@@ -128,7 +140,8 @@ class Parts(unittest.TestCase):
         return re.sub(r" --kernel \w+", "", " ".join(words)).rpartition("lab/cases/")[2]
 
     def test_it_names_every_case_that_verify_runs(self) -> None:
-        steps = [step for step in program("verify").steps() if step.command.startswith("lab/cases/")]
+        verify = program("verify")
+        steps = [step for step in [*verify.measurements(), *verify.soak()] if step.command.startswith("lab/cases/")]
         self.assertEqual(self.whole, {self.without_kernels(shlex.split(step.command)) for step in steps})
 
     def test_it_names_what_the_tests_run_of_them(self) -> None:

@@ -118,7 +118,7 @@ fn a_run_may_be_tuned_from_many_threads_while_it_makes_rows_and_goes() {
 fn who_owns_a_run_that_computes_acts_and_is_tuned_may_be_killed_at_any_moment() {
     let before = held();
     let (mut dice, mut tuned) = (Dice(11), 0);
-    for _ in 0..rounds(40, 10) {
+    for round in 0..rounds(40, 10) {
         let mut record = Command::new("strobe")
             .args(["record", "--engine", "kernel", "--event", "timer:5kHz"])
             .args([
@@ -140,6 +140,13 @@ fn who_owns_a_run_that_computes_acts_and_is_tuned_may_be_killed_at_any_moment() 
             .spawn()
             .expect("strobe");
         let control = control();
+        if round % 2 == 1 {
+            // The program may take longer to start than the moments last.
+            until("a run", || {
+                let (entries, _) = list(&control, 0).expect("the catalogue");
+                entries.iter().any(|entry| entry.kind == RUN)
+            });
+        }
         let end = Instant::now() + Duration::from_millis(dice.below(300) as u64 * slowness());
         while Instant::now() < end {
             let (entries, _) = list(&control, 0).expect("the catalogue");

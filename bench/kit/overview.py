@@ -82,9 +82,10 @@ def of_host(said: dict) -> list[Line]:
     lines += [Line("a row of 112 bytes to another process", machine, wide, "ns", short, copy, named(moving[way], way))
               for way in moving if way.startswith(("pipe", "unix socket"))]
     lines += [Line("made, stamped, ten words read, and read", machine, row, "ns", short, target="<= 50 ns", met=row <= 50)]
-    lines += [Line(f"a row into .{output}", machine, ns, "ns", short, named(files["write"], "bare write"),
-                   target=f"<= {INTO[output]} ns" if output in INTO else "-", met=ns <= INTO[output] if output in INTO else None)
-              for output, ns in files.items() if output != "write"]
+    for output, ns in files.items():
+        if output != "write":
+            target, met = (f"<= {INTO[output]} ns", ns <= INTO[output]) if output in INTO else ("-", None)
+            lines.append(Line(f"a row into .{output}", machine, ns, "ns", short, named(files["write"], "bare write"), target=target, met=met))
     late = {(each["rate"], each["way"]): each["late"]["p50"] / 1000 for each in said["periods"]}
     lines += [Line(f"median lateness at {rate} Hz, {way}", machine, us, "us", long, named(late[rate, "bare"], "clock_nanosleep"))
               for (rate, way), us in late.items() if way != "bare"]

@@ -21,7 +21,7 @@ use strobe_hw::cpu_latency_request::CpuLatencyRequest;
 /// Rates that are measured.
 const RATES: [u64; 2] = [1_000, 10_000];
 /// Each way is measured in so many turns, one after the other.
-const TURNS: u32 = 10;
+pub const TURNS: u32 = 10;
 const PRIORITY: u8 = 60;
 
 /// A way to wait.
@@ -227,14 +227,18 @@ impl Figure {
 
     /// The lateness that this share of the rows, in 1/10000, does not exceed.
     pub fn late_at(&self, share: usize) -> u64 {
-        let last = self.late.len().saturating_sub(1);
-        self.late.get(last * share / 10_000).copied().unwrap_or(0)
+        at(&self.late, share).unwrap_or(0)
     }
+}
+
+/// What this share of sorted times, in 1/10000, does not exceed.
+pub fn at(sorted: &[u64], share: usize) -> Option<u64> {
+    let last = sorted.len().saturating_sub(1);
+    sorted.get(last * share / 10_000).copied()
 }
 
 /// Not all of them into JSON.
 pub fn percentiles<S: serde::Serializer>(late: &[u64], to: S) -> Result<S::Ok, S::Error> {
-    let at = |share: usize| late.get(late.len().saturating_sub(1) * share / 10_000);
     let shares = [
         ("min", 0),
         ("p50", 5000),
@@ -243,5 +247,5 @@ pub fn percentiles<S: serde::Serializer>(late: &[u64], to: S) -> Result<S::Ok, S
         ("p99.9", 9990),
         ("max", 10_000),
     ];
-    to.collect_map(shares.map(|(name, share)| (name, at(share))))
+    to.collect_map(shares.map(|(name, share)| (name, at(late, share))))
 }

@@ -15,12 +15,10 @@ use strobe::reader::RunReader;
 use strobe::rt;
 use strobe::run::{OwnedRun, Run};
 
-use crate::period::percentiles;
+use crate::period::{TURNS, at, percentiles};
 
 /// Rates that are measured, in Hz.
 const RATES: [u64; 2] = [100, 1_000];
-/// Each way is measured in so many turns, one after the other.
-const TURNS: u64 = 10;
 /// Longer than a row takes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -58,7 +56,7 @@ pub struct Figure {
 pub fn turns(seconds: u32) -> u64 {
     match seconds {
         0 => 0,
-        _ => RATES.len() as u64 * 2 * TURNS,
+        _ => RATES.len() as u64 * 2 * u64::from(TURNS),
     }
 }
 
@@ -82,7 +80,8 @@ pub fn measure(
         });
         for _ in 0..TURNS {
             for figure in &mut of_rate {
-                figure.turn(u64::from(seconds) * rate / TURNS, producer, consumer)?;
+                let rows = u64::from(seconds) * rate / u64::from(TURNS);
+                figure.turn(rows, producer, consumer)?;
                 tick();
             }
         }
@@ -124,8 +123,7 @@ impl Figure {
 
     /// The time that this share of the rows, in 1/10000, does not exceed.
     pub fn after_at(&self, share: usize) -> u64 {
-        let last = self.after.len().saturating_sub(1);
-        self.after.get(last * share / 10_000).copied().unwrap_or(0)
+        at(&self.after, share).unwrap_or(0)
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe replay`, and `strobe record --run`: a recording of a recording is the same recording.
 
+use std::ffi::OsStr;
 use std::fs::{File, read};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -128,10 +129,14 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("a name")
 }
 
-/// Records a replay of this recording into files beside it, and compares them.
+/// Records a replay of this recording into new files beside it, and compares them.
 fn again(dir: &Path, first: &Path, speed: &str) {
     let mut replayed = replay(dir, first, &["--speed", speed]);
-    let second = dir.join("second.arrows");
+    // Not those of the replay before: this process has read them, and HDF5 leaves its lock of a file to the processes
+    // that other tests begin meanwhile.
+    let extension = first.extension().and_then(OsStr::to_str);
+    let name = format!("{}-{speed}.arrows", extension.expect("an extension"));
+    let second = dir.join(name);
     let mut sinks = vec![&second];
     let (csv, h5) = (second.with_extension("csv"), second.with_extension("h5"));
     sinks.push(&csv);
@@ -140,7 +145,7 @@ fn again(dir: &Path, first: &Path, speed: &str) {
     }
     let named = sinks.iter().flat_map(|sink| ["-o", text(sink)]);
     let output = command(dir)
-        .args(["record", "--run", "user:1", "--overwrite"])
+        .args(["record", "--run", "user:1"])
         .args(named)
         .output()
         .expect("the program runs");

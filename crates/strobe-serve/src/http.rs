@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Bytes;
+use futures_util::future::BoxFuture;
 use strobe::error::Words;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
@@ -100,14 +101,6 @@ pub struct Http {
     recipes: Mutex<()>,
 }
 
-/// Serves one listener until the daemon ends.
-///
-/// # Errors
-/// See [`Http::new`] and [`Http::serve`].
-pub async fn serve(daemon: Arc<Daemon>, listener: impl Into<Listener>) -> Result<(), Words> {
-    Http::new(daemon)?.serve(listener).await
-}
-
 impl Http {
     /// As the daemon's configuration says.
     ///
@@ -169,15 +162,16 @@ impl Http {
     ///
     /// # Errors
     /// The listener is reached from elsewhere, and clients would not be told from each other.
-    pub async fn serve(self: &Arc<Self>, listener: impl Into<Listener>) -> Result<(), Words> {
-        let listener = listener.into();
-        self.may_serve(&listener)?;
-        accept::all(self, &listener).await;
-        drop(listener);
-        self.tasks.close();
-        // Who does not end by then is cut off.
-        let _ = tokio::time::timeout(ENDING, self.tasks.wait()).await;
-        Ok(())
+    pub fn serve(self: Arc<Self>, listener: Listener) -> BoxFuture<'static, Result<(), Words>> {
+        Box::pin(async move {
+            self.may_serve(&listener)?;
+            accept::all(&self, &listener).await;
+            drop(listener);
+            self.tasks.close();
+            // Who does not end by then is cut off.
+            let _ = tokio::time::timeout(ENDING, self.tasks.wait()).await;
+            Ok(())
+        })
     }
 
     /// The address of a listener, for people.

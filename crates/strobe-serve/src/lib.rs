@@ -5,6 +5,8 @@
 //! A [`drain`] thread moves the rows of a run ([`served_run::ServedRun`]) into its [`spool`]. A client reads with a
 //! [`cursor::Cursor`], from any row on. Everything that speaks to clients is a thin layer over cursors: none of them can
 //! hold up the run, its spool or another client.
+//!
+//! Futures that a program awaits as a whole are boxed: so their code is compiled here, and not in each program again.
 #![forbid(unsafe_code)]
 
 pub mod access;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::stream::{DiscardPolicy, LastRawMessageErrorKind, Stream};
+use futures_util::future::BoxFuture;
 use strobe::error::Words;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::task::TaskTracker;
@@ -29,7 +30,11 @@ const BYTES: usize = 128 << 10;
 ///
 /// # Errors
 /// The configuration names no server.
-pub async fn serve(daemon: Arc<Daemon>, config: Nats) -> Result<(), Words> {
+pub fn serve(daemon: Arc<Daemon>, config: Nats) -> BoxFuture<'static, Result<(), Words>> {
+    Box::pin(publish(daemon, config))
+}
+
+async fn publish(daemon: Arc<Daemon>, config: Nats) -> Result<(), Words> {
     let context = connect(&config.url).await?;
     let machine = config.machine.clone();
     let machine = machine.unwrap_or_else(crate::http::machine_name);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::stream::Stream;
 use futures_util::TryStreamExt as _;
+use futures_util::future::BoxFuture;
 use strobe::error::Words;
 use strobe::stop::Stop;
 use strobe_files::sink::{Existing, is_whole_or_nothing};
@@ -55,7 +56,11 @@ pub enum Outcome {
 ///
 /// # Errors
 /// There is no such run, or nothing can be written.
-pub async fn subscribe(options: Options, stop: &Stop) -> Result<Outcome, Words> {
+pub fn subscribe(options: Options, stop: &Stop) -> BoxFuture<'_, Result<Outcome, Words>> {
+    Box::pin(take(options, stop))
+}
+
+async fn take(options: Options, stop: &Stop) -> Result<Outcome, Words> {
     check(&options)?;
     let context = connect(&options.url).await?;
     let wanted = options.runs.iter().map(Some);

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use strobe::catalogue::Catalogue;
 use strobe::engine::kernel::Control;
 use strobe::engine::user::User;
@@ -65,7 +66,15 @@ pub async fn bind(config: &Config) -> Result<Option<(TcpListener, TcpListener)>,
 }
 
 /// Serves both ports until the daemon ends.
-pub async fn serve(daemon: Arc<Daemon>, control: TcpListener, data: TcpListener) {
+pub fn serve(
+    daemon: Arc<Daemon>,
+    control: TcpListener,
+    data: TcpListener,
+) -> BoxFuture<'static, ()> {
+    Box::pin(serve_both(daemon, control, data))
+}
+
+async fn serve_both(daemon: Arc<Daemon>, control: TcpListener, data: TcpListener) {
     let config = daemon.config.panda.clone();
     let catalogue = catalogue(config.engine);
     let panel = Arc::new(Panel::new(&catalogue));

@@ -337,7 +337,7 @@ async fn an_address_that_other_machines_reach_needs_encryption_and_tokens() {
             .await
             .expect("a port");
         if !(has_tls && has_tokens) {
-            assert!(http.serve(given).await.is_err());
+            assert!(http.serve(given.into()).await.is_err());
         }
     }
     assert_eq!(Config::default().http.listen, ["127.0.0.1:8000"]);

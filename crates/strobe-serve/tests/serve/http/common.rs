@@ -47,7 +47,7 @@ impl Server {
                 let listener = listener.expect("a port");
                 say.send(listener.local_addr().expect("an address"))
                     .expect("said");
-                http.serve(listener).await.expect("served");
+                http.serve(listener.into()).await.expect("served");
             });
         });
         Server {

@@ -30,25 +30,34 @@
 //! `h5clear -s FILE`, by any program.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use ::hdf5::file::OpenMode;
 use ::hdf5::types::FixedAscii;
 use ::hdf5::{Dataset, Error, File, Group};
 use ndarray::ArrayView2;
 use strobe::channel::Type;
 use strobe::info::{RunInfo, Totals};
-use strobe_ring::layout::ROW_FAULTS;
+use strobe_ring::layout::{ROW_FAULTS, ROW_HEADER_WORDS};
 use strobe_ring::{Faults, Row, RowShape, Rows};
 
+use super::table::rows_at_once;
 use super::{Sink, SinkProgress, check_shape};
 
 mod layout;
+mod values;
+
+use values::Values;
 
 /// Time between two flushes.
 const FLUSH_EVERY: Duration = Duration::from_millis(200);
 /// Rows that are kept in memory between them, at most.
 const ROWS_KEPT: usize = 64 * 1024;
+
+/// The column of the word of a row that has its flags.
+const STATUS: usize = 3;
 
 /// `End::word`, filled up with zeros.
 type Word = FixedAscii<8>;
@@ -66,11 +75,8 @@ pub struct Hdf5File {
 /// What there is between `begin` and `finish`.
 struct Writing {
     shape: RowShape,
-    /// What every row has, `row` first.
-    header: Vec<Column>,
-    /// Of a run that can skip triggers.
-    skipped: Option<Column>,
-    channels: Vec<Column>,
+    /// A column for each word of a row but for those of faults, in the order of a row: `row` is first.
+    columns: Vec<Column>,
     failed: Option<Failed>,
     gaps: Gaps,
     account: Account,
@@ -86,11 +92,12 @@ struct Writing {
 /// A dataset of one dimension that grows.
 struct Column {
     dataset: Dataset,
-    kind: Type,
+    /// Which word of a row; of the columns of gaps it is not used.
+    place: usize,
     /// Elements of it that are in the file.
     length: usize,
     /// Those that are not.
-    words: Vec<u64>,
+    values: Values,
 }
 
 /// What failed, row by row. While nothing does, nothing is written: what is not there reads as 0.
@@ -136,9 +143,37 @@ impl Hdf5File {
     pub fn create(path: &Path) -> io::Result<Self> {
         // The library's own errors do not say why in the words of the system.
         drop(std::fs::File::create(path)?);
+        Self::with(path, OpenMode::Create)
+    }
+
+    /// In place of an empty file that was made for it.
+    ///
+    /// The library would truncate that one, and ext4 allocates all blocks of a file that was truncated when it is closed:
+    /// a third of the time of a recording.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub(super) fn replace(path: &Path) -> io::Result<Self> {
+        // Nobody else makes one of this name as long as the empty file is there.
+        let part = format!(".strobe-{}.part", path.metadata()?.ino());
+        let part = path.with_file_name(part);
+        let file = Self::with(&part, OpenMode::CreateExcl)?;
+        match std::fs::rename(&part, path) {
+            Ok(()) => Ok(file),
+            Err(error) => {
+                // The error that made it useless is the one to report.
+                let _ = std::fs::remove_file(&part);
+                Err(error)
+            }
+        }
+    }
+
+    fn with(path: &Path, mode: OpenMode) -> io::Result<Self> {
+        // Without a cache of chunks, what is appended goes into the file at once: the library would copy it into 1 MiB of
+        // memory for each column.
         let file = File::with_options()
-            .with_fapl(|access| access.libver_latest())
-            .create(path)
+            .with_fapl(|access| access.libver_latest().chunk_cache(0, 0, 0.0))
+            .open_as(path, mode)
             .map_err(io_error)?;
         Ok(Hdf5File {
             writing: None,
@@ -183,7 +218,7 @@ impl Sink for Hdf5File {
             return Ok(());
         };
         check_shape(rows, writing.shape)?;
-        rows.for_each(|row| writing.add(row));
+        writing.add(rows);
         if writing.rows_kept() >= ROWS_KEPT {
             self.write_out()?;
         }
@@ -223,7 +258,29 @@ impl Sink for Hdf5File {
 }
 
 impl Writing {
-    fn add(&mut self, row: Row<'_>) {
+    fn add(&mut self, rows: Rows<'_>) {
+        let before = self.rows_kept();
+        let width = self.shape.words() as usize;
+        for part in rows.words().chunks(width * rows_at_once(width)) {
+            for column in &mut self.columns {
+                let word = |row: &[u64]| row.get(column.place).copied().unwrap_or_default();
+                column.values.extend(part.chunks_exact(width).map(word));
+            }
+        }
+        for (index, row) in (before..).zip(rows) {
+            self.account_for(row);
+            let is_faulty = !row.faults.is_empty();
+            if is_faulty {
+                self.no_values(index, row);
+            }
+            if let Some(failed) = &mut self.failed {
+                failed.add(is_faulty.then_some(row.faults));
+            }
+        }
+    }
+
+    /// What is not there before a row.
+    fn account_for(&mut self, row: Row<'_>) {
         let (next_row, next_trigger) = self.next;
         let lost = row.row.saturating_sub(next_row);
         let skipped = row.skipped.saturating_sub(self.skips);
@@ -239,34 +296,24 @@ impl Writing {
         self.lost = self.lost.saturating_add(lost);
         self.next = (row.row.saturating_add(1), row.trigger.saturating_add(1));
         self.skips = row.skipped;
-        let header = [row.row, row.trigger, row.time, row.status.0 & !ROW_FAULTS];
-        for (column, word) in self.header.iter_mut().zip(header) {
-            column.words.push(word);
+    }
+
+    /// The row at this index of those that are kept, in which something failed: `failed` says what.
+    fn no_values(&mut self, index: usize, row: Row<'_>) {
+        if let Some(status) = self.columns.get_mut(STATUS) {
+            status.values.set(index, row.status.0 & !ROW_FAULTS);
         }
-        if let Some(column) = &mut self.skipped {
-            column.words.push(row.skipped);
-        }
-        for (column, word) in self.channels.iter_mut().zip(row.values) {
-            column.words.push(*word);
-        }
-        let is_faulty = !row.faults.is_empty();
-        if is_faulty {
-            for (index, column) in self.channels.iter_mut().enumerate() {
-                if let Some(word) = column.words.last_mut() {
-                    if row.faults.failed(index) {
-                        *word = no_value(column.kind);
-                    }
-                }
+        let channels = self.columns.iter_mut().skip(ROW_HEADER_WORDS);
+        for (channel, column) in channels.take(row.values.len()).enumerate() {
+            if row.faults.failed(channel) {
+                column.values.set_failed(index);
             }
-        }
-        if let Some(failed) = &mut self.failed {
-            failed.add(is_faulty.then_some(row.faults));
         }
     }
 
     /// Rows that are not in the file.
     fn rows_kept(&self) -> usize {
-        self.header.first().map_or(0, |column| column.words.len())
+        self.columns.first().map_or(0, |column| column.values.len())
     }
 
     /// `row` is the first column and goes last: where it is, all the others are.
@@ -280,8 +327,7 @@ impl Writing {
         if let Some(failed) = &mut self.failed {
             failed.write_out()?;
         }
-        let header = self.header.iter_mut().chain(&mut self.skipped);
-        for column in header.chain(&mut self.channels).rev() {
+        for column in self.columns.iter_mut().rev() {
             column.write_out()?;
         }
         self.rows += rows as u64;
@@ -298,27 +344,15 @@ impl Writing {
 
 impl Column {
     fn write_out(&mut self) -> Result<(), Error> {
-        let length = self.length + self.words.len();
-        let place = self.length..length;
-        if place.is_empty() {
+        let length = self.length + self.values.len();
+        if length == self.length {
             return Ok(());
         }
         self.dataset.resize(length)?;
-        let words = self.words.as_slice();
-        match self.kind {
-            Type::U64 => self.dataset.write_slice(words, place)?,
-            Type::S64 => {
-                let values: Vec<i64> = words.iter().map(|word| *word as i64).collect();
-                self.dataset.write_slice(values.as_slice(), place)?;
-            }
-            Type::F64 => {
-                let values: Vec<f64> = words.iter().map(|word| f64::from_bits(*word)).collect();
-                self.dataset.write_slice(values.as_slice(), place)?;
-            }
-        }
+        self.values.write(&self.dataset, self.length..length)?;
         self.dataset.flush()?;
         self.length = length;
-        self.words.clear();
+        self.values.clear();
         Ok(())
     }
 }
@@ -357,21 +391,12 @@ impl Failed {
     }
 }
 
-/// What stands where a channel failed.
-fn no_value(kind: Type) -> u64 {
-    match kind {
-        Type::U64 => u64::MAX,
-        Type::S64 => i64::MIN as u64,
-        Type::F64 => f64::NAN.to_bits(),
-    }
-}
-
 impl Gaps {
     fn add(&mut self, row: Row<'_>, missed: u64, lost: u64) {
-        self.row.words.push(row.row);
-        self.trigger.words.push(row.trigger);
-        self.missed.words.push(missed);
-        self.lost.words.push(lost);
+        self.row.values.extend([row.row]);
+        self.trigger.values.extend([row.trigger]);
+        self.missed.values.extend([missed]);
+        self.lost.values.extend([lost]);
     }
 
     fn write_out(&mut self) -> Result<(), Error> {

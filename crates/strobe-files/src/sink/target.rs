@@ -286,7 +286,11 @@ impl Target {
             Format::Hdf5 => {
                 // The library opens files by their names.
                 drop(file);
-                Box::new(hdf5::Hdf5File::create(Path::new(&self.name))?)
+                let path = Path::new(&self.name);
+                Box::new(match &self.place {
+                    Place::New => hdf5::Hdf5File::replace(path)?,
+                    _ => hdf5::Hdf5File::create(path)?,
+                })
             }
             #[cfg(feature = "parquet")]
             Format::Parquet => Box::new(parquet::ParquetFile::new(file)),

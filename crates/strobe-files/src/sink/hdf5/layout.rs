@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use ::hdf5::plist::dataset_create::FillTime;
 use ::hdf5::types::VarLenUnicode;
 use serde_json::Value;
 use strobe::channel::{Channel, column_names};
@@ -13,7 +14,7 @@ use crate::date::iso8601;
 use crate::fields;
 use crate::sink::table::{HEADER, SKIPPED, SKIPPED_COLUMN};
 
-/// Elements of a chunk: 64 KiB. A larger one is written again and again.
+/// Elements of a chunk: 64 KiB, which a recording of a few rows takes for each column.
 const CHUNK: usize = 8 * 1024;
 const CHUNK_OF_GAPS: usize = 512;
 /// Bytes of a chunk of `failed`, about.
@@ -35,23 +36,16 @@ pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
     text_field(&entry, "title", &info.event)?;
     text_field(&entry, "start_time", &iso8601(info.start.realtime))?;
     text_field(&entry, "program_name", "strobe")?;
-    let Data {
-        header,
-        skipped,
-        channels,
-        failed,
-    } = data(&entry, info)?;
+    let (columns, failed) = data(&entry, info)?;
     let gaps = group(&entry, "gaps", "NXcollection")?;
     let gap = |name: &str, what: &str| {
-        let column = column(&gaps, name, Type::U64, CHUNK_OF_GAPS)?;
+        let column = column(&gaps, name, Type::U64, CHUNK_OF_GAPS, 0)?;
         text(&column.dataset, "description", what)?;
         Ok::<_, Error>(column)
     };
     Ok(Writing {
         shape: info.shape(),
-        header,
-        skipped,
-        channels,
+        columns,
         failed,
         gaps: Gaps {
             row: gap("row", "number of the row after the gap")?,
@@ -68,38 +62,33 @@ pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
     })
 }
 
-/// The datasets of the rows.
-struct Data {
-    header: Vec<Column>,
-    skipped: Option<Column>,
-    channels: Vec<Column>,
-    failed: Option<Failed>,
-}
-
-fn data(entry: &Group, info: &RunInfo) -> Result<Data, Error> {
+/// The datasets of the rows: a column for each word of them, and what failed.
+fn data(entry: &Group, info: &RunInfo) -> Result<(Vec<Column>, Option<Failed>), Error> {
     let data = group(entry, "data", "NXdata")?;
-    let described = |(name, unit, what): (&str, &str, &str)| {
-        let column = column(&data, name, Type::U64, CHUNK)?;
+    let described = |(place, (name, unit, what)): (usize, (&str, &str, &str))| {
+        let column = column(&data, name, Type::U64, CHUNK, place)?;
         if !unit.is_empty() {
             text(&column.dataset, "units", unit)?;
         }
         text(&column.dataset, "description", what)?;
         Ok::<_, Error>(column)
     };
-    let header = HEADER.into_iter().map(described);
-    let header = header.collect::<Result<Vec<_>, _>>()?;
-    let skipped = info.skips.then(|| described(SKIPPED_COLUMN)).transpose()?;
+    let header = HEADER.into_iter().enumerate().map(described);
+    let mut columns = header.collect::<Result<Vec<_>, _>>()?;
+    // The last word of a row.
+    let last = info.shape().words() as usize - 1;
+    let skipped = info.skips.then(|| described((last, SKIPPED_COLUMN)));
+    let skipped = skipped.transpose()?;
     let failed = failed(&data, info)?;
     let names = HEADER.into_iter().map(|(name, ..)| name);
     let names = names.chain([SKIPPED, FAILED]).map(str::to_owned);
     let mut taken: HashSet<String> = names.collect();
-    let mut channels = Vec::new();
     let mut signals = Vec::new();
     for (channel, name) in info.channels.iter().zip(column_names(&info.channels)) {
         let object = object_name(&name, &mut taken);
-        let column = column(&data, &object, channel.kind, CHUNK)?;
+        let column = column(&data, &object, channel.kind, CHUNK, columns.len())?;
         describe(&column.dataset, channel, &name)?;
-        channels.push(column);
+        columns.push(column);
         signals.push(object);
     }
     let time_axis = "time".to_owned();
@@ -114,12 +103,8 @@ fn data(entry: &Group, info: &RunInfo) -> Result<Data, Error> {
             .write_scalar(&0)?;
     }
     text(&data, "title", &info.event)?;
-    Ok(Data {
-        header,
-        skipped,
-        channels,
-        failed,
-    })
+    columns.extend(skipped);
+    Ok((columns, failed))
 }
 
 /// Nothing of a run of which nothing can fail.
@@ -210,17 +195,25 @@ fn class(of: &Group, name: &str) -> Result<(), Error> {
     text(of, "NX_class", name)
 }
 
-fn column(parent: &Group, name: &str, kind: Type, chunk: usize) -> Result<Column, Error> {
+fn column(
+    parent: &Group,
+    name: &str,
+    kind: Type,
+    chunk: usize,
+    place: usize,
+) -> Result<Column, Error> {
     let dataset = match kind {
         Type::U64 => parent.new_dataset::<u64>(),
         Type::S64 => parent.new_dataset::<i64>(),
         Type::F64 => parent.new_dataset::<f64>(),
     };
+    // All of it is written: a chunk that was filled before would be written twice.
+    let dataset = dataset.fill_time(FillTime::Never);
     Ok(Column {
         dataset: dataset.chunk(chunk).shape(0..).create(name)?,
-        kind,
+        place,
         length: 0,
-        words: Vec::new(),
+        values: Values::new(kind),
     })
 }
 

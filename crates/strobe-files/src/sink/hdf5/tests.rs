@@ -132,7 +132,30 @@ fn rows_wait_for_the_time_of_a_flush_but_not_for_ever() {
 }
 
 #[test]
+fn an_empty_file_is_replaced_and_nothing_else_is_left_in_its_folder() {
+    let dir = tempfile::tempdir().expect("a folder");
+    // The longest name that there can be.
+    let name = format!("{:a>255}", ".h5");
+    let path = dir.path().join(&name);
+    drop(std::fs::File::create(&path).expect("a file"));
+    let mut sink = Hdf5File::replace(&path).expect("a file");
+    sink.begin(&run()).expect("begin");
+    sink.write(Rows::new(&ROWS, RowShape::of_channels(3)))
+        .expect("write");
+    sink.finish(Some(&totals(7))).expect("finish");
+    let file = File::open(&path).expect("an HDF5 file");
+    assert_eq!(column::<u64>(&file, "data/row"), [0, 1, 4]);
+    let there = std::fs::read_dir(dir.path()).expect("a folder");
+    let there: Vec<_> = there
+        .map(|entry| entry.expect("a file").file_name())
+        .collect();
+    assert_eq!(there, [name.as_str()]);
+}
+
+#[test]
 fn a_file_that_cannot_be_made_says_why_in_the_words_of_the_system() {
-    let error = Hdf5File::create(Path::new("/nonexistent/a.h5")).err();
-    assert_eq!(error.map(|e| e.kind()), Some(io::ErrorKind::NotFound));
+    for make in [Hdf5File::create, Hdf5File::replace] {
+        let error = make(Path::new("/nonexistent/a.h5")).err();
+        assert_eq!(error.map(|e| e.kind()), Some(io::ErrorKind::NotFound));
+    }
 }

@@ -32,9 +32,9 @@ class Case:
         return self.name.startswith("icount_")
 
     @property
-    def sharing(self) -> bool:
-        """Whether any guest of the kernel will do, others' before it included."""
-        return not self.options and not self.deterministic
+    def needs(self) -> tuple[bool, tuple[str, ...]]:
+        """What it needs of a guest: cases of one kernel that need the same share one."""
+        return self.deterministic, self.options
 
     @property
     def command(self) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Cases that any guest will do for, one after the other in one guest; each has a result of its own.
+"""Cases that need the same guest, one after the other in one; each has a result of its own.
 
 If the guest ends before they do, the case that ran then has failed, and those after it run in another guest.
 """

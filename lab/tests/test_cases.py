@@ -20,10 +20,12 @@ class Heads(unittest.TestCase):
         self.assertEqual(case("any", "//! Text about kernels: debug.\n", []).kernels, ("amd64", "rt", "newest", "debug", "kcsan"))
         self.assertEqual(case("one", "//! Text.\n// kernels: debug kcsan\n// lab: --module x\n", []).kernels, ("debug", "kcsan"))
 
-    def test_a_case_with_options_of_its_own_or_counted_time_has_a_guest_of_its_own(self) -> None:
-        self.assertTrue(case("plain", "//! Text.\n// kernels: debug\n", []).sharing)
-        self.assertFalse(case("options", "// lab: --module 'x y=1'\n", []).sharing)
-        self.assertFalse(case("icount_plain", "//! Text.\n", []).sharing)
+    def test_cases_share_a_guest_if_their_options_and_their_time_are_the_same(self) -> None:
+        plain = case("plain", "//! Text.\n// kernels: debug\n", [])
+        self.assertEqual(plain.needs, case("another", "", []).needs)
+        self.assertNotEqual(plain.needs, case("options", "// lab: --module 'x y=1'\n", []).needs)
+        self.assertNotEqual(plain.needs, case("icount_plain", "//! Text.\n", []).needs)
+        self.assertEqual(case("icount_a", "// lab: --memory 9\n", []).needs, case("icount_b", "// lab: --memory 9\n", []).needs)
         command = case("options", "// lab: --module 'x y=1'\n", ["options::a"]).job("rt").command
         self.assertIn("x y=1", command)
         self.assertEqual(command[-4:], ["cases", "--test-threads=1", "--exact", "options::a"])

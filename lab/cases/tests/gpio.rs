@@ -2,7 +2,7 @@
 //! GPIO lines in the user engine, against the account of the chip itself.
 //!
 //! A run that spins leaves nothing of its CPU to RCU's threads, unless they are above it.
-// lab: --module lab_gpio --append rcutree.kthread_prio=70 --append irqaffinity=0
+// lab: --module uio_dummy --module uio_pci_generic --module lab_gpio --append rcutree.kthread_prio=70 --append irqaffinity=0
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A channel on a slow bus: the sample thermometer, on the kernel's simulated I2C bus.
-// lab: --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
+// lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
 
 use std::thread;
 use std::time::Duration;

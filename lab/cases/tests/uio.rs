@@ -2,7 +2,7 @@
 //! UIO: every interrupt is accounted for, by the library and by the user engine; a device that goes ends who uses it.
 //!
 //! A run that spins leaves nothing of its CPU to RCU's threads, unless they are above it.
-// lab: --module uio_dummy --module uio_pci_generic --append rcutree.kthread_prio=70 --append irqaffinity=0
+// lab: --module uio_dummy --module uio_pci_generic --module lab_gpio --append rcutree.kthread_prio=70 --append irqaffinity=0
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};

@@ -2,7 +2,7 @@
 //! A board file of a UIO device: registers in its maps, its interrupt as the event, and its end under a run.
 //!
 //! A run that spins leaves nothing of its CPU to RCU's threads, unless they are above it.
-// lab: --module uio_dummy --append rcutree.kthread_prio=70 --append irqaffinity=0
+// lab: --module uio_dummy --module uio_pci_generic --module lab_gpio --append rcutree.kthread_prio=70 --append irqaffinity=0
 
 use std::path::Path;
 use std::process::{Command, Output};

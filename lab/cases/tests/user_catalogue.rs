@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe list` of the user engine: the events that are here, under names that a run takes.
-// lab: --module uio_dummy --module lab_gpio
+// lab: --module uio_dummy --module uio_pci_generic --module lab_gpio --append rcutree.kthread_prio=70 --append irqaffinity=0
 
 use std::process::Command;
 

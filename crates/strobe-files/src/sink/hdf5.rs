@@ -43,7 +43,7 @@ use strobe::info::{RunInfo, Totals};
 use strobe_ring::layout::{ROW_FAULTS, ROW_HEADER_WORDS};
 use strobe_ring::{Faults, Row, RowShape, Rows};
 
-use super::table::rows_at_once;
+use super::table::{STATUS, rows_at_once};
 use super::{Sink, SinkProgress, check_shape};
 
 mod layout;
@@ -55,9 +55,6 @@ use values::Values;
 const FLUSH_EVERY: Duration = Duration::from_millis(200);
 /// Rows that are kept in memory between them, at most.
 const ROWS_KEPT: usize = 64 * 1024;
-
-/// The column of the word of a row that has its flags.
-const STATUS: usize = 3;
 
 /// `End::word`, filled up with zeros.
 type Word = FixedAscii<8>;
@@ -75,7 +72,7 @@ pub struct Hdf5File {
 /// What there is between `begin` and `finish`.
 struct Writing {
     shape: RowShape,
-    /// A column for each word of a row but for those of faults, in the order of a row: `row` is first.
+    /// A column for each word of a row but for those of faults, in the order of a row: `row` is first, `skipped` last.
     columns: Vec<Column>,
     failed: Option<Failed>,
     gaps: Gaps,
@@ -92,8 +89,6 @@ struct Writing {
 /// A dataset of one dimension that grows.
 struct Column {
     dataset: Dataset,
-    /// Which word of a row; of the columns of gaps it is not used.
-    place: usize,
     /// Elements of it that are in the file.
     length: usize,
     /// Those that are not.
@@ -261,9 +256,16 @@ impl Writing {
     fn add(&mut self, rows: Rows<'_>) {
         let before = self.rows_kept();
         let width = self.shape.words() as usize;
+        // Words of faults are before that of what was skipped, and have no columns.
+        let skipped = self.shape.skipped.then(|| self.columns.len() - 1);
         for part in rows.words().chunks(width * rows_at_once(width)) {
-            for column in &mut self.columns {
-                let word = |row: &[u64]| row.get(column.place).copied().unwrap_or_default();
+            for (index, column) in self.columns.iter_mut().enumerate() {
+                let place = if Some(index) == skipped {
+                    width - 1
+                } else {
+                    index
+                };
+                let word = |row: &[u64]| row.get(place).copied().unwrap_or_default();
                 column.values.extend(part.chunks_exact(width).map(word));
             }
         }

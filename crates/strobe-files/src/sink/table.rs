@@ -160,7 +160,7 @@ impl Columns {
 }
 
 /// The word of a row that has its flags.
-const STATUS: usize = 3;
+pub(super) const STATUS: usize = 3;
 
 impl Column {
     fn new(place: usize, kind: Type) -> Self {

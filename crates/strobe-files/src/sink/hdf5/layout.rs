@@ -39,7 +39,7 @@ pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
     let (columns, failed) = data(&entry, info)?;
     let gaps = group(&entry, "gaps", "NXcollection")?;
     let gap = |name: &str, what: &str| {
-        let column = column(&gaps, name, Type::U64, CHUNK_OF_GAPS, 0)?;
+        let column = column(&gaps, name, Type::U64, CHUNK_OF_GAPS)?;
         text(&column.dataset, "description", what)?;
         Ok::<_, Error>(column)
     };
@@ -65,20 +65,17 @@ pub(super) fn create(file: &File, info: &RunInfo) -> Result<Writing, Error> {
 /// The datasets of the rows: a column for each word of them, and what failed.
 fn data(entry: &Group, info: &RunInfo) -> Result<(Vec<Column>, Option<Failed>), Error> {
     let data = group(entry, "data", "NXdata")?;
-    let described = |(place, (name, unit, what)): (usize, (&str, &str, &str))| {
-        let column = column(&data, name, Type::U64, CHUNK, place)?;
+    let described = |(name, unit, what): (&str, &str, &str)| {
+        let column = column(&data, name, Type::U64, CHUNK)?;
         if !unit.is_empty() {
             text(&column.dataset, "units", unit)?;
         }
         text(&column.dataset, "description", what)?;
         Ok::<_, Error>(column)
     };
-    let header = HEADER.into_iter().enumerate().map(described);
+    let header = HEADER.into_iter().map(described);
     let mut columns = header.collect::<Result<Vec<_>, _>>()?;
-    // The last word of a row.
-    let last = info.shape().words() as usize - 1;
-    let skipped = info.skips.then(|| described((last, SKIPPED_COLUMN)));
-    let skipped = skipped.transpose()?;
+    let skipped = info.skips.then(|| described(SKIPPED_COLUMN)).transpose()?;
     let failed = failed(&data, info)?;
     let names = HEADER.into_iter().map(|(name, ..)| name);
     let names = names.chain([SKIPPED, FAILED]).map(str::to_owned);
@@ -86,7 +83,7 @@ fn data(entry: &Group, info: &RunInfo) -> Result<(Vec<Column>, Option<Failed>), 
     let mut signals = Vec::new();
     for (channel, name) in info.channels.iter().zip(column_names(&info.channels)) {
         let object = object_name(&name, &mut taken);
-        let column = column(&data, &object, channel.kind, CHUNK, columns.len())?;
+        let column = column(&data, &object, channel.kind, CHUNK)?;
         describe(&column.dataset, channel, &name)?;
         columns.push(column);
         signals.push(object);
@@ -195,13 +192,7 @@ fn class(of: &Group, name: &str) -> Result<(), Error> {
     text(of, "NX_class", name)
 }
 
-fn column(
-    parent: &Group,
-    name: &str,
-    kind: Type,
-    chunk: usize,
-    place: usize,
-) -> Result<Column, Error> {
+fn column(parent: &Group, name: &str, kind: Type, chunk: usize) -> Result<Column, Error> {
     let dataset = match kind {
         Type::U64 => parent.new_dataset::<u64>(),
         Type::S64 => parent.new_dataset::<i64>(),
@@ -211,7 +202,6 @@ fn column(
     let dataset = dataset.fill_time(FillTime::Never);
     Ok(Column {
         dataset: dataset.chunk(chunk).shape(0..).create(name)?,
-        place,
         length: 0,
         values: Values::new(kind),
     })

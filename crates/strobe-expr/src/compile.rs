@@ -22,11 +22,12 @@ mod functions;
 mod operators;
 mod rules;
 mod tunables;
+mod variable;
 
 pub use tunables::word;
 
 use cells::State;
-use rules::Variable;
+use variable::Variable;
 
 /// Columns of a row with a program, at most: an instruction reaches so many words.
 const COLUMNS_MAX: usize = 4096;

@@ -110,6 +110,20 @@ impl Rational {
         (self.den == 1).then_some(self.num)
     }
 
+    /// With at most so many decimals; `None` if that is not all of it.
+    pub fn to_decimal(self, decimals: u32) -> Option<String> {
+        let tens = 10_i128.checked_pow(decimals)?;
+        let all = self.mul(Rational::whole(tens))?.to_whole()?;
+        let sign = if all < 0 { "-" } else { "" };
+        let (whole, rest) = (
+            all.unsigned_abs() / tens as u128,
+            all.unsigned_abs() % tens as u128,
+        );
+        let rest = format!("{rest:0width$}", width = decimals as usize);
+        let text = format!("{sign}{whole}.{rest}");
+        Some(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+    }
+
     pub fn den(self) -> i128 {
         self.den
     }

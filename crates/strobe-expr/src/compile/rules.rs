@@ -8,145 +8,21 @@ use std::cell::RefCell;
 use std::ops::Range as Place;
 
 use super::cells::is_first;
+use super::variable::variable;
 use super::{Compiler, OF_ROWS, can_be_column};
 use crate::fault::{Fault, Part, Wrong, wrong};
 use crate::node::{Cond, Do, Node, Op};
 use crate::parse;
 use crate::program::ProgramText;
-use crate::range::Range;
 use crate::rational::Rational;
 use crate::tree::{Binary, Compare, Expr, What};
-use crate::value::{Number, agree, digits};
-
-/// What a variable may be: 62 bits of its own, with room to compute with it; of one that is like a channel, no more than
-/// that has.
-const RANGE: Range = Range {
-    lo: -(1 << 62),
-    hi: (1 << 62) - 1,
-};
-
-/// A value that is kept from row to row.
-pub(crate) struct Variable {
-    pub(crate) name: String,
-    word: usize,
-    /// Its word may be so, and stands for this.
-    pub(super) range: Range,
-    pub(super) like: Number,
-}
+use crate::value::Number;
 
 /// A rule gives a variable a new value.
 struct Change {
     rule: usize,
     word: usize,
     node: Node,
-}
-
-impl Variable {
-    /// Its value.
-    pub(crate) fn number(&self) -> Number {
-        Number {
-            node: Node::State(self.word),
-            range: self.range,
-            ..self.like.clone()
-        }
-    }
-
-    /// The word that stands for this number; one beyond the range becomes the end of it.
-    pub(super) fn word_of(&self, at: &Place<usize>, number: Number) -> Result<Node, Wrong> {
-        let (own, number) = agree(at, self.number(), number)?;
-        let shift = digits(at, number.offset.sub(own.offset))?;
-        let shift = digits(at, shift.div(own.scale))?.to_whole();
-        let factor = match number.is_constant() {
-            true => Some(0),
-            false => digits(at, number.scale.div(own.scale))?.to_whole(),
-        };
-        let Some((factor, shift)) = factor.zip(shift) else {
-            return Err(wrong(
-                at,
-                format!("this has finer steps than {} has", self.name),
-                format!(
-                    "declare {} with such steps, as in 0.001, or like the channel",
-                    self.name
-                ),
-            ));
-        };
-        let Range { lo, hi } = self.range;
-        let all = number.range.times(factor).add(Range::only(shift));
-        if factor == 0 && !self.range.has(shift) {
-            return Err(wrong(
-                at,
-                format!(
-                    "the word of {} would be {shift}, and it is from {lo} to {hi}",
-                    self.name
-                ),
-                "use another number, or declare it like a channel with more bits",
-            ));
-        }
-        if all.lo > hi || all.hi < lo {
-            return Ok(Node::Const(if all.lo > hi { hi } else { lo }));
-        }
-        if all.fits() || factor.abs() != 1 {
-            let (node, range) = number.words(at, factor, shift)?;
-            return Ok(hold(node, range, self.range));
-        }
-        // The sum may not fit a word, but what is left of it does: held before it is added.
-        let (lo, hi) = (
-            digits(at, lo.checked_sub(shift))?,
-            digits(at, hi.checked_sub(shift))?,
-        );
-        let within = Range::new(lo, hi).times(factor);
-        let range = within
-            .max(Range::only(number.range.lo))
-            .min(Range::only(number.range.hi));
-        let node = hold(number.node, number.range, range);
-        let held = Number {
-            node,
-            range,
-            ..number
-        };
-        Ok(held.words(at, factor, shift)?.0)
-    }
-}
-
-/// Without a channel that it is like it has whole steps of the last decimal place of its number.
-pub(super) fn variable(
-    name: String,
-    word: usize,
-    at: &Place<usize>,
-    value: &Number,
-    like: Option<Number>,
-) -> Result<Variable, Wrong> {
-    let like = match like {
-        Some(like) => like,
-        None => Number {
-            scale: digits(at, Rational::ONE.div(Rational::whole(value.offset.den())))?,
-            unit: value.unit.clone(),
-            ..Number::plain(Node::Const(0), RANGE)
-        },
-    };
-    let range = Range {
-        lo: like.range.lo.max(RANGE.lo),
-        hi: like.range.hi.min(RANGE.hi),
-    };
-    Ok(Variable {
-        name,
-        word,
-        range,
-        like,
-    })
-}
-
-/// The word, or the end of these that is next to it; some of them are in its range, and are compared as it is.
-fn hold(node: Node, range: Range, within: Range) -> Node {
-    let signed = range.is_signed();
-    let mut node = node;
-    if range.lo < within.lo {
-        node = Node::op(Op::Max { signed }, node, Node::Const(within.lo));
-    }
-    if range.hi > within.hi {
-        node = Node::op(Op::Min { signed }, node, Node::Const(within.hi));
-    }
-    node
 }
 
 impl Compiler<'_> {

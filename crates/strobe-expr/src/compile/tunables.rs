@@ -7,7 +7,7 @@
 use std::ops::Range as Place;
 
 use super::Compiler;
-use super::rules::{Variable, variable};
+use super::variable::{Variable, variable};
 use crate::fault::{Fault, Part, Wrong, wrong};
 use crate::node::{Do, Node};
 use crate::parse;
@@ -18,7 +18,7 @@ use crate::value::Number;
 /// The word of a tunable that stands for this number: `1000`, in the unit of the column that shows the tunable, or `2.5 V`.
 ///
 /// # Errors
-/// It is not a number, has another unit, finer steps, or is beyond what the column can show.
+/// It is not a number, has another unit, lies between two steps that people can write, or is beyond what the column can show.
 pub fn word(text: &str, column: &Column) -> Result<u64, Fault> {
     let inputs = std::slice::from_ref(column);
     let mut compiler = Compiler::new(&ProgramText::default(), inputs);

@@ -3,7 +3,9 @@
 //! once.
 
 mod common;
+mod exact;
 mod generated;
+mod generator;
 mod language;
 mod rules;
 mod tunables;

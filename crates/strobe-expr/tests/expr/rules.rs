@@ -337,7 +337,7 @@ fn what_is_wrong_is_said_with_its_place_and_a_remedy() {
         ),
         (
             of("io.in & 1", "n = 0.5"),
-            "then 'n = 0.5', column 5: this has finer steps than n has; declare n with such steps",
+            "then 'n = 0.5', column 5: this has finer steps than n has; write 0 or 1, or declare n with such steps, as in 0.001",
         ),
         (
             of("io.in & 1", "n = 1 V"),

@@ -80,12 +80,40 @@ fn means_and_the_first_row_are_what_they_are_without_tunables() {
 }
 
 #[test]
-fn the_word_of_a_value_is_exact_and_in_the_units_of_the_column() {
+fn the_word_of_a_value_is_in_the_units_of_the_column_and_a_value_between_two_is_refused() {
     let enc = columns().remove(0);
     let volts = columns().remove(1);
     let falling = columns().remove(2);
     let plain = Column::signed("n");
+    // As of a converter of 16 bits: nobody can write its steps.
+    let fine = Column {
+        unit: "V".to_owned(),
+        scale: 10.0 / 32767.0,
+        bits: 16,
+        ..Column::signed("adc.fine")
+    };
+    // A current loop: an offset, and a step below 0.
+    let current = Column {
+        unit: "mA/s".to_owned(),
+        scale: -0.25,
+        offset: 4.1,
+        bits: 16,
+        ..Column::signed("loop")
+    };
+    let angle = Column {
+        unit: "° over ground".to_owned(),
+        word: Word::Unsigned,
+        bits: 8,
+        ..Column::signed("angle")
+    };
     let words = [
+        ("10 V", &fine, 32767),
+        ("1.8", &fine, 5898),
+        ("-1.8 V", &fine, -5898),
+        ("0.1 mV", &fine, 0),
+        ("0.2 mV", &fine, 1),
+        ("-1.9", &current, 24),
+        ("7", &angle, 7),
         ("1 mm", &enc, 1000),
         ("-25 um", &enc, -25),
         ("1 mm + 2 um", &enc, 1002),
@@ -99,7 +127,33 @@ fn the_word_of_a_value_is_exact_and_in_the_units_of_the_column() {
         assert_eq!(word(text, column), Ok(wanted as u64), "{text}");
     }
     let refused = [
-        ("1.5 um", &enc, "finer steps"),
+        (
+            "1.5 um",
+            &enc,
+            "column 1: this has finer steps than enc.pos has; write 0.001 mm or 0.002 mm, or declare",
+        ),
+        (
+            "10.001 V",
+            &fine,
+            "the word of adc.fine would be 32770, and it is from -32768 to 32767",
+        ),
+        ("1e38 V", &fine, ""),
+        ("1e38", &plain, "the word of n would be"),
+        (
+            "170141183460469231731687303715884105727",
+            &plain,
+            "the word of n would be",
+        ),
+        ("1 mV", &volts, "write 0 V or 0.0025 V, or declare"),
+        ("-0.3", &plain, "write -1 or 0, or declare"),
+        ("0.995", &plain, "write 0 or 1, or declare"),
+        (
+            "-1.8",
+            &current,
+            "write -1.65 mA/s or -1.9 mA/s, or declare",
+        ),
+        ("-0.5", &angle, "write 0 \"° over ground\", or declare"),
+        ("300.5", &angle, "; declare angle"),
         ("1 V", &enc, "unit"),
         ("1e9 mm", &enc, "the word of enc.pos would be"),
         ("enc.pos", &enc, "not a number"),
@@ -111,6 +165,14 @@ fn the_word_of_a_value_is_exact_and_in_the_units_of_the_column() {
         let said = word(text, column).expect_err(text).to_string();
         assert!(said.contains(wanted), "{text}: {said}");
         assert!(said.starts_with("tune '"), "{said}");
+        let beside = said.split_once("; write ").map(|(_, remedy)| remedy);
+        let beside = beside.and_then(|remedy| remedy.split_once(", or declare"));
+        for value in beside
+            .map_or("", |(values, _)| values)
+            .split_terminator(" or ")
+        {
+            assert!(word(value, column).is_ok(), "{text}: {said}: {value}");
+        }
     }
 }
 

@@ -285,6 +285,13 @@ int strobe_run_resume(const struct strobe_run *run);
 // So many triggers of the event `soft`. 0, or -1 if it failed.
 int strobe_run_trigger(const struct strobe_run *run, uint32_t count);
 
+// Gives a tunable of the run's program a new value: a number in the unit of the column that shows it, such as `"1000"`,
+// or one with a unit, such as `"2.5 mV"`. Also of another program's run, if this user may tune it. The column shows from
+// which row on it was so. 0, or -1 if it failed.
+int strobe_run_tune(const struct strobe_run *run,
+                    const char *tunable,
+                    const char *value);
+
 // Its name among runs, such as `user:3`.
 const char *strobe_run_name(const struct strobe_run *run);
 

@@ -217,6 +217,34 @@ static void loss(void)
 	strobe_run_free(run);
 }
 
+static void tuned(void)
+{
+	struct strobe_run *run = strobe_run_of_text("event = 'soft'\nread = ['sim.counter']\nengine = 'user'\ntune = ['limit = 5']\n"
+						    "derive = ['double = 2 * limit']");
+	struct strobe_run *seen = strobe_run_attach(strobe_run_name(run));
+	struct strobe_rows *reader = strobe_rows_of_run(run);
+	struct strobe_block *block;
+	double values[8] = { 0 };
+
+	check("it starts", !strobe_run_start(run) && !strobe_run_trigger(run, 1));
+	wait_for(run, 1);
+	check("one's own run is tuned", !strobe_run_tune(run, "limit", "7") && !strobe_run_trigger(run, 1));
+	wait_for(run, 2);
+	check("and another's", !strobe_run_tune(seen, "limit", "9") && !strobe_run_trigger(run, 1));
+	wait_for(run, 3);
+	block = next(reader);
+	check("rows show the value, and the program computes with it", strobe_block_rows(block) == 3 &&
+	      strobe_block_values(block, strobe_block_column(block, "limit"), values, 8) == 3 && values[0] == 5 && values[2] == 9 &&
+	      strobe_block_values(block, strobe_block_column(block, "double"), values, 8) == 3 && values[1] == 14 && values[2] == 18);
+	strobe_block_free(block);
+	check("a tunable that is not there is refused", strobe_run_tune(run, "limits", "7") == -1 && says("limits"));
+	check("a value that is none is refused", strobe_run_tune(run, "limit", "much") == -1 && says("tune 'much'"));
+	check("no name is refused", strobe_run_tune(run, NULL, "7") == -1 && strobe_run_tune(NULL, "limit", "7") == -1);
+	strobe_rows_free(reader);
+	strobe_run_free(seen);
+	strobe_run_free(run);
+}
+
 static void recordings(const char *folder)
 {
 	char file[256], text[256];
@@ -329,6 +357,7 @@ int main(int argc, char **argv)
 	catalogue();
 	rows();
 	loss();
+	tuned();
 	stopped();
 	polled();
 	recordings(argc > 1 ? argv[1] : ".");

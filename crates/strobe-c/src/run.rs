@@ -327,6 +327,29 @@ pub unsafe extern "C" fn strobe_run_trigger(run: *const strobe_run, count: u32) 
     unsafe { steer(run, |run| run.trigger(count)) }
 }
 
+/// Gives a tunable of the run's program a new value: a number in the unit of the column that shows it, such as `"1000"`,
+/// or one with a unit, such as `"2.5 mV"`. Also of another program's run, if this user may tune it. The column shows from
+/// which row on it was so. 0, or -1 if it failed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn strobe_run_tune(
+    run: *const strobe_run,
+    tunable: *const c_char,
+    value: *const c_char,
+) -> c_int {
+    call(-1, || {
+        // SAFETY: as the header demands.
+        let (run, tunable, value) = unsafe {
+            (
+                seen(run, "run")?,
+                text(tunable, "name of a tunable")?,
+                text(value, "value of a tunable")?,
+            )
+        };
+        run.run().tune(tunable, value)?;
+        Ok(0)
+    })
+}
+
 /// Its name among runs, such as `user:3`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strobe_run_name(run: *const strobe_run) -> *const c_char {

@@ -6,7 +6,7 @@ use strobe::machine::{Machine, ThisMachine};
 #[cfg(feature = "remote")]
 use {
     std::path::{Path, PathBuf},
-    strobe_remote::server::{Access, Server},
+    strobe_remote::server::{Access, Hints, Server},
 };
 
 /// What a token is in, if no file is given.
@@ -66,6 +66,10 @@ impl Args {
         let access = Access {
             token,
             ca: self.ca.clone(),
+            hints: Hints {
+                token: " (--token FILE, or the variable STROBE_TOKEN)",
+                ca: " (--ca FILE)",
+            },
             ..Access::default()
         };
         Server::at(url, &access).map(Some)

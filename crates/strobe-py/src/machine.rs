@@ -11,7 +11,7 @@ use strobe::once::{self, once};
 use strobe::plan::Step;
 use strobe::select::Selection;
 use strobe_files::recipe::{Recipe, setting};
-use strobe_remote::server::{Access, Server};
+use strobe_remote::server::{Access, Hints, Server};
 
 use crate::error::Failure;
 use crate::ours::Ours;
@@ -34,6 +34,10 @@ pub fn connect(
     let access = Access {
         token,
         ca,
+        hints: Hints {
+            token: " (`token=`)",
+            ca: " (`ca=`)",
+        },
         ..Access::default()
     };
     // Who cannot be reached is to be known at once.

@@ -13,6 +13,17 @@ pub struct Access {
     pub ca: Option<PathBuf>,
     /// So long a server may be silent. It sends something every 10 s.
     pub patience: Duration,
+    /// How the users of a program give these: added to remedies.
+    pub hints: Hints,
+}
+
+/// Words behind a remedy, such as ` (--token FILE)`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hints {
+    /// How a token is given.
+    pub token: &'static str,
+    /// How a certificate is given.
+    pub ca: &'static str,
 }
 
 impl Default for Access {
@@ -21,6 +32,7 @@ impl Default for Access {
             token: None,
             ca: None,
             patience: Duration::from_secs(30),
+            hints: Hints::default(),
         }
     }
 }

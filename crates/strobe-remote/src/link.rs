@@ -14,7 +14,7 @@ use ureq::http::{Response, StatusCode, Uri};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body, RequestBuilder};
 
-use crate::access::Access;
+use crate::access::{Access, Hints};
 
 /// For a connection to come about.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -23,6 +23,9 @@ const AGAIN: Duration = Duration::from_millis(100);
 const TOO_OFTEN: Duration = Duration::from_secs(30);
 /// An answer that is no rows is not longer than this.
 const ANSWER: u64 = 64 << 20;
+
+/// What helps where nobody trusts the server.
+const UNTRUSTED: &str = "give the certificate of its authority, or its own certificate";
 
 /// Where systems have the certificates of the authorities that they trust.
 const TRUSTED: [&str; 2] = [
@@ -35,6 +38,7 @@ pub(crate) struct Link {
     url: String,
     token: Option<String>,
     agent: Agent,
+    hints: Hints,
 }
 
 /// What a server says of a request that it refuses.
@@ -64,9 +68,10 @@ impl Link {
         }
         if access.token.is_some() && !is_secret && !is_loopback(host) {
             let words = Words::new(url, "anybody on the network could read the token");
-            return Err(Error::Server(
-                words.mend("use https, or leave out the token (also STROBE_TOKEN)"),
-            ));
+            return Err(Error::Server(words.mend(format!(
+                "use https, or leave out the token{}",
+                access.hints.token
+            ))));
         }
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -86,6 +91,7 @@ impl Link {
             url: url.trim_end_matches('/').to_owned(),
             token: access.token.clone(),
             agent: config.build().into(),
+            hints: access.hints,
         })
     }
 
@@ -191,9 +197,7 @@ impl Link {
 
     fn no_token(&self, why: &str) -> Error {
         let words = Words::new(&self.url, why);
-        Error::Server(
-            words.mend("give a token that it knows (strobe: --token FILE, or STROBE_TOKEN)"),
-        )
+        Error::Server(words.mend(format!("give a token that it knows{}", self.hints.token)))
     }
 
     fn json<T: DeserializeOwned>(&self, answer: Response<Body>) -> Result<T, Error> {
@@ -206,6 +210,7 @@ impl Link {
         let (reason, remedy) = why(error);
         let words = Words::new(&self.url, reason);
         Error::Server(match remedy {
+            Some(UNTRUSTED) => words.mend(format!("{UNTRUSTED}{}", self.hints.ca)),
             Some(remedy) => words.mend(remedy),
             None => words,
         })
@@ -253,7 +258,7 @@ fn why_io(error: &io::Error) -> (String, Option<&'static str>) {
         _ if text.contains("lookup") => no_host(),
         _ if text.contains("certificate") => (
             format!("its certificate is not trusted ({text})"),
-            "give the certificate of its authority, or its own certificate (strobe: --ca FILE)",
+            UNTRUSTED,
         ),
         io::ErrorKind::InvalidData => (
             format!("it does not speak TLS ({text})"),
@@ -269,7 +274,7 @@ fn no_host() -> (String, &'static str) {
     (reason.to_owned(), "correct the name, or write its address")
 }
 
-/// Why the body of an answer came to no end.
+/// Why the body of an answer ended too early.
 pub(crate) fn cut(error: &io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
@@ -313,4 +318,28 @@ fn certificates(pem: &[u8]) -> Vec<Certificate<'static>> {
         _ => None,
     });
     certificates.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remedy_has_only_those_options_that_its_program_has() {
+        let mut access = Access {
+            token: Some("secret".to_owned()),
+            ..Access::default()
+        };
+        let said = |access: &Access| {
+            let refused = Link::new("http://192.0.2.1:8000", access).err();
+            refused.expect("a refusal").to_string()
+        };
+        assert!(
+            said(&access).ends_with("or leave out the token"),
+            "{}",
+            said(&access)
+        );
+        access.hints.token = " (--token FILE)";
+        assert!(said(&access).ends_with("or leave out the token (--token FILE)"));
+    }
 }

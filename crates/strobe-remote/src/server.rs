@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use strobe::catalogue::Catalogue;
 use strobe::error::Error;
 
-pub use crate::access::Access;
+pub use crate::access::{Access, Hints};
 use crate::link::Link;
 use crate::view::RunView;
 

@@ -27,6 +27,15 @@ read = ["sim.sine", "sim.ramp", "sim.noise"]
 engine = "user"
 """
 
+# It computes with a number that is tuned.
+TUNED = """\
+event = "timer:100Hz"
+read = ["sim.counter", "sim.sine"]
+engine = "user"
+tune = ["limit = 0"]
+derive = ["double = 2 * limit"]
+"""
+
 SIXTEEN = """\
 event = "timer:10kHz"
 read = ["sim.sine", "sim.ramp", "sim.noise", "sim.counter", "sim.sine", "sim.ramp", "sim.noise", "sim.counter",

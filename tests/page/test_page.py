@@ -18,7 +18,7 @@ def number(text: str) -> int:
 class Page(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.daemon = Daemon({"waves": recipes.WAVES})
+        cls.daemon = Daemon({"waves": recipes.WAVES, "waves-tuned": recipes.TUNED})
         cls.addClassCleanup(cls.daemon.close)
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.close)
@@ -33,8 +33,8 @@ class Page(unittest.TestCase):
         # What the daemon has refused is in the log too, and no fault of the page.
         self.assertEqual([line for line in said if "Uncaught" in line or "Content Security Policy" in line], [])
 
-    def start(self) -> int:
-        return self.daemon.post("/runs", {"name": "waves"})["id"]
+    def start(self, recipe: str = "waves") -> int:
+        return self.daemon.post("/runs", {"name": recipe})["id"]
 
     def test_a_run_is_started_paused_and_stopped_by_clicks(self) -> None:
         page = self.browser
@@ -121,6 +121,32 @@ class Page(unittest.TestCase):
             page.type("#output-value", "42")
             page.click("#set-form button")
             page.wait_text("#told", "sim.latch is set to 42")
+
+    def test_a_run_is_tuned(self) -> None:
+        run, other = self.start("waves-tuned"), self.start()
+        with self.browser.opened(self.daemon.url, run) as page:
+            page.wait("[...document.querySelector('#tunable').options].map((option) => option.value).join() === 'limit'")
+            page.type("#tuned", "much")
+            page.click("#tune-form button")
+            page.wait_text("#told", "tune 'much'")
+            page.type("#tuned", "1000000")
+            page.click("#tune-form button")
+            page.wait_text("#told", f"Run {run}: limit is 1000000 from the next row on")
+            wait_for(lambda: self.last(run, "limit") == 1_000_000, "rows have the new value")
+            self.assertEqual(self.last(run, "double"), 2_000_000, "and the program computes with it")
+            page.press("j")
+            page.wait("strobe.current().id === arguments[0]", other)
+            self.assertFalse(page.one("#tunables").is_displayed(), "a run without tunables offers none")
+            page.press("k")
+            page.wait("strobe.current().id === arguments[0]", run)
+            self.daemon.post(f"/runs/{run}/stop")
+            self.daemon.ended(run)
+            page.wait("document.querySelector('#tunables').hidden", what="a run that has ended is not tuned")
+
+    def last(self, run: int, column: str) -> float:
+        """The newest value of a column."""
+        end = self.daemon.run(run)["next"]
+        return float(self.daemon.rows(run, from_=end - 1, to=end)[0][column]) if end else 0
 
     def test_everything_goes_by_keys(self) -> None:
         first, second = self.start(), self.start()

@@ -17,6 +17,24 @@ use crate::drain;
 use crate::spool::{Progress, Spool};
 use crate::systemd::FdStoreEntry;
 
+/// Why a run does not do what it was asked for.
+#[derive(Debug)]
+pub struct Refusal {
+    /// In words.
+    pub words: Words,
+    /// Whatever the run does: what was asked for is wrong.
+    pub is_wrong: bool,
+}
+
+impl std::convert::From<Words> for Refusal {
+    fn from(words: Words) -> Refusal {
+        Refusal {
+            words,
+            is_wrong: false,
+        }
+    }
+}
+
 /// A run with its spool.
 pub struct ServedRun {
     id: u32,
@@ -184,8 +202,8 @@ impl ServedRun {
     ///
     /// # Errors
     /// It is another's, or the engine's reason.
-    pub fn tune(&self, name: &str, value: &str) -> Result<(), Words> {
-        self.control(|run| run.tune(name, value))
+    pub fn tune(&self, name: &str, value: &str) -> Result<(), Refusal> {
+        self.ask(|run| run.tune(name, value))
     }
 
     /// Lets the run go: it ends, if it is the daemon's own.
@@ -263,23 +281,49 @@ impl ServedRun {
         Ok(())
     }
 
+    /// Of a call that nobody can get wrong.
     fn control(
         &self,
         call: impl FnOnce(&dyn OwnedRun) -> Result<(), engine::Error>,
     ) -> Result<(), Words> {
+        self.ask(call).map_err(|refusal| refusal.words)
+    }
+
+    fn ask(
+        &self,
+        call: impl FnOnce(&dyn OwnedRun) -> Result<(), engine::Error>,
+    ) -> Result<(), Refusal> {
         let own = lock(&self.own).clone();
         match own {
             Some(run) => {
-                call(run.as_ref()).map_err(|error| Words::new(self.object(), error.to_string()))?;
+                call(run.as_ref()).map_err(|error| self.refusal(&error))?;
                 // Whoever asks next sees what has become of it, though the drain thread may not look for a while.
                 self.spool.look(|| run.snapshot().ok());
                 Ok(())
             }
             None if self.is_own => {
-                Err(Words::new(self.object(), "it has ended").mend("make a new run"))
+                let words = Words::new(self.object(), "it has ended");
+                Err(words.mend("make a new run").into())
             }
-            None => Err(Words::new(self.object(), "it belongs to another program")
-                .mend("start and stop it there; here you can only read its rows")),
+            None => {
+                let words = Words::new(self.object(), "it belongs to another program");
+                let remedy = "start and stop it there; here you can only read its rows";
+                Err(words.mend(remedy).into())
+            }
+        }
+    }
+
+    fn refusal(&self, error: &engine::Error) -> Refusal {
+        let words = error.words();
+        Refusal {
+            words: Words {
+                object: format!("{}: {}", self.object(), words.object),
+                ..words
+            },
+            is_wrong: matches!(
+                error,
+                engine::Error::Program(_) | engine::Error::NoTunable { .. }
+            ),
         }
     }
 

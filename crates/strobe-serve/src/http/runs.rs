@@ -18,7 +18,7 @@ use super::body::{JsonBody, word};
 use super::failure::{Failure, blocking};
 use super::recipes::{self, of_client};
 use super::view::RunView;
-use crate::served_run::ServedRun;
+use crate::served_run::{Refusal, ServedRun};
 use crate::spool::Progress;
 
 /// Triggers that one request can make, at most.
@@ -234,14 +234,20 @@ pub async fn tune(
     control(http, id, move |served| served.tune(&asked.name, &value)).await
 }
 
-async fn control(
+async fn control<E: Into<Refusal>>(
     State(http): State<Arc<Http>>,
     Path(id): Path<String>,
-    call: impl FnOnce(&ServedRun) -> Result<(), Words> + Send + 'static,
+    call: impl FnOnce(&ServedRun) -> Result<(), E> + Send + 'static,
 ) -> Result<Json<RunView>, Failure> {
     let served = run(&http, &id)?;
     let work = move || {
-        call(&served).map_err(Failure::conflict)?;
+        call(&served).map_err(|error| match error.into() {
+            Refusal {
+                words,
+                is_wrong: true,
+            } => Failure::bad(words),
+            Refusal { words, .. } => Failure::conflict(words),
+        })?;
         Ok(Json(RunView::of(&served)))
     };
     blocking("run", work).await

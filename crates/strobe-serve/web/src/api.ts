@@ -41,6 +41,7 @@ export class Api {
   create = (recipe: { recipe: string } | { name: string }) => this.json<RunView>("POST", "/runs", recipe);
   control = (id: number, verb: string, said?: unknown) => this.json<RunView>("POST", `/runs/${id}/${verb}`, said);
   remove = (id: number) => this.json<null>("DELETE", `/runs/${id}`);
+  tune = (id: number, name: string, value: string) => this.json<RunView>("POST", `/runs/${id}/tune`, { name, value });
   set = (outputs: Record<string, number>) => this.json<unknown>("POST", "/set", { outputs });
 
   /** Rows of a run, in so many points at most. */

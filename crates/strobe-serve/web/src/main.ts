@@ -15,6 +15,7 @@ import { columnNames, isOver, type About, type RunView } from "./model";
 import { Runs } from "./runs";
 import { Strips } from "./strips";
 import { followTheme, switchTheme } from "./theme";
+import { Tuning } from "./tuning";
 import { View } from "./view";
 import { rate } from "./words";
 
@@ -42,6 +43,7 @@ const control = new Control(api, (run) => {
   else choose(undefined);
   void look();
 });
+const tuning = new Tuning(api, (run) => heard(run));
 
 function draw(): void {
   the("hold").setAttribute("aria-pressed", `${view.still !== undefined}`);
@@ -96,6 +98,7 @@ function heard(run: RunView): void {
   say(the("run-about"), [event, event.endsWith(often.replace(" ", "")) ? "" : often, `${engine} engine`].filter(Boolean).join(", "));
   account(the("account"), run, view.lost);
   if (about?.role === "control") control.show(the("verbs"), run);
+  tuning.show(run);
   if (ended) void late();
 }
 

@@ -20,6 +20,8 @@ export interface RunInfo {
   clock: string;
   period_ns: number | null;
   channels: Channel[];
+  /** Names of the columns whose values can be changed while the run goes on; not said if there are none. */
+  tunables?: string[];
 }
 
 export type State = "ready" | "running" | "paused" | "done" | "stopped" | "failed";

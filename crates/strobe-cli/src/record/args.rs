@@ -143,8 +143,8 @@ pub struct Args {
     pub(super) ring: Option<u64>,
 
     /// Where rows go: a file .arrows, .h5, .parquet or .csv, or - for CSV on
-    /// standard output; may be given several times. In a name {n} or {n:05} is the
-    /// next free number, {date} the day, {event} the event
+    /// standard output; may be given several times. In a name {n:05} is the
+    /// next free number with five digits, {date} the day, {event} the event
     #[arg(short = 'o', long = "sink", value_name = "SINK")]
     pub(super) sinks: Vec<String>,
 

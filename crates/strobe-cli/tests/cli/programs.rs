@@ -291,6 +291,49 @@ fn what_follows_a_when_is_done_in_rows_that_meet_it_and_a_recipe_keeps_it() {
 }
 
 #[test]
+fn a_limit_switches_an_output_and_the_run_ends_so_many_rows_later() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let dir = dir.path();
+    let words = [
+        "record",
+        "--event",
+        "timer:1kHz",
+        "--engine",
+        "user",
+        "--read",
+        "sim.counter,sim.latch",
+        "--let",
+        "tripped = 0",
+        "--when",
+        "sim.counter > 400",
+        "--set",
+        "sim.latch=1",
+        "--then",
+        "tripped = 1",
+        "--keep",
+        "tripped || sim.counter > 400",
+        "--rows",
+        "700",
+        "-o",
+        "after.csv",
+        "--allow-loss",
+        "--json",
+    ];
+    let output = strobe(dir, &words);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let account = account(&output);
+    assert_eq!(account["rows"], 700, "{account}");
+    let rows = rows_of(&dir.join("after.csv"));
+    assert_eq!(rows.len(), 700);
+    let [skipped, counter, latch] = rows[0][..3] else {
+        panic!("{rows:?}")
+    };
+    assert_eq!((counter, latch), (401, 0), "it is read, and then written");
+    assert_eq!(account["skipped"], skipped, "what comes after is kept");
+    assert!(rows[1..].iter().all(|row| row[2] == 1));
+}
+
+#[test]
 fn a_rule_that_is_wrong_is_refused_with_its_place() {
     let dir = tempfile::tempdir().expect("a folder");
     let dir = dir.path();

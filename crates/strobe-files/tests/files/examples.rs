@@ -24,6 +24,7 @@ fn output(name: &str, argument: &str) -> String {
 fn the_page_shows_the_examples_as_they_are_and_a_program_of_ones_own_is_short() {
     for (name, source) in [
         ("record", include_str!("../../examples/record.rs")),
+        ("replay", include_str!("../../examples/replay.rs")),
         (
             "rows_of_file",
             include_str!("../../examples/rows_of_file.rs"),
@@ -45,4 +46,10 @@ fn what_was_recorded_is_read_again() {
     let read = output("rows_of_file", file);
     let last = read.lines().last().unwrap_or_default();
     assert_eq!(last, format!("{rows} rows, 0 lost"), "{recorded}{read}");
+    let replayed = output("replay", file);
+    let last = replayed.lines().last().unwrap_or_default();
+    assert!(
+        recorded.starts_with(&format!("{last}, ")),
+        "{recorded}{replayed}"
+    );
 }

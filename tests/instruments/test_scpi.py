@@ -131,6 +131,23 @@ class Scpi(Case):
         self.assertTrue(values[0] and values[-1])
         self.assertEqual(sum(not value for value in values), account["errors"])
 
+    def test_what_is_sent_at_the_opening_is_sent_again_when_it_comes_back(self) -> None:
+        port = free_port()
+        server = self.server("scpi.py", port)
+        text = f'[transport]\nkind = "tcp"\naddress = "127.0.0.1:{port}"{PARTS}[open]\nsend = ["VOLT 3", "VOLT 4"]\n'
+
+        def beside() -> None:
+            time.sleep(2)
+            server.kill()
+            time.sleep(1)
+            self.server("scpi.py", port)
+
+        _, rows = self.recording(self.board(text), ["psu.set", *counters()], "--event", "timer:50Hz", "--for", "7s", beside=beside)
+        self.assertGreaterEqual(self.counts(rows[-1])["reconnects"], 1)
+        values = [row["psu.set"] for row in rows]
+        self.assertTrue(values[-1] and not all(values), "it was away, and is back")
+        self.assertEqual({float(value) for value in values if value}, {4.0}, "each new one was told again, in order")
+
     def test_the_latest_answer_has_an_age_and_hides_when_there_is_none(self) -> None:
         server, port, board = self.supply()
 

@@ -156,12 +156,21 @@ impl Spi {
     /// Sends as many bytes as come meanwhile.
     pub(crate) fn exchange(&mut self, bytes: &[u8], answer: &mut [u8]) -> io::Result<()> {
         let mut transfer = SpidevTransfer::read_write(bytes, answer);
-        self.0.transfer(&mut transfer)
+        self.0.transfer(&mut transfer).map_err(gone)
     }
 
     /// Sends bytes.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.0.transfer(&mut SpidevTransfer::write(bytes))
+        let mut transfer = SpidevTransfer::write(bytes);
+        self.0.transfer(&mut transfer).map_err(gone)
+    }
+}
+
+/// ESHUTDOWN is what spidev says of a chip that is gone, and of no other. Everything else says ENODEV.
+fn gone(error: io::Error) -> io::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::SHUTDOWN) => Errno::NODEV.into(),
+        _ => error,
     }
 }
 

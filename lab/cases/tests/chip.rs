@@ -7,9 +7,10 @@ use std::thread;
 use rustix::io::Errno;
 use strobe::channel::Class;
 use strobe::engine::user::User;
-use strobe::plan::{Plan, Step};
+use strobe::plan::Plan;
 use strobe_board::Board;
 use strobe_cases::account::record;
+use strobe_cases::chip::{read, write};
 use strobe_cases::machine::command;
 use strobe_cases::plan;
 use strobe_cases::thermometer::{Thermometer, bus};
@@ -32,17 +33,6 @@ fn i2cset(register: u8, value: u16, size: &str) {
     let (_, bus) = bus();
     let line = format!("i2cset -y {bus} {CHIP:#04x} {register:#04x} {value:#06x} {size}");
     assert!(command(&line), "{line}");
-}
-
-fn read(name: &str) -> Step {
-    Step::Read(format!("chip.{name}"))
-}
-
-fn write(name: &str, value: u64) -> Step {
-    Step::Write {
-        output: format!("chip.{name}"),
-        value,
-    }
 }
 
 const WIDTHS: &str = r#"

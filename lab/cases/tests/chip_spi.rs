@@ -5,10 +5,13 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
+use rustix::io::Errno;
 use strobe::engine::user::User;
 use strobe::plan::{Plan, Step};
+use strobe::run::{OwnedRun, Run};
 use strobe_board::Board;
-use strobe_cases::account::record;
+use strobe_cases::account::{record, until};
+use strobe_cases::chip::{read, write};
 use strobe_cases::plan;
 use strobe_ring::State;
 
@@ -94,11 +97,6 @@ fn registers_are_read_and_written_as_the_chip_has_them_one_transfer_for_all_fiel
     ] {
         chip.write_all_at(bytes, at).expect("to write");
     }
-    let read = |name: &str| Step::Read(format!("chip.{name}"));
-    let write = |name: &str, value| Step::Write {
-        output: format!("chip.{name}"),
-        value,
-    };
     let mut steps = vec![write("byte", 0xa5), write("two", 0x1234)];
     let names = ["byte", "low", "big", "three", "eight", "zero", "two"];
     steps.extend(names.map(read));
@@ -130,4 +128,18 @@ fn a_chip_hears_nothing_in_another_mode() {
     let text = TEXT.replace("mode = 3", "mode = 0");
     let rows = recorded(&user(&text), vec![Step::Read("chip.byte".to_owned())], 3);
     assert!(rows.iter().all(|row| row[..] == [0xff]), "{rows:?}");
+}
+
+#[test]
+fn a_chip_that_has_gone_ends_the_run() {
+    let run = user(TEXT).create(&plan("timer:2ms", &["chip.byte"]));
+    let run = run.unwrap_or_else(|why| panic!("{why}"));
+    run.start().expect("to start");
+    fs::write("/sys/bus/spi/drivers/spidev/unbind", "spi7.0").expect("to unplug it");
+    let reader = run.reader().expect("a reader");
+    until("the end", || reader.snapshot().state.is_final());
+    let end = reader.snapshot();
+    fs::write("/sys/bus/spi/drivers/spidev/bind", "spi7.0").expect("to plug it in");
+    let gone = -Errno::NODEV.raw_os_error();
+    assert_eq!((end.state, end.error), (State::Failed, gone));
 }

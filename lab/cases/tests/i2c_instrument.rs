@@ -3,9 +3,10 @@
 // lab: --module i2c-dev --module 'i2c-stub chip_addr=0x50'
 
 use strobe::engine::user::User;
-use strobe::plan::{Plan, Step};
+use strobe::plan::Plan;
 use strobe_board::Board;
 use strobe_cases::account::record;
+use strobe_cases::chip::{read, write};
 use strobe_cases::machine::command;
 use strobe_cases::plan;
 use strobe_cases::thermometer::bus;
@@ -61,11 +62,6 @@ fn registers_of_a_chip_are_read_and_written_in_one_row() {
         i2cset(0x50, register, byte, "b");
     }
     let user = User::default().with_board(board(0x50, CHANNELS));
-    let read = |name: &str| Step::Read(format!("chip.{name}"));
-    let write = |name: &str, value: u64| Step::Write {
-        output: format!("chip.{name}"),
-        value,
-    };
     let plan = Plan {
         limit: Some(100),
         steps: vec![

@@ -55,22 +55,50 @@ static inline int match_string(const char *const *list, size_t count, const char
 	return -EINVAL;
 }
 
-static inline u32 crc32_le(u32 crc, const unsigned char *byte, size_t bytes)
+/*
+ * Nine tenths of all that these tests compute. So eight bytes are taken at once, and the sanitizers, which would look at
+ * each, see only the ends.
+ */
+__attribute__((no_sanitize("address", "undefined")))
+static u32 crc32_of(u32 crc, const unsigned char *byte, size_t bytes)
 {
-	static u32 table[256];
+	/* table[n][b]: what b does to the sum when n zeros come after it. */
+	static u32 table[8][256];
 
-	if (!table[1]) {
-		for (u32 i = 0; i < 256; i++) {
-			u32 c = i;
+	if (!table[0][1]) {
+		for (u32 b = 0; b < 256; b++) {
+			u32 c = b;
 
 			for (int bit = 0; bit < 8; bit++)
 				c = c >> 1 ^ (c & 1 ? 0xedb88320 : 0);
-			table[i] = c;
+			table[0][b] = c;
+		}
+		for (int n = 1; n < 8; n++) {
+			for (u32 b = 0; b < 256; b++)
+				table[n][b] = table[n - 1][b] >> 8 ^ table[0][table[n - 1][b] & 0xff];
 		}
 	}
+	for (; bytes >= 8; byte += 8, bytes -= 8) {
+		u64 word;
+
+		__builtin_memcpy(&word, byte, 8);
+		word ^= crc;
+		crc = 0;
+		for (int n = 0; n < 8; n++)
+			crc ^= table[7 - n][word >> 8 * n & 0xff];
+	}
 	while (bytes--)
-		crc = crc >> 8 ^ table[(crc ^ *byte++) & 0xff];
+		crc = crc >> 8 ^ table[0][(crc ^ *byte++) & 0xff];
 	return crc;
+}
+
+static inline u32 crc32_le(u32 crc, const unsigned char *byte, size_t bytes)
+{
+	if (bytes) {
+		(void)*(const volatile unsigned char *)byte;
+		(void)*(const volatile unsigned char *)(byte + bytes - 1);
+	}
+	return crc32_of(crc, byte, bytes);
 }
 
 #endif /* _SHIM_KERNEL_H */

@@ -4,7 +4,9 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 KDIR ?= /lib/modules/$(shell uname -r)/build
 HOURS ?= 24
-export PREFIX DESTDIR KDIR
+# PyO3's build looks for this Python. If it had to look for one, each change of PATH would compile PyO3 and the package anew.
+PYO3_PYTHON = python3
+export PREFIX DESTDIR KDIR PYO3_PYTHON
 
 .PHONY: help setup build build-kernel build-host build-tests build-guest firmware run test check verify lab litmus bench sanitize soak install uninstall wheel docs clean
 
@@ -35,7 +37,7 @@ build-tests:
 run:             ## a demonstration of both engines: on this machine, and in a guest; builds no more than that needs
 	@lab/setup --run
 	@lab/kmod --kernel amd64 --source kernel
-	@cargo build --profile demo -p strobe-cli --bin strobe --no-default-features --features hdf5,plot,watch
+	@cargo build --profile demo -p strobe-cli --bin strobe --no-default-features --features hdf5,plot
 	@lab/demo
 
 test: setup build-kernel build-tests build-guest ## every test, on the host and in guests
@@ -47,7 +49,7 @@ lab: build-kernel build-host build-guest ## only the tests in guests
 check:           ## formatting, lints, sparse, checkpatch, shellcheck, licences, documentation
 	@lab/check
 
-verify: build-kernel build-host build-guest ## every measurement in full, and the newest kernel that Debian has: two hours; started again, it goes on where it was
+verify: build-kernel build-host build-guest ## every measurement in full, and the newest kernel that Debian has: three hours; started again, it goes on where it was
 	@lab/kmod --kernel newest W=1
 	@lab/verify
 
@@ -65,11 +67,12 @@ sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemle
 	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/suite --guest --kernel debug --kernel kcsan
 
-soak: build-kernel build-host build-guest ## what repeats: HOURS (24) of acquisition in deterministic guests, also served; 100 kills of the daemon; 1000 hot-plugs on a debug kernel; 1e6 inputs of rubbish for each parser; started again, it goes on where it was
-	@lab/kmod --kernel debug W=1
+soak: build-kernel build-host build-guest ## what repeats: HOURS (24) of acquisition in deterministic guests, also served; 100 kills of the daemon; 1000 hot-plugs on a debug kernel; 1e6 inputs of rubbish for each parser and for the check of row programs; started again, it goes on where it was
+	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/verify --soak --hours $(HOURS)
 
-install: build-host ## into PREFIX, and modules for the running kernel (KDIR=, DESTDIR=)
+# Under sudo nothing is compiled: root may have no cargo, and what it builds is not yours.
+install: $(if $(SUDO_USER),,build-host) ## into PREFIX, and modules for the running kernel (KDIR=, DESTDIR=)
 	@dist/install
 
 uninstall:       ## remove exactly what was installed

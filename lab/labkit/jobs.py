@@ -14,7 +14,8 @@ from typing import Protocol
 
 REASONS = 12
 SKIPPED = re.compile(r"^skipped: (.*)$", re.MULTILINE)
-REASON = re.compile(r"^failed:|^  (is|wanted):|panicked at|^(FAIL|ERROR|FAILED)\b|^test .* FAILED$|\w+Error: |^error\b")
+COMPLAINT = "the guest's kernel complains:"
+REASON = re.compile(r"^failed:|^  (is|wanted):|panicked at|^(FAIL|ERROR|FAILED)\b|^test .* FAILED$|\w+Error: |^error\b|kernel complains: ")
 
 
 @dataclass
@@ -62,7 +63,10 @@ class Result:
         """The lines that tell what failed; without any, the last ones."""
         lines = self.output.splitlines()
         telling = [line for line in lines if REASON.search(line)]
-        return telling[:REASONS] or lines[-REASONS:]
+        # What follows is a page of registers: its first lines say what has happened, and where.
+        for at in (number for number, line in enumerate(lines) if line.endswith(COMPLAINT)):
+            telling += lines[at:at + REASONS]
+        return telling[:2 * REASONS] or lines[-REASONS:]
 
 
 def count(output: str) -> tuple[int, int]:

@@ -33,10 +33,9 @@ class Needs:
 
 # la57=off: with 5-level addresses KASAN reports what is no fault, before any module is there. kasan_multi_shot: else it
 # is silent after its first report. early_enable: else KCSAN waits to be switched on, and finds nothing.
-PATIENT = ("rcupdate.rcu_cpu_stall_timeout=120", "watchdog_thresh=60")
 NEEDS = {
-    "debug": Needs(8, 2048, "max,la57=off", ("kasan_multi_shot", *PATIENT)),
-    "kcsan": Needs(8, 1024, "max,la57=off", ("kcsan.early_enable=1", *PATIENT)),
+    "debug": Needs(8, 2048, "max,la57=off", ("kasan_multi_shot",)),
+    "kcsan": Needs(8, 1024, "max,la57=off", ("kcsan.early_enable=1",)),
 }
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from . import TREE, foreign, log
 from .cases import TIMEOUT, Case, guest
-from .jobs import Job, Result
+from .emulator import impossible_flags
+from .jobs import COMPLAINT, Job, Result
 from .kernel import slowness
 
 # What the guest's script says, on stdout and in the kernel's log.
@@ -45,8 +46,9 @@ class Shared:
     def title(self, case: Case) -> str:
         return case.job(self.kernel).title
 
-    def boot(self, cases: list[Case]) -> list[Result]:
-        """Runs cases in a guest, until the guest ends. The results of at least one."""
+    def boot(self, cases: list[Case], again: bool = False) -> list[Result]:
+        """Runs cases in a guest, until the guest ends. The results of at least one. A guest whose emulator has mixed up its CPU
+        is started again, once, and that is said."""
         with tempfile.TemporaryDirectory(prefix="strobe-cases.") as directory:
             script, record = Path(directory) / "cases", Path(directory) / "log"
             script.write_text(script_of(cases, TIMEOUT * slowness(self.kernel)))
@@ -57,6 +59,10 @@ class Shared:
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
             said = done.stdout
             kernel_log = record.read_text(errors="replace") if record.exists() else ""
+            if not again and (flags := impossible_flags(kernel_log)):
+                print(f"lab: the emulator has mixed up the state of its CPU (EFLAGS {flags}), and its guest says nothing of "
+                      f"{cases[0].name} ({self.kernel}); another guest is started. Its log:\n{kernel_log[-6000:]}\n", flush=True)
+                return self.boot(cases, again=True)
             return self.results(cases, said, done.returncode, kernel_log, time.monotonic() - start)
 
     def results(self, cases: list[Case], said: str, status: int, kernel_log: str, seconds: float) -> list[Result]:
@@ -117,5 +123,5 @@ def complaints(kernel_log: str) -> dict[str, str]:
         if at % 2:
             name = piece
         elif complaint := log.fault(piece):
-            found[name] = found.get(name, "") + f"\nthe guest's kernel complains:\n{complaint[1]}\n"
+            found[name] = found.get(name, "") + f"\n{COMPLAINT}\n{complaint[1]}\n"
     return found

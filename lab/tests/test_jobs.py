@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from labkit.jobs import REASONS, Job, Result, count, run_all
+from labkit.jobs import COMPLAINT, REASONS, Job, Result, count, run_all
 
 
 def result(output: str, status: int = 1) -> Result:
@@ -46,6 +46,17 @@ class JobsTest(unittest.TestCase):
         noise = "".join(f"line {number}\n" for number in range(50))
         said = f"failed: it is below 15 MB\n{noise}test daemon::it_starts ... FAILED\n{noise}17 passed, 2 failed\n"
         self.assertEqual(result(said).reasons(), ["failed: it is below 15 MB", "test daemon::it_starts ... FAILED"])
+
+    def test_of_a_kernel_that_complains_it_is_said_of_what(self) -> None:
+        page = "".join(f"RAX: {number}\n" for number in range(60))
+        said = f"test result: ok. 2 passed; 0 failed\n{COMPLAINT}\nWARNING: in strobe\nCall Trace:\n{page}"
+        reasons = result(said).reasons()
+        self.assertEqual(reasons[:3], [COMPLAINT, "WARNING: in strobe", "Call Trace:"])
+        self.assertEqual(len(reasons), REASONS)
+
+    def test_a_guest_of_its_own_says_what_its_kernel_complains_of_beside_its_tests(self) -> None:
+        said = "test edu::it_raises ... FAILED\nlab: the guest's kernel complains: BUG: sleeping function\n"
+        self.assertEqual(result(said).reasons(), said.splitlines())
 
     def test_who_tells_nothing_is_quoted_from_the_end(self) -> None:
         self.assertEqual(result("".join(f"line {number}\n" for number in range(50))).reasons(),

@@ -5,6 +5,8 @@
 
 pub mod account;
 pub mod cgroup;
+pub mod chip;
+pub mod compared;
 pub mod container;
 pub mod cost;
 pub mod crowd;
@@ -23,6 +25,7 @@ pub mod rpmsg;
 pub mod slow;
 pub mod suspend;
 pub mod thermometer;
+pub mod tuned;
 pub mod uio;
 pub mod wave;
 

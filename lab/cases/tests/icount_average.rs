@@ -12,7 +12,7 @@ use strobe::plan::Plan;
 use strobe::reader::RunReader;
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, until};
-use strobe_cases::engine::program;
+use strobe_cases::engine::{Kernel, program};
 use strobe_cases::machine::undisturbed;
 use strobe_cases::pci::{self, get, put};
 use strobe_cases::{Account, Engine, plan};
@@ -28,6 +28,9 @@ const DERIVE: [&str; 5] = [
     "samples = count(since emit)",
 ];
 
+/// How often the converter's clock is started before the test gives up: one start in six was of no use here.
+const STARTS: usize = 8;
+
 /// What has been read, and what reading it has cost.
 struct Read {
     rows: Vec<Vec<u64>>,
@@ -41,19 +44,13 @@ struct Pace {
     points: usize,
 }
 
-/// It is known of Debian's stable kernels how long they keep interrupts away, and handlers from their work. Others may do it for
-/// longer than a sample lasts. Then the interrupts of two samples are one, and two runs read different samples at one interrupt.
+/// It is known of Debian's stable kernels how long they keep interrupts away; others may do it for many samples.
 fn pace() -> Pace {
-    match std::env::var("LAB_KERNEL").as_deref() {
-        Ok("amd64" | "rt") => Pace {
-            period: 5000,
-            points: 100,
-        },
-        _ => Pace {
-            period: 1_000_000,
-            points: 10,
-        },
-    }
+    let (period, points) = match std::env::var("LAB_KERNEL").as_deref() {
+        Ok("amd64" | "rt") => (5_000, 100),
+        _ => (1_000_000, 10),
+    };
+    Pace { period, points }
 }
 
 /// CPU time of this thread.
@@ -62,7 +59,12 @@ fn spent() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn read(run: &KernelRun, (mut reader, mut account): (RunReader, Account), samples: u64) -> Read {
+/// What a run has recorded of so many samples; nothing if the interrupts of two of them came as one.
+fn read(
+    run: &KernelRun,
+    (mut reader, mut account): (RunReader, Account),
+    samples: u64,
+) -> Option<Read> {
     run.stop().expect("to stop");
     let begun = spent();
     read_now(&mut reader, &mut account);
@@ -70,28 +72,27 @@ fn read(run: &KernelRun, (mut reader, mut account): (RunReader, Account), sample
     let end = reader.snapshot();
     account.settle(&end);
     assert_eq!((account.lost, end.missed(), end.errors), (0, 0, 0));
-    assert_eq!(end.triggers, samples, "{end:?}");
-    Read {
+    assert!(end.triggers <= samples, "{end:?}");
+    (end.triggers == samples).then(|| Read {
         bytes: 8 * reader.ring().row_words() * account.rows.len(),
         rows: account.rows.into_iter().map(|row| row.values).collect(),
         cpu_ns,
-    }
+    })
 }
 
-#[test]
-fn rows_of_a_thousand_samples_are_those_of_the_plain_recording_averaged_afterwards() {
-    undisturbed();
-    let Pace { period, points } = pace();
-    let samples = (POINT * points) as u64;
-    let lab = pci::kernel(&["lab-counter", "lab-adc"]);
-    let engine = &lab.engine;
+/// The same samples, each a row and averaged. A kernel keeps interrupts away while it handles its own tick, one with PREEMPT_RT
+/// for close to 5 us. It depends on when the converter's clock was started whether two samples come within that: then their
+/// interrupts are one, the two runs read different samples at it, and there is nothing to compare.
+fn record(engine: &Kernel, samples: u64, period: u64) -> Option<[Read; 2]> {
     let outputs = [
+        ("counter.run", 0),
         ("counter.period", period),
         ("counter.limit", samples),
         ("adc.clear", 3),
         ("adc.delay", 1000),
     ];
     put(engine, &outputs);
+    let before = get(engine, "adc.conversions");
     let plain = Plan {
         ring: Some(1 << 17),
         ..plan("adc.done", &CHANNELS)
@@ -108,7 +109,7 @@ fn rows_of_a_thousand_samples_are_those_of_the_plain_recording_averaged_afterwar
     put(engine, &[("counter.run", 1)]);
     until("the last sample", || {
         thread::sleep(Duration::from_millis(10));
-        get(engine, "adc.conversions") == samples
+        get(engine, "adc.conversions") - before == samples
     });
     until("its rows", || get(engine, "adc.irq_status") == 0);
     let channels = &averaged.info().channels;
@@ -116,6 +117,17 @@ fn rows_of_a_thousand_samples_are_those_of_the_plain_recording_averaged_afterwar
     assert_eq!(mean.scale, sample.scale / POINT as f64, "{mean:?}");
     let all = read(&plain, of_plain, samples);
     let few = read(&averaged, of_averaged, samples);
+    Some([all?, few?])
+}
+
+#[test]
+fn rows_of_a_thousand_samples_are_those_of_the_plain_recording_averaged_afterwards() {
+    undisturbed();
+    let Pace { period, points } = pace();
+    let lab = pci::kernel(&["lab-counter", "lab-adc"]);
+    let [all, few] = (0..STARTS)
+        .find_map(|_| record(&lab.engine, (POINT * points) as u64, period))
+        .expect("a start from which each sample has an interrupt of its own");
 
     assert_eq!(few.rows.len(), all.rows.len() / POINT);
     for (point, row) in all.rows.chunks(POINT).zip(&few.rows) {

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Edges at 10 kHz in hard interrupt context, on a machine whose time is made of instructions: each is a row, and how
-//! long after the edge the row has its stamp, and the line that it drives its level. lab/cases/inverter has the same of
-//! the user engine.
+//! long after the edge the row has its stamp, also in the user engine, and the line that it drives its level.
+//! lab/cases/inverter has the answers of a program that waits for edges: no run of the user engine drives a line twice.
 // lab: --module lab_gpio --module 'strobe_gpio raw=lab'
-
-use std::thread;
-use std::time::Duration;
 
 use strobe::plan::{Plan, Step};
 use strobe::run::OwnedRun;
-use strobe_cases::account::{begin, read_now};
+use strobe_cases::account::{begin, read_now, until};
 use strobe_cases::cost::of_step;
 use strobe_cases::machine::{slowness, undisturbed};
 use strobe_cases::wave::Wave;
-use strobe_cases::{Engine, Kernel, plan};
+use strobe_cases::{Engine, Kernel, User, plan};
 
 fn period() -> u64 {
     100_000 * slowness()
@@ -71,17 +68,17 @@ fn every_edge_is_a_row_and_is_answered() {
     }
 }
 
-#[test]
-fn a_row_has_its_stamp_soon_after_the_edge() {
+/// How long after an edge the row has its stamp, of so many edges.
+fn stamped(engine: &impl Engine) {
     undisturbed();
     let wave = Wave::new(period());
-    let run = Kernel::open().run(&plan("gpio:lab/wave:both", &[]));
+    let run = engine.run(&plan("gpio:lab/wave:both", &[]));
     let (mut reader, mut account) = begin(&run);
     run.start().expect("to start");
     let mut late = Vec::new();
-    for _ in 0..200 {
+    for edge in 1..=200 {
         wave.made(1);
-        thread::sleep(Duration::from_millis(1));
+        until("its row", || reader.snapshot().head == edge);
         read_now(&mut reader, &mut account);
         let row = account.rows.last().expect("a row");
         late.push(row.time - wave.figure("edge_ns"));
@@ -93,6 +90,16 @@ fn a_row_has_its_stamp_soon_after_the_edge() {
     );
     assert_eq!(account.rows.len(), 200);
     assert!(late[199] < 100_000 * slowness(), "{late:?}");
+}
+
+#[test]
+fn a_row_of_the_kernel_has_its_stamp_soon_after_the_edge() {
+    stamped(&Kernel::open());
+}
+
+#[test]
+fn a_row_of_a_thread_has_its_stamp_soon_after_the_edge() {
+    stamped(&User::open());
 }
 
 #[test]

@@ -15,6 +15,8 @@ use strobe_cases::machine::slowness;
 use strobe_cases::raw::program::{tunable, tune};
 use strobe_cases::raw::*;
 use strobe_cases::rounds::{held, rounds};
+use strobe_cases::tuned::tuned;
+use strobe_cases::{Engine, Kernel, User};
 
 /// The values that all rows have.
 fn values(owner: &OwnedFd) -> Vec<u64> {
@@ -112,6 +114,13 @@ fn a_run_may_be_tuned_from_many_threads_while_it_makes_rows_and_goes() {
             drop(ring);
         });
     }
+}
+
+/// However many triggers are missed meanwhile; icount_tune.rs asks the same of a run that misses next to nothing.
+#[test]
+fn each_change_is_in_the_rows_of_either_engine_while_all_cpus_are_busy() {
+    tuned(&Kernel::open(), rounds(100, 30));
+    tuned(&User::open(), rounds(100, 30));
 }
 
 #[test]

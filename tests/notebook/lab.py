@@ -21,10 +21,23 @@ LIVE = f"""import strobe
 run = strobe.run(event="timer:1kHz", read={CHANNELS!r}, engine="user")
 run.live(seconds=3)
 """
+#: A recording, which hvplot draws from Arrow.
+RECORDED = """import holoviews
+
+# Before hvplot, which else loads its program from the network.
+holoviews.extension("bokeh", inline=True)
+import hvplot.polars
+import polars as pl
+import strobe
+
+summary = strobe.record(None, "rows.arrows", event="timer:1kHz", read=["sim.ramp"], rows=1000, engine="user")
+pl.DataFrame(strobe.open("rows.arrows")).hvplot.line(x="row", y="sim.ramp", color="#2ca02c")
+"""
 
 
 def live() -> NotebookNode:
-    cells = [nbformat.v4.new_code_cell(LIVE), nbformat.v4.new_code_cell("run.stop()")]
+    """A live view in the first cell, the end of its run in the second, a recording in the third."""
+    cells = [nbformat.v4.new_code_cell(source) for source in (LIVE, "run.stop()", RECORDED)]
     # Without a kernel, JupyterLab would ask for one.
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The live view of a run in JupyterLab, as Chromium shows it."""
+"""The live view of a run in JupyterLab, and a recording by hvplot, as Chromium shows them."""
 
 import re
 import unittest
@@ -27,6 +27,20 @@ const canvas = document.querySelector("canvas.strobe-live");
 return canvas.getContext("2d").getImageData(canvas.width - 2, 0, 2, canvas.height).data.some((part) => part > 0);
 """
 HEAD = ".strobe-account"
+#: Pixels in the colour of hvplot's line, in any canvas: those of bokeh are in shadow trees.
+LINE = """
+const canvases = (root) => [...root.querySelectorAll("*")].flatMap((element) =>
+  element instanceof HTMLCanvasElement ? [element] : element.shadowRoot ? canvases(element.shadowRoot) : []);
+let found = 0;
+for (const canvas of canvases(document.querySelector(".jp-Notebook"))) {
+  const pen = canvas.width && canvas.height && canvas.getContext("2d");
+  if (!pen) continue;
+  const data = pen.getImageData(0, 0, canvas.width, canvas.height).data;
+  for (let at = 0; at < data.length; at += 4)
+    if (data[at + 3] > 100 && Math.abs(data[at] - 0x2c) + Math.abs(data[at + 1] - 0xa0) + Math.abs(data[at + 2] - 0x2c) < 60) found++;
+}
+return found;
+"""
 
 
 class Live(unittest.TestCase):
@@ -59,6 +73,10 @@ class Live(unittest.TestCase):
         self.assertLessEqual(self.lab.drawn(), drawn + 1)
         errors = [line for line in browser.driver.get_log("browser") if "strobe" in line["message"]]
         self.assertEqual(errors, [])
+
+    def test_hvplot_draws_a_recording_that_came_by_arrow(self) -> None:
+        self.lab.run(2)
+        wait_for(lambda: self.lab.browser.do(LINE) > 200, "a line in hvplot's picture")
 
     def rows(self) -> int:
         found = re.search(r"up to row (\d+)", self.lab.browser.text(HEAD))

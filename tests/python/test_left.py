@@ -11,7 +11,7 @@ import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-import polars
+import pyarrow
 import strobe
 from daemon import Daemon, wait_for
 
@@ -87,7 +87,7 @@ class Left(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             strobe.record(None, f"{folder}/a.arrows", event="timer:10kHz", read=["sim.counter"], rows=50, engine="user")
             recording = strobe.open(f"{folder}/a.arrows")
-            self.check(lambda: (sum(len(block) for block in recording), polars.DataFrame(recording)))
+            self.check(lambda: (sum(len(block) for block in recording), pyarrow.table(recording)))
 
     def test_of_runs_of_a_server(self) -> None:
         daemon = Daemon()

@@ -133,7 +133,7 @@ class Rules(unittest.TestCase):
             run.trigger(2)
             with self.assertRaises(strobe.Error) as caught:
                 run.tune(limits=4)
-            self.assertIn("this run has limit", str(caught.exception))
+            self.assertEqual(caught.exception.remedy, "this run has limit")
             run.stop()
             block, = run.read(follow=False)
         self.assertEqual(block["limit"].tolist(), [3, 3, 4, 4])

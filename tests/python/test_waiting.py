@@ -50,6 +50,12 @@ time.sleep(1000)
 """
 
 
+def stand_still(process: subprocess.Popen) -> None:
+    """Stops it, and comes back when all its threads have stopped: until then one might answer."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
 class Waiting(unittest.TestCase):
     def setUp(self) -> None:
         # Who is started in the background has it ignored.
@@ -68,25 +74,32 @@ class Waiting(unittest.TestCase):
 
     def once(self, before: float, wait: Callable[[], object], otherwise: Callable[[], object]) -> float:
         """How long after Ctrl-C it is back, in s."""
-        sent = []
+        sent: list[float] = []
+        begun, over = threading.Event(), threading.Event()
 
         def interrupt() -> None:
-            sent.append(time.monotonic())
-            os.kill(os.getpid(), signal.SIGINT)
+            # It takes time to start a thread, and nobody waits yet.
+            begun.wait()
+            if not over.wait(before):
+                sent.append(time.monotonic())
+                os.kill(os.getpid(), signal.SIGINT)
 
-        timers = [threading.Timer(before, interrupt), threading.Timer(AT_MOST_S / 4, otherwise)]
-        for timer in timers:
-            timer.start()
+        thread, timer = threading.Thread(target=interrupt), threading.Timer(AT_MOST_S / 4, otherwise)
+        thread.start()
+        timer.start()
         try:
             with self.assertRaises(KeyboardInterrupt):
+                begun.set()
                 wait()
             after = time.monotonic() - sent[0]
             # Its own time has not come: it was Ctrl-C that has ended it.
-            self.assertTrue(timers[1].is_alive())
+            self.assertTrue(timer.is_alive())
         finally:
-            for timer in timers:
-                timer.cancel()
-                timer.join()
+            over.set()
+            begun.set()
+            timer.cancel()
+            thread.join()
+            timer.join()
         return after
 
     def quiet(self) -> strobe.Run:
@@ -171,7 +184,7 @@ class Waiting(unittest.TestCase):
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
         number = int(program.stdout.readline())
-        program.send_signal(signal.SIGSTOP)
+        stand_still(program)
         for name, ask in {"attach": lambda: strobe.attach(f"user:{number}"), "status": strobe.status}.items():
             with self.subTest(name):
                 self.interrupted(ask, program.kill, name)
@@ -212,7 +225,7 @@ class Waiting(unittest.TestCase):
             "trigger": run.trigger, "stop": run.stop, "remove": run.remove, "record": lambda: run.record(f"{folder}/x.arrows"),
             "view": run._repr_html_, "rows": lambda: list(run),
         }
-        daemon.process.send_signal(signal.SIGSTOP)
+        stand_still(daemon.process)
         self.addCleanup(daemon.process.send_signal, signal.SIGCONT)
         for name, ask in asks.items():
             with self.subTest(name):

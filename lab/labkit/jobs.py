@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 REASONS = 12
+REPORT = 40  # lines of a kernel's complaint: its calls, and whose handlers a line has, come after a page of registers
 SKIPPED = re.compile(r"^skipped: (.*)$", re.MULTILINE)
 COMPLAINT = "the guest's kernel complains:"
 REASON = re.compile(r"^failed:|^  (is|wanted):|panicked at|^(FAIL|ERROR|FAILED)\b|^test .* FAILED$|\w+Error: |^error\b|kernel complains: ")
@@ -62,11 +63,10 @@ class Result:
     def reasons(self) -> list[str]:
         """The lines that tell what failed; without any, the last ones."""
         lines = self.output.splitlines()
-        telling = [line for line in lines if REASON.search(line)]
-        # What follows is a page of registers: its first lines say what has happened, and where.
-        for at in (number for number, line in enumerate(lines) if line.endswith(COMPLAINT)):
-            telling += lines[at:at + REASONS]
-        return telling[:2 * REASONS] or lines[-REASONS:]
+        telling = [line for line in lines if REASON.search(line)][:REASONS]
+        for at in [number for number, line in enumerate(lines) if line.endswith(COMPLAINT)][:1]:
+            telling += lines[at:at + REPORT]
+        return telling or lines[-REASONS:]
 
 
 def count(output: str) -> tuple[int, int]:

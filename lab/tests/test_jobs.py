@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from labkit.jobs import COMPLAINT, REASONS, Job, Result, count, run_all
+from labkit.jobs import COMPLAINT, REASONS, REPORT, Job, Result, count, run_all
 
 
 def result(output: str, status: int = 1) -> Result:
@@ -52,7 +52,7 @@ class JobsTest(unittest.TestCase):
         said = f"test result: ok. 2 passed; 0 failed\n{COMPLAINT}\nWARNING: in strobe\nCall Trace:\n{page}"
         reasons = result(said).reasons()
         self.assertEqual(reasons[:3], [COMPLAINT, "WARNING: in strobe", "Call Trace:"])
-        self.assertEqual(len(reasons), REASONS)
+        self.assertEqual(len(reasons), REPORT)
 
     def test_a_guest_of_its_own_says_what_its_kernel_complains_of_beside_its_tests(self) -> None:
         said = "test edu::it_raises ... FAILED\nlab: the guest's kernel complains: BUG: sleeping function\n"

@@ -127,6 +127,7 @@ int board_register_device(struct board *board);
 /* irq.c */
 extern const struct strobe_event_ops board_event_ops;
 void board_do_writes(const struct board_list *list, u64 pending);
+void board_silence(const struct board *board);
 int board_irq_check(struct board *board);
 
 /* hold.c */

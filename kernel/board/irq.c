@@ -268,11 +268,41 @@ static struct board_event *board_event_of(struct strobe_event *event, struct boa
 	return &(*board)->events[event - (*board)->device.events];
 }
 
+/* Withdraws what is raised and not meant as a trigger. */
+static void board_event_silence(const struct board *board, const struct board_event *own)
+{
+	u64 pending = 0;
+
+	if (own->has_pending)
+		pending = board_pending(board, own);
+	if (pending || !own->has_pending)
+		board_do_writes(&own->silence, pending);
+}
+
+/**
+ * board_silence() - the card is given back, and asserts nothing that was raised here.
+ * @board: the board; nobody listens.
+ *
+ * The kernel lets a card through to its line as soon as the next driver enables
+ * it. Until that driver has a handler nobody would care for what the card still
+ * asserts, and the line would be switched off for all cards that share it.
+ *
+ * Context: process.
+ */
+void board_silence(const struct board *board)
+{
+	unsigned int i;
+
+	if (board->device.is_there && !board->device.is_there(&board->device))
+		return;
+	for (i = 0; i < board->device.event_count; i++)
+		board_event_silence(board, &board->events[i]);
+}
+
 static int board_event_enable(struct strobe_event *event)
 {
 	struct board *board;
 	struct board_event *own = board_event_of(event, &board);
-	u64 pending = 0;
 	int ret;
 
 	if (!board->listening) {
@@ -286,10 +316,7 @@ static int board_event_enable(struct strobe_event *event)
 	 * acknowledged would never raise another. The interrupt is on
 	 * already: what is raised meanwhile, the handler silences.
 	 */
-	if (own->has_pending)
-		pending = board_pending(board, own);
-	if (pending || !own->has_pending)
-		board_do_writes(&own->silence, pending);
+	board_event_silence(board, own);
 	WRITE_ONCE(own->listening, true);
 	board_do_writes(&own->enable, 0);
 	return 0;

@@ -150,15 +150,16 @@ static int board_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 }
 
 /*
- * Ends the runs that use the card. When this returns nothing of strobe touches
- * it any more, its events were disabled and so its interrupts are freed; the
- * rest is released by the driver core.
+ * Ends the runs that use the card. When strobe_device_unregister() returns none
+ * of them touches it any more, its events were disabled and so its interrupts
+ * are freed; the rest is released by the driver core.
  */
 static void board_remove(struct pci_dev *pdev)
 {
 	struct board *board = pci_get_drvdata(pdev);
 
 	strobe_device_unregister(&board->device);
+	board_silence(board);
 }
 
 /* No MODULE_DEVICE_TABLE: see above. */

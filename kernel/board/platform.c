@@ -136,6 +136,7 @@ static void board_platform_remove(struct platform_device *pdev)
 	struct board *board = platform_get_drvdata(pdev);
 
 	strobe_device_unregister(&board->device);
+	board_silence(board);
 }
 
 struct platform_driver board_platform_driver = {

@@ -118,3 +118,24 @@ fn a_run_that_starts_on_the_line_of_another_driver_is_let_in() {
     drop(others);
     run.stop().expect("to stop");
 }
+
+/// Whether a card asserts its line; the command register decides if that gets through.
+fn asserts(card: &str) -> bool {
+    let config = Path::new("/sys/bus/pci/devices").join(card).join("config");
+    let bytes = fs::read(config).expect("its configuration");
+    bytes[6] & 8 != 0
+}
+
+/// The kernel lets the line through when the next driver enables the card, and that has no handler yet: nobody would care, and
+/// the line would be switched off for all its cards.
+#[test]
+fn a_card_that_is_given_back_does_not_assert_the_line() {
+    let ours = Ours::new();
+    let raise = &steps("soft", None, &[("edu.raise", 1)], &[]);
+    let raise = ours.engine.run(raise);
+    raise.start().expect("to start");
+    raise.trigger(1).expect("to trigger");
+    assert!(asserts(OURS), "nobody listens");
+    drop((raise, ours));
+    assert!(!asserts(OURS));
+}

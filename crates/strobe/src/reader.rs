@@ -2,7 +2,6 @@
 //! A reader of a run: its ring, and a way to sleep until there are rows.
 
 use std::io;
-use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::task::Poll;
@@ -92,8 +91,9 @@ pub struct RunReader {
     waiter: Box<dyn Waiter>,
     info: Arc<RunInfo>,
     on_loss: OnLoss,
-    /// Used again for the next block as soon as the last one is not needed any more.
-    words: Arc<Vec<u64>>,
+    /// Memory of the last blocks: each is used again as soon as its block is not needed any more. Two, for who asks for the
+    /// next block may still hold the last one, as a `for` of Python does.
+    words: [Arc<Vec<u64>>; 2],
     /// The row before the next block.
     last: Option<Place>,
 }
@@ -111,7 +111,7 @@ impl RunReader {
             waiter,
             info: Arc::new(info.clone()),
             on_loss: options.on_loss,
-            words: Arc::default(),
+            words: <[_; 2]>::default(),
             last: (ring.begun_at() == 0).then_some(Place::START),
             ring,
         }
@@ -184,24 +184,20 @@ impl RunReader {
             }
         }
         let room = block::room(self.ring.row_words());
-        if Arc::get_mut(&mut self.words).is_none() {
-            self.words = Arc::default();
-        }
-        let Some(words) = Arc::get_mut(&mut self.words) else {
-            // It is new.
-            return self.block_of(0..0, (self.ring.next_row(), 0));
-        };
+        let free = |words: &mut Arc<Vec<u64>>| Arc::get_mut(words).is_some();
+        let place = self.words.iter_mut().position(free).unwrap_or_else(|| {
+            self.words[0] = Arc::default();
+            0
+        });
+        // Nobody else has it: nothing is copied.
+        let words = Arc::make_mut(&mut self.words[place]);
         words.resize(room, 0);
         let (begin, batch) = (words.as_ptr().addr(), self.ring.read(words));
         let rows = batch.rows.words();
         let start = (rows.as_ptr().addr() - begin) / size_of::<u64>();
         let part = start..start + rows.len();
         let numbers = (batch.first, batch.lost);
-        self.block_of(part, numbers)
-    }
-
-    fn block_of(&mut self, part: Range<usize>, numbers: (u64, u64)) -> Block {
-        let (info, words) = (Arc::clone(&self.info), Arc::clone(&self.words));
+        let (info, words) = (Arc::clone(&self.info), Arc::clone(&self.words[place]));
         let shape = self.ring.geometry().shape();
         Block::of_part(info, shape, words, part, numbers, &mut self.last)
     }

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use strobe::block::Block;
 use strobe::engine::user::registry::Registry;
 use strobe::engine::user::{User, UserRun};
 use strobe::error::Error;
@@ -102,6 +103,28 @@ fn a_block_is_empty_when_the_time_is_over_and_none_comes_after_the_end() {
     // It stays as it is, whatever the reader does.
     assert!(reader.next(LONG).expect("the end").is_none());
     assert_eq!(counter.to_vec(), [0.0, 1.0, 2.0]);
+}
+
+#[test]
+fn blocks_that_are_not_needed_any_more_give_their_memory_to_later_ones() {
+    let run = soft();
+    let mut reader = run.reader().expect("a reader");
+    let mut next = || {
+        run.trigger(3).expect("triggers");
+        let block = reader.next(LONG).expect("a block");
+        block.expect("a run that goes on")
+    };
+    let address = |block: &Block| block.words().as_ptr().addr();
+    let (first, second) = (next(), next());
+    let free = address(&first);
+    assert_ne!(free, address(&second));
+    drop(first);
+    let third = next();
+    assert_eq!(free, address(&third), "as a `for` of Python has them");
+    let fourth = next();
+    let held: [Vec<u64>; 3] =
+        [&second, &third, &fourth].map(|block| block.rows().map(|row| row.row).collect());
+    assert_eq!(held, [vec![3, 4, 5], vec![6, 7, 8], vec![9, 10, 11]]);
 }
 
 #[test]

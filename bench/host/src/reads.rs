@@ -15,12 +15,13 @@ pub fn passes(name: &str) -> Result<(), Box<dyn Error>> {
     let run = Runs::now().find(&name.parse()?)?.attach()?;
     for line in stdin().lines() {
         line?;
+        // From the making of the reader to its end, as Python's clock: to unmap a ring takes a fifth of reading it.
+        let begin = Instant::now();
         let mut reader = run.reader_with(ReaderOptions {
             begin: Begin::Row(0),
             ..ReaderOptions::default()
         })?;
         let (mut rows, mut blocks, mut lost, mut ends) = (0, 0, 0, 0);
-        let begin = Instant::now();
         while let Some(block) = reader.next(Duration::ZERO)? {
             if block.is_empty() {
                 break;
@@ -32,6 +33,7 @@ pub fn passes(name: &str) -> Result<(), Box<dyn Error>> {
             // The first and the last row are looked at.
             ends += words[0] + words[words.len() - block.width()];
         }
+        drop(reader);
         let seconds = begin.elapsed().as_secs_f64();
         let said =
             json!({"seconds": seconds, "rows": rows, "blocks": blocks, "lost": lost, "ends": ends});

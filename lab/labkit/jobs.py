@@ -64,9 +64,8 @@ class Result:
         """The lines that tell what failed; without any, the last ones."""
         lines = self.output.splitlines()
         telling = [line for line in lines if REASON.search(line)][:REASONS]
-        for at in [number for number, line in enumerate(lines) if line.endswith(COMPLAINT)][:1]:
-            telling += lines[at:at + REPORT]
-        return telling or lines[-REASONS:]
+        report = next((number for number, line in enumerate(lines) if line.endswith(COMPLAINT)), len(lines))
+        return telling + lines[report:report + REPORT] or lines[-REASONS:]
 
 
 def count(output: str) -> tuple[int, int]:

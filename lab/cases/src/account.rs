@@ -240,15 +240,23 @@ pub fn record_for(seconds: u64, run: &(impl OwnedRun + ?Sized)) -> (Account, Sna
 }
 
 /// Waits for something that has to happen.
-pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
-    let give_up = Instant::now() + patience(60);
-    while !happened() {
-        assert!(Instant::now() < give_up, "in vain: {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
+pub fn until(what: &str, happened: impl FnMut() -> bool) {
+    assert!(comes(happened), "in vain: {what}");
 }
 
 /// Waits until the run has made so many rows.
 pub fn until_rows(reader: &RunReader, rows: u64) {
-    until("rows", || reader.snapshot().head >= rows);
+    let made = comes(|| reader.snapshot().head >= rows);
+    assert!(made, "in vain: {rows} rows: {:?}", reader.snapshot());
+}
+
+fn comes(mut happened: impl FnMut() -> bool) -> bool {
+    let give_up = Instant::now() + patience(60);
+    while !happened() {
+        if Instant::now() >= give_up {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
 }

@@ -6,7 +6,7 @@
 
 use strobe::plan::Plan;
 use strobe::run::OwnedRun;
-use strobe_cases::account::{begin, read_now, record, until};
+use strobe_cases::account::{Kept, begin, read_now, record, until};
 use strobe_cases::pci::{self, counted, get, once, put, steps};
 use strobe_cases::{Engine, both, plan};
 
@@ -338,7 +338,8 @@ fn an_axis_is_compared_and_a_counter_is_latched_when_it_comes(engine: &impl Engi
     put(engine, &[("encoder.speed", 0)]);
 }
 
-fn a_fifo_keeps_conversions_in_order_and_counts_those_it_loses(engine: &impl Engine) {
+/// Fills the FIFO beyond its end while a run waits for the loss. None if its trigger was missed.
+fn the_row_of_the_loss(engine: &impl Engine) -> Option<Kept> {
     fresh(engine);
     put(
         engine,
@@ -377,10 +378,21 @@ fn a_fifo_keeps_conversions_in_order_and_counts_those_it_loses(engine: &impl Eng
         get(engine, "adc.conversions") == 21
     });
     assert_eq!(once(engine, &[], &names), [16, 5, 1, 1, 21, 1]);
-    until("the row of the loss", || reader.snapshot().head == 1);
+    until("the trigger of the loss", || {
+        let now = reader.snapshot();
+        now.head + now.missed() == 1
+    });
     lost.stop().expect("to stop");
     read_now(&mut reader, &mut account);
-    assert!((1..=5).contains(&account.rows[0].values[0]), "{account:?}");
+    account.settle(&reader.snapshot());
+    account.rows.pop()
+}
+
+fn a_fifo_keeps_conversions_in_order_and_counts_those_it_loses(engine: &impl Engine) {
+    // There is one trigger. On a busy machine the budget may have no room for its row; then the FIFO is filled again.
+    let row = (0..30).find_map(|_| the_row_of_the_loss(engine));
+    let row = row.expect("a row of the loss, in one of 30 times");
+    assert!((1..=5).contains(&row.values[0]), "{row:?}");
     // Each row has the oldest, and then drops it.
     let channels = [
         "adc.fifo1",

@@ -77,7 +77,7 @@ enum strobe_board_irq {
  * @text: description for people.
  *
  * With STROBE_BOARD_IRQ_MESSAGE there are no outputs, no writes and no setup,
- * one event, without pending, and one entry of bars[], which is the frame.
+ * one event, without pending or missed, and one entry of bars[], which is the frame.
  */
 struct strobe_board_header {
 	__aligned_u64	magic;
@@ -173,7 +173,8 @@ struct strobe_board_value {
  * @flags: STROBE_BOARD_PENDING; required for INTx, which may be shared, and
  *	where two events share a vector.
  * @vector: 0..vectors-1.
- * @reserved: 0.
+ * @missed: which of channels[], counted from 1, counts triggers that the card
+ *	lost; unsigned, of 16 bits or more, without STROBE_BOARD_REREAD; 0: none.
  * @pending: a whole register (shift 0, unsigned); all zero without
  *	STROBE_BOARD_PENDING.
  * @mask: bits of @pending that mean this event; not 0 with
@@ -192,7 +193,7 @@ struct strobe_board_event {
 	char		text[STROBE_BOARD_TEXT_SIZE];
 	__u32		flags;
 	__u16		vector;
-	__u16		reserved;
+	__u16		missed;
 	struct strobe_board_register pending;
 	__aligned_u64	mask;
 	__u16		silence_first;

@@ -22,6 +22,9 @@
 /* The core may have to add a number to a device's name. */
 #define DEVICE_NAME_MAX	27
 
+/* A narrower counter could wrap around between two interrupts. */
+#define MISSED_BITS	16
+
 /**
  * struct place - where in the blob the check is, for the message.
  * @why: the message.
@@ -262,6 +265,25 @@ static int check_pending(const struct place *place, const struct board_blob *blo
 	return 0;
 }
 
+/* A channel, which has been checked as such. */
+static int check_missed(const struct place *place, const struct board_blob *blob,
+			const struct strobe_board_event *event)
+{
+	const struct strobe_board_register *reg;
+
+	if (!event->missed)
+		return 0;
+	if (board_blob_is_frames(blob))
+		return refuse(place, "counter of what a frame's sender lost");
+	if (event->missed > blob->header->channels)
+		return refuse(place, "counter of what was missed is no channel");
+	reg = &blob->channels[event->missed - 1].reg;
+	if (reg->bits < MISSED_BITS ||
+	    (reg->flags & (STROBE_BOARD_SIGNED | STROBE_BOARD_FLOAT | STROBE_BOARD_REREAD)))
+		return refuse(place, "channel that cannot count what was missed");
+	return 0;
+}
+
 static int check_events(struct place place, const struct board_blob *blob)
 {
 	const struct strobe_board_header *header = blob->header;
@@ -282,11 +304,12 @@ static int check_events(struct place place, const struct board_blob *blob)
 			return refuse(&place, "description");
 		if (event->flags & ~STROBE_BOARD_PENDING)
 			return refuse(&place, "unknown flags");
-		if (event->reserved || event->reserved2)
+		if (event->reserved2)
 			return refuse(&place, "reserved field is not 0");
 		if (event->vector >= header->vectors)
 			return refuse(&place, "vector");
 		ret = check_pending(&place, blob, event) ?:
+		      check_missed(&place, blob, event) ?:
 		      check_list(&place, blob, event->silence_first,
 				 event->silence_count, pending) ?:
 		      check_list(&place, blob, event->enable_first,

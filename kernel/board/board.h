@@ -44,13 +44,17 @@ struct board_list {
  * @pending: the register.
  * @mask: bits of it.
  * @all_ones: what it reads as when the card is gone.
+ * @missed: counts the triggers that the card lost; without one, @missed_mask is 0.
+ * @missed_mask: all bits of that counter.
+ * @missed_seen: what it was when last read. Written by who starts to listen before
+ *	@listening is true, then by the handler.
  * @silence: withdraws the interrupt.
  * @enable: done when it is listened to.
  * @disable: done when it no longer is.
  * @listening: somebody listens. Written under the core's registry lock, read
  *	by the handler.
  *
- * All but @listening is constant once the board is registered.
+ * All but @listening and @missed_seen is constant once the board is registered.
  */
 struct board_event {
 	struct strobe_event	*event;
@@ -59,6 +63,9 @@ struct board_event {
 	struct strobe_register	pending;
 	u64			mask;
 	u64			all_ones;
+	struct strobe_register	missed;
+	u64			missed_mask;
+	u64			missed_seen;
 	struct board_list	silence;
 	struct board_list	enable;
 	struct board_list	disable;

@@ -56,6 +56,28 @@ static __always_inline u64 board_pending(const struct board *board, const struct
 	return value & event->mask;
 }
 
+/*
+ * Triggers that the card has lost since it was last asked. Half of the numbers
+ * are ahead, and half behind: a small step back is no loss.
+ */
+static u64 board_missed(const struct board *board, struct board_event *event)
+{
+	u64 now, missed;
+
+	if (likely(!event->missed_mask))
+		return 0;
+	now = strobe_register_read(&event->missed);
+	missed = (now - event->missed_seen) & event->missed_mask;
+	if (likely(!missed))
+		return 0;
+	/* A card that is gone reads as all ones. */
+	if (now == event->missed_mask && board->device.is_there &&
+	    !board->device.is_there(&board->device))
+		return 0;
+	event->missed_seen = now;
+	return missed > event->missed_mask / 2 ? 0 : missed;
+}
+
 /* No messages, but levels or edges. */
 static bool board_has_lines(const struct board *board)
 {
@@ -84,8 +106,12 @@ static irqreturn_t board_interrupt(int irq, void *data)
 			if (!pending)
 				continue;
 		}
-		if (READ_ONCE(event->listening))
-			quiet = max(quiet, strobe_event_trigger(event->event, now, 0, 0));
+		/* LISTENING, with board_event_enable(): it then sees what that has read. */
+		if (smp_load_acquire(&event->listening)) {
+			u64 missed = board_missed(board, event);
+
+			quiet = max(quiet, strobe_event_trigger(event->event, now, 0, missed));
+		}
 		board_do_writes(&event->silence, pending);
 		/*
 		 * The writes are posted. If they had not arrived when a line's
@@ -317,7 +343,13 @@ static int board_event_enable(struct strobe_event *event)
 	 * already: what is raised meanwhile, the handler silences.
 	 */
 	board_event_silence(board, own);
-	WRITE_ONCE(own->listening, true);
+	if (own->missed_mask)
+		own->missed_seen = strobe_register_read(&own->missed);
+	/*
+	 * LISTENING, with board_interrupt(): else a handler on another CPU could count
+	 * from what the counter was for the last run.
+	 */
+	smp_store_release(&own->listening, true);
 	board_do_writes(&own->enable, 0);
 	return 0;
 }

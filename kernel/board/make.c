@@ -233,6 +233,18 @@ static int board_make_event(struct board *board, const struct strobe_board_event
 		own->mask = raw->mask;
 		own->all_ones = ~0ULL >> (64 - 8 * raw->pending.width);
 	}
+	if (raw->missed) {
+		const struct strobe_board_register *missed;
+
+		missed = &board->blob.channels[raw->missed - 1].reg;
+		ret = board_register(board, missed, &own->missed);
+		if (ret)
+			return ret;
+		own->missed_mask = ~0ULL >> (64 - missed->bits);
+		/* A message that the machine has merged with another is not seen without. */
+		if (own->has_pending)
+			own->event->accounting = STROBE_ACCOUNTING_EXACT;
+	}
 	own->next = vector->events;
 	vector->events = own;
 	return 0;

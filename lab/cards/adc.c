@@ -25,7 +25,8 @@
  *	0x5c OVERRUNS	RO	32 bits: how many were left out
  *	0x60 SAMPLED	RO	32 bits: ns, low half of the time of SAMPLE
  *
- *	0x64 FIFO_CONTROL RW	32 bits, bit 0: conversions go into the FIFO
+ *	0x64 FIFO_CONTROL RW	32 bits, bit 0: conversions go into the FIFO; bit 1: it
+ *				interrupts while it is not empty. WO: bit 2: empties it
  *	0x68 FIFO_COUNT	RO	32 bits: how many are in it, 16 at the most
  *	0x6c FIFO_LOST	RO	32 bits: conversions that found it full, and are lost
  *	0x70 FIFO1 .. 0x76 FIFO4	RO	16 bits each, of the oldest conversion in it
@@ -36,7 +37,9 @@
  *
  * Two neighbours can be read by one access of 32 bits. CLEAR bit 1 zeroes
  * CONVERSIONS, OVERRUNS and FIFO_LOST, and empties the FIFO. Source 1 is raised by
- * a conversion that was lost, if none was lost since FIFO_STATUS was written.
+ * a conversion that was lost, if none was lost since FIFO_STATUS was written. The
+ * FIFO's own interrupt is bit 4 of IRQ_STATUS, and shares the vector of software;
+ * by MSI-X it comes again whenever one was dropped and others are left.
  */
 #include "card.h"
 
@@ -64,6 +67,11 @@ enum {
 
 #define DEPTH		16
 
+/* FIFO_CONTROL. */
+#define TAKES		(1U << 0)
+#define INTERRUPTS	(1U << 1)
+#define EMPTIES		(1U << 2)
+
 /* FIFO_STATUS. */
 #define HAS		(1U << 0)
 #define FULL		(1U << 1)
@@ -71,7 +79,7 @@ enum {
 
 /* Conversions that nobody has read, by their times: what was at the inputs follows. */
 struct fifo {
-	bool on;
+	uint32_t control;
 	bool losing;
 	uint32_t lost;
 	unsigned int first;
@@ -110,14 +118,23 @@ static int16_t at_input(unsigned int channel, int64_t at)
 	}
 }
 
+/* Whether there is an interrupt of the FIFO; and whether there is one anew. */
+static void tell(Adc *adc, bool anew)
+{
+	bool any = (adc->fifo.control & INTERRUPTS) && adc->fifo.count;
+
+	lab_causes(&adc->parent, any, any && anew);
+}
+
 static void put(Adc *adc, int64_t at)
 {
 	struct fifo *fifo = &adc->fifo;
 
-	if (!fifo->on)
+	if (!(fifo->control & TAKES))
 		return;
 	if (fifo->count < DEPTH) {
 		fifo->times[(fifo->first + fifo->count++) % DEPTH] = at;
+		tell(adc, fifo->count == 1);
 		return;
 	}
 	fifo->lost++;
@@ -126,12 +143,15 @@ static void put(Adc *adc, int64_t at)
 	fifo->losing = true;
 }
 
-static void drop(struct fifo *fifo)
+static void drop(Adc *adc)
 {
+	struct fifo *fifo = &adc->fifo;
+
 	if (!fifo->count)
 		return;
 	fifo->count--;
 	fifo->first = (fifo->first + 1) % DEPTH;
+	tell(adc, true);
 }
 
 static uint32_t status(const struct fifo *fifo)
@@ -211,7 +231,7 @@ static uint64_t adc_read(LabCard *card, hwaddr offset, unsigned int size)
 	case SAMPLED:
 		return (uint32_t)adc->sampled;
 	case FIFO_CONTROL:
-		return adc->fifo.on;
+		return adc->fifo.control;
 	case FIFO_COUNT:
 		return adc->fifo.count;
 	case FIFO_LOST:
@@ -226,33 +246,46 @@ static uint64_t adc_read(LabCard *card, hwaddr offset, unsigned int size)
 
 static void adc_write(LabCard *card, hwaddr offset, uint32_t value)
 {
+	Adc *adc = LAB_ADC(card);
+
 	switch (offset) {
 	case START:
 		convert(card, lab_now());
 		break;
 	case DELAY:
-		LAB_ADC(card)->delay = value;
+		adc->delay = value;
 		break;
 	case FIFO_CONTROL:
-		catch_up(LAB_ADC(card), lab_now());
-		LAB_ADC(card)->fifo.on = value & 1;
+		catch_up(adc, lab_now());
+		adc->fifo.control = value & (TAKES | INTERRUPTS);
+		if (value & EMPTIES)
+			adc->fifo.count = 0;
+		tell(adc, true);
 		break;
 	case FIFO_NEXT:
-		catch_up(LAB_ADC(card), lab_now());
-		drop(&LAB_ADC(card)->fifo);
+		catch_up(adc, lab_now());
+		drop(adc);
 		break;
 	case FIFO_STATUS:
 		if (value & LOST)
-			LAB_ADC(card)->fifo.losing = false;
+			adc->fifo.losing = false;
 		break;
 	}
 }
 
 static void clear(LabCard *card)
 {
-	LAB_ADC(card)->conversions = 0;
-	LAB_ADC(card)->overruns = 0;
-	LAB_ADC(card)->fifo = (struct fifo) { .on = LAB_ADC(card)->fifo.on };
+	Adc *adc = LAB_ADC(card);
+
+	adc->conversions = 0;
+	adc->overruns = 0;
+	adc->fifo = (struct fifo) { .control = adc->fifo.control };
+	tell(adc, false);
+}
+
+static void reset(LabCard *card)
+{
+	LAB_ADC(card)->fifo.control &= ~INTERRUPTS;
 }
 
 static void adc_realize(LabCard *card, Error **error)
@@ -281,6 +314,7 @@ static void adc_class_init(ObjectClass *class, void *data)
 	kind->trigger = convert;
 	kind->hold = hold;
 	kind->clear = clear;
+	kind->reset = reset;
 }
 
 static const TypeInfo adc_type = {

@@ -262,7 +262,7 @@ AT(strobe_board_event, name, 0x00);
 AT(strobe_board_event, text, 0x20);
 AT(strobe_board_event, flags, 0x70);
 AT(strobe_board_event, vector, 0x74);
-AT(strobe_board_event, reserved, 0x76);
+AT(strobe_board_event, missed, 0x76);
 AT(strobe_board_event, pending, 0x78);
 AT(strobe_board_event, mask, 0x88);
 AT(strobe_board_event, silence_first, 0x90);

@@ -60,8 +60,8 @@ int main(void)
 	for (unsigned int i = 0; i < h->events; i++) {
 		const struct strobe_board_event *e = take(&at, sizeof(*e));
 
-		printf("event name=%s text=%s flags=%u vector=%u reserved=%u", e->name, e->text,
-		       e->flags, e->vector, e->reserved);
+		printf("event name=%s text=%s flags=%u vector=%u missed=%u", e->name, e->text,
+		       e->flags, e->vector, e->missed);
 		reg(&e->pending);
 		printf(" mask=%llu silence=%u+%u enable=%u+%u disable=%u+%u reserved=%u\n",
 		       (unsigned long long)e->mask, e->silence_first, e->silence_count,

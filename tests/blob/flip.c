@@ -81,6 +81,7 @@ static void must_be_frames(const struct board_blob *blob)
 	must(h->bars == 1 && blob->bars->number == 0);
 	must(blob->bars->size >= 16 && blob->bars->size <= 488 && blob->bars->size % 8 == 0);
 	must(h->events == 1 && !(blob->events->flags & STROBE_BOARD_PENDING));
+	must(!blob->events->missed);
 	must(!h->outputs && !h->writes && !h->setup_count);
 	for (unsigned int i = 0; i < h->channels; i++) {
 		must(!(blob->channels[i].reg.flags & STROBE_BOARD_BIG_ENDIAN));
@@ -90,6 +91,14 @@ static void must_be_frames(const struct board_blob *blob)
 		must(strcmp(blob->channels[i].name, "malformed"));
 		must(strcmp(blob->channels[i].name, "out_of_order"));
 	}
+}
+
+static void must_be_counter(const struct board_blob *blob, unsigned int channel)
+{
+	const struct strobe_board_register *reg = &blob->channels[channel].reg;
+
+	must(channel < blob->header->channels && reg->bits >= 16);
+	must(!(reg->flags & (STROBE_BOARD_SIGNED | STROBE_BOARD_FLOAT | STROBE_BOARD_REREAD)));
 }
 
 /* All that the driver relies on. */
@@ -135,6 +144,8 @@ static void must_be_harmless(const struct board_blob *blob, const char *end)
 		must(pending || h->irq != STROBE_BOARD_IRQ_INTX);
 		if (pending)
 			must_be_register(blob, &e->pending, true);
+		if (e->missed)
+			must_be_counter(blob, e->missed - 1);
 		must_be_list(blob, e->silence_first, e->silence_count, pending);
 		must_be_list(blob, e->enable_first, e->enable_count, false);
 		must_be_list(blob, e->disable_first, e->disable_count, false);

@@ -130,6 +130,11 @@ static void card(struct forged *forged)
 	header(forged)->device = 0x11e8;
 }
 
+static void missed(struct forged *forged)
+{
+	event(forged)->missed = 1;
+}
+
 static void nothing(struct forged *forged)
 {
 	(void)forged;
@@ -146,6 +151,7 @@ void forge(const unsigned char *blob, size_t size)
 		{ "nothing", nothing, true },
 		{ "fewer channels", drop_channel, true },
 		{ "a pending register", pending, false },
+		{ "a counter of what was missed", missed, false },
 		{ "a frame of 8 bytes", frame_of_8_bytes, false },
 		{ "no frame", no_frame, false },
 		{ "two frames", two_frames, false },

@@ -144,7 +144,7 @@ fn compile_event(board: &Board, event: &Event, writes: &mut Writes<'_>) -> Vec<u
         0
     });
     blob.u16(event.vector);
-    blob.u16(0);
+    blob.u16(event.missed.map_or(0, |channel| short(channel + 1)));
     match event.pending {
         Some(pending) => blob.register(board, pending.register, None, 0),
         None => blob.0.extend([0; 16]),

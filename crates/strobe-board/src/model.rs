@@ -225,6 +225,8 @@ pub struct Event {
     pub vector: u16,
     /// Where it is seen that this event is meant.
     pub pending: Option<Pending>,
+    /// Index of the channel that counts triggers which the card has lost.
+    pub missed: Option<usize>,
     /// Stores that withdraw the interrupt.
     pub silence: Vec<Write>,
     /// Stores when the first run starts to listen.

@@ -3,7 +3,7 @@
 //! What refers to registers is in `resolve`.
 
 use super::matching::Bus;
-use super::resolve::{self, Registers};
+use super::resolve::{self, Channels, Registers};
 use super::table::{self, Table};
 use super::words::{NAME_MAX, description, name_at, outside};
 use super::{
@@ -95,7 +95,7 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
         Bus::Rpmsg => rpmsg::counters().into(),
         _ => Vec::new(),
     };
-    let (channels, files) = resolve::channels(&mut root, object("channel"), &registers, &taken);
+    let channels = resolve::channels(&mut root, object("channel"), &registers, &taken);
     let interrupt = interrupt.filter(|_| !is_uio);
     let (outputs, events) = match bus {
         Bus::Rpmsg => (Vec::new(), rpmsg::events(&mut root, object("event"))),
@@ -110,10 +110,21 @@ fn whole(mut root: Table<'_>) -> Option<Board> {
             };
             (
                 resolve::outputs(&mut root, object("output"), &registers),
-                resolve::events(&mut root, object("event"), &registers, interrupts),
+                resolve::events(
+                    &mut root,
+                    object("event"),
+                    &registers,
+                    &channels,
+                    interrupts,
+                ),
             )
         }
     };
+    let Channels {
+        list: channels,
+        files,
+        ..
+    } = channels;
     let has_setup = bus != Bus::Rpmsg;
     let setup = root.table("setup").filter(|_| has_setup);
     let setup = setup.map_or_else(Vec::new, |mut setup| {

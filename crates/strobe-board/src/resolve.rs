@@ -15,6 +15,9 @@ mod writes;
 use writes::{Source, writable};
 pub(super) use writes::{writes, writes_of};
 
+/// A narrower counter could wrap around between two interrupts.
+const MISSED_BITS: u8 = 16;
+
 /// The registers of a file, and the names of those that are wrong: who refers to one of them is not to blame.
 #[derive(Default)]
 pub(super) struct Registers<'t> {
@@ -99,13 +102,56 @@ pub(super) fn labels(table: &mut Table<'_>) -> Labels {
     }
 }
 
-pub(super) fn channels(
-    root: &mut Table<'_>,
+/// The channels of a file, and the names of all that it has, right or wrong: who refers to a wrong one is not to blame.
+#[derive(Default)]
+pub(super) struct Channels<'t> {
+    pub(super) list: Vec<Channel>,
+    pub(super) files: Vec<FileChannel>,
+    names: Vec<&'t str>,
+}
+
+impl Channels<'_> {
+    /// The channel that counts what the card has lost.
+    fn missed(&self, table: &mut Table<'_>, registers: &Registers<'_>) -> Option<usize> {
+        let (name, at) = table.string("missed")?;
+        if !self.names.contains(&name) {
+            let hint = hint(name, self.names.iter().copied());
+            table.fault_at(
+                &at,
+                format!(
+                    "there is no channel `{name}`; add [channel.{name}], or name another: {hint}"
+                ),
+            );
+        }
+        if self.files.iter().any(|file| file.name == name) {
+            table.fault_at(
+                &at,
+                format!("channel {name} is a number in a file; name one of a register"),
+            );
+        }
+        let index = self.list.iter().position(|channel| channel.name == name)?;
+        let channel = self.list.get(index)?;
+        let reread = registers.list.get(channel.register)?.reread;
+        if channel.kind != Kind::Unsigned || channel.bits < MISSED_BITS || reread {
+            table.fault_at(
+                &at,
+                format!(
+                    "channel {name} must be an unsigned counter of {MISSED_BITS} bits or more that reading leaves as it \
+                     is (no `reread`); name another"
+                ),
+            );
+        }
+        Some(index)
+    }
+}
+
+pub(super) fn channels<'t>(
+    root: &mut Table<'t>,
     object: impl Fn(&str) -> String,
     registers: &Registers<'_>,
     taken: &[&str],
-) -> (Vec<Channel>, Vec<FileChannel>) {
-    let (mut channels, mut files) = (Vec::new(), Vec::new());
+) -> Channels<'t> {
+    let mut channels = Channels::default();
     for (name, mut table) in root.tables("channel", object) {
         let at = table.at.clone();
         name_at(&table, name, &at, NAME_MAX);
@@ -115,13 +161,14 @@ pub(super) fn channels(
             );
         }
         if table.has("file") {
-            files.extend(file(name, &mut table));
+            channels.files.extend(file(name, &mut table));
         } else {
-            channels.extend(channel(name, &mut table, registers));
+            channels.list.extend(channel(name, &mut table, registers));
         }
+        channels.names.push(name);
         table.finish();
     }
-    (channels, files)
+    channels
 }
 
 /// A channel whose number is in a file.
@@ -279,6 +326,7 @@ pub(super) fn events(
     root: &mut Table<'_>,
     object: impl Fn(&str) -> String,
     registers: &Registers<'_>,
+    channels: &Channels<'_>,
     interrupts: Interrupts,
 ) -> Vec<Event> {
     let mut events: Vec<Event> = Vec::new();
@@ -288,7 +336,7 @@ pub(super) fn events(
         if matches!(interrupts, Interrupts::Of(None)) {
             table.fault("an event needs the board's interrupt; add [interrupt] with kind = \"intx\", \"msi\" or \"msix\"");
         }
-        let event = event(name, &mut table, registers, interrupts);
+        let event = event(name, &mut table, registers, channels, interrupts);
         if let Some(other) = events.iter().find(|other| other.vector == event.vector) {
             let told_apart = other.pending.is_some() && event.pending.is_some();
             let wrong = table.has("pending") && event.pending.is_none();
@@ -316,6 +364,7 @@ fn event(
     name: &str,
     table: &mut Table<'_>,
     registers: &Registers<'_>,
+    channels: &Channels<'_>,
     interrupts: Interrupts,
 ) -> Event {
     let description = description(table);
@@ -359,6 +408,7 @@ fn event(
         description,
         vector,
         pending,
+        missed: channels.missed(table, registers),
         silence: writes(table, "silence", registers, Some(source)),
         enable: writes(table, "enable", registers, None),
         disable: writes(table, "disable", registers, None),

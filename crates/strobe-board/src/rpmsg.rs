@@ -116,7 +116,9 @@ pub(super) fn events(root: &mut Table<'_>, object: impl Fn(&str) -> String) -> V
         let at: Range<usize> = table.at.clone();
         name_at(&table, name, &at, NAME_MAX);
         let description = description(&mut table);
-        for key in ["vector", "pending", "silence", "enable", "disable"] {
+        for key in [
+            "vector", "pending", "missed", "silence", "enable", "disable",
+        ] {
             table.forbid(
                 key,
                 &format!("`{key}` is for interrupts, but this event is a frame; leave it out"),
@@ -134,6 +136,7 @@ pub(super) fn events(root: &mut Table<'_>, object: impl Fn(&str) -> String) -> V
             description,
             vector: 0,
             pending: None,
+            missed: None,
             silence: Vec::new(),
             enable: Vec::new(),
             disable: Vec::new(),

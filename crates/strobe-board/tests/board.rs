@@ -305,12 +305,13 @@ fn expected(board: &Board, size: usize) -> String {
         };
         writeln!(
             text,
-            "event name={} text={} flags={} vector={} reserved=0{pending} mask={mask} \
+            "event name={} text={} flags={} vector={} missed={}{pending} mask={mask} \
              silence={} enable={} disable={} reserved=0",
             event.name,
             event.description,
             u8::from(event.pending.is_some()),
             event.vector,
+            event.missed.map_or(0, |channel| channel + 1),
             span(event.silence.len()),
             span(event.enable.len()),
             span(event.disable.len()),

@@ -4,11 +4,13 @@
 // lab: --device lab-encoder,id=axis --device lab-counter,id=first,wire=axis --device lab-counter,master=first,wire=first
 // lab: --device lab-adc --module uio_pci_generic
 
+use strobe::accounting::Accounting;
 use strobe::plan::Plan;
 use strobe::run::OwnedRun;
 use strobe_cases::account::{Kept, begin, read_now, record, until};
 use strobe_cases::pci::{self, counted, get, once, put, steps};
 use strobe_cases::{Engine, both, plan};
+use strobe_ring::Missed;
 
 const BOARDS: [&str; 3] = ["lab-counter", "lab-encoder", "lab-adc"];
 
@@ -21,6 +23,7 @@ both! {
     what_is_latched_by_one_instant_agrees_on_two_cards,
     an_axis_is_compared_and_a_counter_is_latched_when_it_comes,
     a_fifo_keeps_conversions_in_order_and_counts_those_it_loses,
+    each_conversion_of_a_fifo_is_a_row_or_missed_as_the_fifo_lost_it,
 }
 
 /// What a control says: input, gate, latch, compare.
@@ -413,5 +416,50 @@ fn a_fifo_keeps_conversions_in_order_and_counts_those_it_loses(engine: &impl Eng
         assert_eq!(after[1] as i64, -12345);
     }
     assert_eq!(get(engine, "adc.fifo_has"), 0);
+    put(engine, &[("adc.fifo_control", 0), ("adc.delay", 5000)]);
+}
+
+fn each_conversion_of_a_fifo_is_a_row_or_missed_as_the_fifo_lost_it(engine: &impl Engine) {
+    const BURSTS: u64 = 50;
+    const BURST: usize = 40;
+    // What was lost before is of no run.
+    the_row_of_the_loss(engine);
+    let [conversions, lost] = ["adc.conversions", "adc.fifo_lost"].map(|name| get(engine, name));
+    put(engine, &[("adc.delay", 0), ("adc.fifo_status", 4)]);
+    let all = engine.run(&plan("adc.fifo", &["adc.fifo_sampled", "adc.fifo_lost"]));
+    let (mut reader, mut account) = begin(&all);
+    assert_eq!(reader.info().accounting, Accounting::Exact);
+    all.start().expect("to start");
+    // More at once than the FIFO has room for.
+    let burst = steps(
+        "timer:200Hz",
+        Some(BURSTS),
+        &[("adc.start", 1); BURST],
+        &["adc.conversions"],
+    );
+    record(&engine.run(&burst));
+    let every = BURSTS * BURST as u64;
+    until("the last conversion", || {
+        get(engine, "adc.conversions") - conversions == every
+    });
+    until("an empty FIFO", || get(engine, "adc.fifo_count") == 0);
+    let known = || {
+        let now = reader.snapshot();
+        now.head + now.missed()
+    };
+    until("every trigger", || known() >= every);
+    all.stop().expect("to stop");
+    read_now(&mut reader, &mut account);
+    let end = reader.snapshot();
+    account.settle(&end);
+    assert_eq!(end.triggers, every, "{end:?}");
+    let lost = get(engine, "adc.fifo_lost") - lost;
+    println!("{} rows, {lost} lost by the FIFO, {end:?}", end.head);
+    assert!(lost > 0, "bursts are longer than the FIFO");
+    assert_eq!(end.missed_by[Missed::Source as usize], lost, "{end:?}");
+    let times: Vec<u64> = account.column(0).collect();
+    let later =
+        |pair: &[u64]| (1..1 << 31).contains(&(pair[1].wrapping_sub(pair[0]) & 0xffff_ffff));
+    assert!(times.windows(2).all(later), "{times:?}");
     put(engine, &[("adc.fifo_control", 0), ("adc.delay", 5000)]);
 }

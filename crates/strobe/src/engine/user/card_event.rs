@@ -3,21 +3,31 @@
 
 use std::io;
 
-use strobe_board::{Event, Write as BoardWrite, WriteValue};
+use strobe_board::{Channel, Event, Write as BoardWrite, WriteValue};
 use strobe_hw::wakeup::Wakeup;
 use strobe_ring::Missed;
 
 use super::card::Card;
-use super::field::{Load, Store};
+use super::field::{Field, Load, Store};
 use super::settings::WaitMode;
 use super::trigger::{EventSource, Trigger, WaitOutcome};
 use super::uio;
+use crate::accounting::Accounting;
 use crate::clock::{RunClock, monotonic};
 
 /// A busy wait that has found nothing for so long lets others run between two looks.
 const SPIN_NS: u64 = 100_000_000;
 /// And then looks this often.
 const LOOK_NS: u64 = 100_000;
+
+/// What is known of interrupts that the card drops. A message that the machine has merged with another is not seen without
+/// `pending`.
+pub(super) fn accounting(event: &Event) -> Accounting {
+    match event.missed.is_some() && event.pending.is_some() {
+        true => Accounting::Exact,
+        false => Accounting::None,
+    }
+}
 
 /// Whether all that the event needs is there; nothing is opened.
 pub(super) fn check(card: &Card<'_>, event: &Event, wait: WaitMode) -> Result<(), String> {
@@ -29,6 +39,12 @@ pub(super) fn check(card: &Card<'_>, event: &Event, wait: WaitMode) -> Result<()
         .flatten()
     {
         card.check(write.register, true)?;
+    }
+    if let Some(channel) = event
+        .missed
+        .and_then(|index| card.board.channels.get(index))
+    {
+        card.check(channel.register, false)?;
     }
     card.uio()?;
     match event.pending.is_none() && wait == WaitMode::Spin {
@@ -47,6 +63,12 @@ pub(super) fn source(
         Some(pending) => Some((card.load(pending.register)?, pending.mask)),
         None => None,
     };
+    let counted = event
+        .missed
+        .and_then(|index| card.board.channels.get(index));
+    let lost = counted
+        .map(|channel| Lost::new(card, channel))
+        .transpose()?;
     let lists = Lists {
         silence: writes(card, &event.silence)?,
         enable: writes(card, &event.enable)?,
@@ -62,6 +84,7 @@ pub(super) fn source(
         return Ok(Box::new(PolledRegister {
             pending,
             mask,
+            lost,
             lists,
             seen: 0,
             count,
@@ -71,10 +94,42 @@ pub(super) fn source(
     Ok(Box::new(Interrupt {
         uio: uio::Source::new(device, wait),
         pending,
+        lost,
         lists,
         seen: 0,
         missed: 0,
     }))
+}
+
+/// Triggers that the card has lost, as a counter of its own tells.
+struct Lost {
+    counter: Field,
+    /// All bits of the counter.
+    mask: u64,
+    seen: u64,
+}
+
+impl Lost {
+    fn new(card: &Card<'_>, channel: &Channel) -> Result<Self, String> {
+        Ok(Lost {
+            counter: card.field(channel)?,
+            mask: u64::MAX >> (64 - u32::from(channel.bits)),
+            seen: 0,
+        })
+    }
+
+    /// How many since the last call. Half of the numbers are ahead, and half behind: a small step back is no loss.
+    fn since(&mut self) -> io::Result<u64> {
+        let now = self.counter.get()?;
+        let lost = now.wrapping_sub(self.seen) & self.mask;
+        self.seen = now;
+        Ok(if lost > self.mask / 2 { 0 } else { lost })
+    }
+}
+
+/// The same where there may be no such counter.
+fn lost_since(lost: &mut Option<Lost>) -> io::Result<u64> {
+    lost.as_mut().map_or(Ok(0), Lost::since)
 }
 
 /// Stores, done in their order.
@@ -116,6 +171,7 @@ fn look(pending: &Option<(Load, u64)>) -> io::Result<u64> {
 struct Interrupt {
     uio: uio::Source,
     pending: Option<(Load, u64)>,
+    lost: Option<Lost>,
     lists: Lists,
     /// What was pending when the last trigger came.
     seen: u64,
@@ -125,8 +181,12 @@ struct Interrupt {
 
 impl EventSource for Interrupt {
     fn begin(&mut self, clock: &RunClock, now: u64) -> io::Result<Option<u64>> {
+        let pending = look(&self.pending)?;
+        if self.pending.is_none() || pending != 0 {
+            put(&self.lists.silence, pending);
+        }
+        lost_since(&mut self.lost)?;
         put(&self.lists.enable, 0);
-        put(&self.lists.silence, look(&self.pending)?);
         self.missed = 0;
         self.uio.begin(clock, now)
     }
@@ -143,7 +203,8 @@ impl EventSource for Interrupt {
                 self.uio.enable()?;
                 continue;
             }
-            trigger.missed = std::mem::take(&mut self.missed);
+            let lost = lost_since(&mut self.lost)?;
+            trigger.missed = std::mem::take(&mut self.missed) + lost;
             return Ok(WaitOutcome::Trigger(trigger));
         }
     }
@@ -159,6 +220,10 @@ impl EventSource for Interrupt {
         if another {
             missed = missed.saturating_sub(1);
         }
+        // As the interrupt would have found it; what cannot be read is not known.
+        if missed > 0 {
+            missed += lost_since(&mut self.lost).unwrap_or(0);
+        }
         (cause, std::mem::take(&mut self.missed) + missed)
     }
 
@@ -171,6 +236,7 @@ impl EventSource for Interrupt {
 struct PolledRegister {
     pending: Load,
     mask: u64,
+    lost: Option<Lost>,
     lists: Lists,
     seen: u64,
     count: u64,
@@ -178,8 +244,12 @@ struct PolledRegister {
 
 impl EventSource for PolledRegister {
     fn begin(&mut self, _: &RunClock, _: u64) -> io::Result<Option<u64>> {
+        let pending = self.pending.get()? & self.mask;
+        if pending != 0 {
+            put(&self.lists.silence, pending);
+        }
+        lost_since(&mut self.lost)?;
         put(&self.lists.enable, 0);
-        put(&self.lists.silence, self.pending.get()? & self.mask);
         Ok(None)
     }
 
@@ -197,6 +267,8 @@ impl EventSource for PolledRegister {
                 if self.seen != 0 {
                     self.count += 1;
                     return Ok(WaitOutcome::Trigger(Trigger {
+                        missed: lost_since(&mut self.lost)?,
+                        cause: Missed::Source,
                         count: self.count,
                         ..Trigger::PLAIN
                     }));
@@ -229,8 +301,23 @@ mod tests {
     use super::*;
     use crate::info::Clock;
     use std::os::unix::fs::FileExt;
+    use strobe_board::Board;
     use strobe_hw::map::Region;
     use strobe_hw::wakeup::wakeup;
+
+    const CORE: &str = r#"
+[board]
+name = "core"
+
+[match]
+uio = "core"
+
+[register.lost]
+offset = 0x0c
+
+[channel.lost]
+bits = "15:0"
+"#;
 
     /// A card in a file, whose first word is its pending register.
     fn looking(dir: &std::path::Path) -> (std::fs::File, PolledRegister) {
@@ -243,14 +330,23 @@ mod tests {
         let region = Region::map(&file, 0, 4096, true).expect("a region");
         let register = |offset| region.register(offset, 4).expect("a register");
         let store = |offset| Store::new(register(offset), std::sync::Arc::clone(&card), false);
+        let load = |offset| Load::new(register(offset), std::sync::Arc::clone(&card), false);
+        let board = Board::from_toml("core.toml", CORE).expect("a board");
+        let described = board.registers[0].clone();
+        let lost = Lost {
+            counter: Field::new(load(12), described, &board.channels[0]),
+            mask: 0xffff,
+            seen: 0,
+        };
         let lists = Lists {
             silence: vec![(store(4), None)],
             enable: vec![(store(8), Some(1))],
             disable: vec![(store(8), Some(0))],
         };
         let looking = PolledRegister {
-            pending: Load::new(register(0), std::sync::Arc::clone(&card), false),
+            pending: load(0),
             mask: 0xff,
+            lost: Some(lost),
             lists,
             seen: 0,
             count: 0,
@@ -288,6 +384,37 @@ mod tests {
         );
         looking.end();
         assert_eq!(word(&file, 8), 0);
+    }
+
+    #[test]
+    fn what_the_card_counts_as_lost_is_missed_also_when_the_counter_turns_or_is_set_back() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (file, mut looking) = looking(dir.path());
+        let clock = RunClock::new(Clock::Monotonic);
+        let (_waker, mut wakeup) = wakeup().expect("a wake-up");
+        let write = |offset, value: u32| file.write_all_at(&value.to_ne_bytes(), offset);
+        write(0, 1).expect("to write");
+        // The rest of the register is not the counter.
+        write(12, 0x5_fffa).expect("to write");
+        looking.begin(&clock, 0).expect("to begin");
+        for (counter, missed) in [
+            (0x5_fffa, 0),
+            (0x5_ffff, 5),
+            (0x6_0003, 4),
+            (0, 0),
+            (1, 1),
+            (0x8000, 0x7fff),
+        ] {
+            write(12, counter).expect("to write");
+            let Ok(WaitOutcome::Trigger(trigger)) = looking.wait(&clock, &mut wakeup) else {
+                panic!("no trigger");
+            };
+            assert_eq!(
+                (trigger.missed, trigger.cause),
+                (missed, Missed::Source),
+                "{counter:#x}"
+            );
+        }
     }
 
     #[test]

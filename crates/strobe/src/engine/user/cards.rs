@@ -15,7 +15,6 @@ use super::provider::{ChannelOpener, EventOpener, OutputOpener, Provider};
 use super::settings::Settings;
 use super::trigger::Cadence;
 use super::{card_event, pci_card, uio_card};
-use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event as ListedEvent};
 use crate::error::Error;
 use crate::event::{Event, EventSpec};
@@ -112,7 +111,7 @@ impl Provider for Cards {
                     name: format!("{}.{}", card.name, event.name),
                     description: event.description.clone(),
                     periodic: false,
-                    accounting: Accounting::None,
+                    accounting: card_event::accounting(event),
                     in_use: false,
                 }));
         }
@@ -169,7 +168,11 @@ impl Provider for Cards {
             return Some(Err(unusable(why)));
         }
         let wait = settings.wait;
-        Some(Ok(EventOpener::new(Cadence::default(), move || {
+        let cadence = Cadence {
+            accounting: card_event::accounting(event),
+            ..Cadence::default()
+        };
+        Some(Ok(EventOpener::new(cadence, move || {
             card_event::source(&card, event, wait).map_err(unusable)
         })))
     }

@@ -155,6 +155,11 @@ impl Field {
         }
     }
 
+    /// What it is now, for no row.
+    pub(super) fn get(&self) -> io::Result<u64> {
+        Ok(self.bits.of(self.source.get()?))
+    }
+
     /// Whether its register may not be read for another field.
     pub(super) fn is_read_anew(&self) -> bool {
         self.described.reread

@@ -243,7 +243,7 @@ disable = [{ register = "control", write = 0xd }]
         let clock = RunClock::new(Clock::Monotonic);
         let (_waker, mut wakeup) = wakeup().expect("a wake-up");
         source.begin(&clock, 0).expect("to begin");
-        assert_eq!(control(), 0x64, "silenced what was before");
+        assert_eq!(control(), 0xe, "enabled, after what was before is silenced");
         let output = cards.output("core.control").expect("of this board");
         let mut output = output.and_then(Opener::open).expect("an output");
         output.write(7).expect("to write");

@@ -4,6 +4,7 @@
 #![deny(unsafe_code)]
 
 pub mod account;
+pub mod beside;
 pub mod cgroup;
 pub mod chip;
 pub mod compared;

@@ -5,10 +5,10 @@
 //! A new engine implements `strobe_cases::Engine` and gets a line at the end.
 
 mod channels;
-mod events;
-mod life;
-mod pause;
-mod rings;
+pub(crate) mod events;
+pub(crate) mod life;
+pub(crate) mod pause;
+pub(crate) mod rings;
 mod rules;
 mod tunables;
 
@@ -29,6 +29,52 @@ macro_rules! conformance {
         }
     };
 }
+
+pub(crate) use conformance;
+
+/// The sentences that hold whatever else is in the rows, without those of timers alone: for `providers`. Where a device can be
+/// read by one run at a time (`one run`), those of two runs do not apply.
+macro_rules! beside {
+    ($name:ident: $engine:ty) => {
+        beside!($name: $engine, two_hundred_runs_start_and_stop_under_load);
+    };
+    ($name:ident: $engine:ty, one run) => {
+        beside!($name: $engine,);
+    };
+    ($name:ident: $engine:ty, $($of_two_runs:ident)?) => {
+        conformance! { $name: $engine;
+            life:
+                a_run_waits_for_its_start,
+                a_run_with_a_limit_makes_exactly_its_rows_and_is_done,
+                a_run_can_be_stopped_in_every_state,
+                what_a_state_forbids_is_refused_and_changes_nothing,
+                a_run_whose_owner_goes_has_failed_and_keeps_its_rows,
+                $($of_two_runs,)?
+            ;
+            rings:
+                a_linear_ring_keeps_every_row,
+                a_circular_ring_with_a_limit_keeps_its_last_rows,
+                a_continuous_ring_goes_on_until_it_is_stopped,
+                a_reader_that_sleeps_knows_exactly_what_it_lost,
+                a_reader_attached_late_begins_with_the_oldest_row,
+                eight_readers_two_of_them_slow_are_all_exact,
+                a_reader_that_is_polled_is_ready_for_each_row_and_for_the_end,
+            ;
+            pause:
+                while_paused_triggers_are_not_counted,
+                the_first_row_after_a_pause_says_so_and_no_other,
+                the_grid_keeps_its_phase_over_a_pause,
+            ;
+            events:
+                triggers_of_two_threads_make_one_row_each,
+                a_device_event_makes_rows,
+                triggers_that_are_left_out_are_skipped_and_not_missed,
+                what_is_skipped_before_a_pause_and_a_stop_is_counted,
+            ;
+        }
+    };
+}
+pub(crate) use beside;
 
 macro_rules! engine {
     ($name:ident: $engine:ty) => {

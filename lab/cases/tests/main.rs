@@ -64,6 +64,7 @@ mod program_generated;
 mod program_privileges;
 mod program_spoilt;
 mod programs;
+mod providers;
 mod replay;
 mod ring_fds;
 mod rpmsg;

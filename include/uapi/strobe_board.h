@@ -77,7 +77,8 @@ enum strobe_board_irq {
  * @text: description for people.
  *
  * With STROBE_BOARD_IRQ_MESSAGE there are no outputs, no writes and no setup,
- * one event, without pending or missed, and one entry of bars[], which is the frame.
+ * one event, without pending or missed, and one entry of bars[], which is the
+ * frame.
  */
 struct strobe_board_header {
 	__aligned_u64	magic;

@@ -76,6 +76,7 @@ struct board_event {
  * struct board_vector - an interrupt vector.
  * @board: whose.
  * @events: chain of the events that it means; NULL: not requested.
+ * @counts: one of them has a counter of what the card lost.
  * @irq: number that was requested.
  * @hold: ends a time in which it is masked, for the budget had no room.
  * @held: it is masked, and who sets this to false unmasks it. Set by the handler,
@@ -84,6 +85,7 @@ struct board_event {
 struct board_vector {
 	struct board		*board;
 	struct board_event	*events;
+	bool			counts;
 	int			irq;
 	struct hrtimer		hold;
 	atomic_t		held;

@@ -36,6 +36,12 @@ void board_do_writes(const struct board_list *list, u64 pending)
 	}
 }
 
+/* Asked only where a value says that it may be so: it asks the bus. */
+static bool board_is_gone(const struct board *board)
+{
+	return board->device.is_there && !board->device.is_there(&board->device);
+}
+
 /*
  * What is pending of an event; 0 if it is not meant, or the card is gone,
  * which reads as all ones. The question to the bus is asked in that case only.
@@ -50,8 +56,7 @@ static __always_inline u64 board_pending(const struct board *board, const struct
 		value = readl(reg->io);
 	else
 		value = strobe_register_read(reg);
-	if (value == event->all_ones && board->device.is_there &&
-	    !board->device.is_there(&board->device))
+	if (value == event->all_ones && board_is_gone(board))
 		return 0;
 	return value & event->mask;
 }
@@ -64,15 +69,14 @@ static u64 board_missed(const struct board *board, struct board_event *event)
 {
 	u64 now, missed;
 
-	if (likely(!event->missed_mask))
+	if (!event->missed_mask)
 		return 0;
 	now = strobe_register_read(&event->missed);
 	missed = (now - event->missed_seen) & event->missed_mask;
 	if (likely(!missed))
 		return 0;
 	/* A card that is gone reads as all ones. */
-	if (now == event->missed_mask && board->device.is_there &&
-	    !board->device.is_there(&board->device))
+	if (now == event->missed_mask && board_is_gone(board))
 		return 0;
 	event->missed_seen = now;
 	return missed > event->missed_mask / 2 ? 0 : missed;
@@ -86,11 +90,10 @@ static bool board_has_lines(const struct board *board)
 	return irq == STROBE_BOARD_IRQ_INTX || irq == STROBE_BOARD_IRQ_LINE;
 }
 
-/* Hard interrupt context, on PREEMPT_RT too. */
-static irqreturn_t board_interrupt(int irq, void *data)
+/* @counts: some event has a counter of what the card lost; who has none pays nothing. */
+static __always_inline irqreturn_t board_handle(struct board_vector *vector, bool counts)
 {
 	u64 now = ktime_get_ns(), quiet = 0;
-	struct board_vector *vector = data;
 	const struct board *board = vector->board;
 	irqreturn_t result = IRQ_NONE;
 	struct board_event *event;
@@ -108,7 +111,7 @@ static irqreturn_t board_interrupt(int irq, void *data)
 		}
 		/* LISTENING, with board_event_enable(): it then sees what that has read. */
 		if (smp_load_acquire(&event->listening)) {
-			u64 missed = board_missed(board, event);
+			u64 missed = counts ? board_missed(board, event) : 0;
 
 			quiet = max(quiet, strobe_event_trigger(event->event, now, 0, missed));
 		}
@@ -126,6 +129,23 @@ static irqreturn_t board_interrupt(int irq, void *data)
 	return result;
 }
 
+/* Hard interrupt context, on PREEMPT_RT too. */
+static irqreturn_t board_interrupt(int irq, void *data)
+{
+	return board_handle(data, false);
+}
+
+/* The same of a vector with an event that counts. */
+static irqreturn_t board_counting_interrupt(int irq, void *data)
+{
+	return board_handle(data, true);
+}
+
+static irq_handler_t board_handler(const struct board_vector *vector)
+{
+	return vector->counts ? board_counting_interrupt : board_interrupt;
+}
+
 /*
  * Of a platform device's line. The chip that it comes by may hand its interrupts on from
  * a thread, on PREEMPT_RT with interrupts on, where a row must not be interrupted.
@@ -133,7 +153,7 @@ static irqreturn_t board_interrupt(int irq, void *data)
 static irqreturn_t board_line_interrupt(int irq, void *data)
 {
 	guard(irqsave)();
-	return board_interrupt(irq, data);
+	return board_handler(data)(irq, data);
 }
 
 /* Of a shared line's action, whose handler does all there is to do: nobody wakes it. */
@@ -155,11 +175,12 @@ static int board_request_shared(struct board *board, struct board_vector *vector
 
 	/* PROBE: the kernel is silent if somebody does not want it. */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		ret = request_threaded_irq(vector->irq, board_interrupt, board_no_thread,
+		ret = request_threaded_irq(vector->irq, board_handler(vector), board_no_thread,
 					   flags | IRQF_ONESHOT | IRQF_PROBE_SHARED,
 					   board->irq_name, vector);
 	if (ret == -EBUSY)
-		ret = request_irq(vector->irq, board_interrupt, flags, board->irq_name, vector);
+		ret = request_irq(vector->irq, board_handler(vector), flags,
+				  board->irq_name, vector);
 	return ret;
 }
 
@@ -213,7 +234,7 @@ static int board_irqs_request(struct board *board)
 			ret = board_request_shared(board, vector);
 		else
 			ret = request_irq(vector->irq,
-					  line ? board_line_interrupt : board_interrupt,
+					  line ? board_line_interrupt : board_handler(vector),
 					  IRQF_NO_THREAD, board->irq_name, vector);
 		if (ret) {
 			board_irqs_free(board, i);
@@ -319,7 +340,7 @@ void board_silence(const struct board *board)
 {
 	unsigned int i;
 
-	if (board->device.is_there && !board->device.is_there(&board->device))
+	if (board_is_gone(board))
 		return;
 	for (i = 0; i < board->device.event_count; i++)
 		board_event_silence(board, &board->events[i]);
@@ -346,7 +367,7 @@ static int board_event_enable(struct strobe_event *event)
 	if (own->missed_mask)
 		own->missed_seen = strobe_register_read(&own->missed);
 	/*
-	 * LISTENING, with board_interrupt(): else a handler on another CPU could count
+	 * LISTENING, with board_handle(): else a handler on another CPU could count
 	 * from what the counter was for the last run.
 	 */
 	smp_store_release(&own->listening, true);

@@ -241,6 +241,7 @@ static int board_make_event(struct board *board, const struct strobe_board_event
 		if (ret)
 			return ret;
 		own->missed_mask = ~0ULL >> (64 - missed->bits);
+		vector->counts = true;
 		/* A message that the machine has merged with another is not seen without. */
 		if (own->has_pending)
 			own->event->accounting = STROBE_ACCOUNTING_EXACT;

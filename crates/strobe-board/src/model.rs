@@ -263,6 +263,11 @@ pub enum WriteValue {
 }
 
 impl Board {
+    /// The channel that counts what the card has lost of an event.
+    pub fn missed(&self, event: &Event) -> Option<&Channel> {
+        self.channels.get(event.missed?)
+    }
+
     /// Whether it is of no use to the kernel engine.
     pub fn is_for_user_engine_only(&self) -> bool {
         self.for_user_engine_only().is_some()

@@ -322,7 +322,10 @@ fn as_text(board: &Board) -> String {
             event.name.clone(),
             event.vector.to_string(),
             pending,
-            missed_text(board, event).unwrap_or("-").into(),
+            board
+                .missed(event)
+                .map_or("-", |counter| &counter.name)
+                .into(),
             writes(&event.silence),
             writes(&event.enable),
             writes(&event.disable),
@@ -357,12 +360,6 @@ fn name_of(board: &Board, register: usize) -> &str {
         .registers
         .get(register)
         .map_or("?", |register| register.name.as_str())
-}
-
-/// The channel that counts what the card has lost.
-fn missed_text<'b>(board: &'b Board, event: &Event) -> Option<&'b str> {
-    let channel = board.channels.get(event.missed?)?;
-    Some(channel.name.as_str())
 }
 
 fn write_text(board: &Board, write: &Write) -> String {
@@ -436,7 +433,7 @@ fn as_json(board: &Board) -> serde_json::Value {
         );
         json!({
             "name": event.name, "description": event.description, "vector": event.vector, "pending": pending,
-            "missed": missed_text(board, event),
+            "missed": board.missed(event).map(|counter| &counter.name),
             "silence": writes(&event.silence), "enable": writes(&event.enable), "disable": writes(&event.disable),
         })
     };

@@ -27,8 +27,13 @@ impl Thermometer {
     /// Plugs it in.
     #[allow(clippy::new_without_default)] // it does something
     pub fn new() -> Self {
+        Thermometer::driven_by("strobe-thermometer")
+    }
+
+    /// A chip at its place, for another driver.
+    pub fn driven_by(driver: &str) -> Self {
         let (bus, number) = bus();
-        fs::write(bus.join("new_device"), "strobe-thermometer 0x48").expect("a device");
+        fs::write(bus.join("new_device"), format!("{driver} 0x48")).expect("a device");
         Thermometer(bus, number)
     }
 

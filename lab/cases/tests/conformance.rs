@@ -32,16 +32,9 @@ macro_rules! conformance {
 
 pub(crate) use conformance;
 
-/// The sentences that hold whatever else is in the rows, without those of timers alone: for `providers`. Where a device can be
-/// read by one run at a time (`one run`), those of two runs do not apply.
-macro_rules! beside {
-    ($name:ident: $engine:ty) => {
-        beside!($name: $engine, two_hundred_runs_start_and_stop_under_load);
-    };
-    ($name:ident: $engine:ty, one run) => {
-        beside!($name: $engine,);
-    };
-    ($name:ident: $engine:ty, $($of_two_runs:ident)?) => {
+/// The sentences that hold whatever else is in the rows, and more. `providers` has them of runs that read devices, too.
+macro_rules! everywhere {
+    ($name:ident: $engine:ty; $($more:tt)*) => {
         conformance! { $name: $engine;
             life:
                 a_run_waits_for_its_start,
@@ -49,7 +42,6 @@ macro_rules! beside {
                 a_run_can_be_stopped_in_every_state,
                 what_a_state_forbids_is_refused_and_changes_nothing,
                 a_run_whose_owner_goes_has_failed_and_keeps_its_rows,
-                $($of_two_runs,)?
             ;
             rings:
                 a_linear_ring_keeps_every_row,
@@ -71,50 +63,30 @@ macro_rules! beside {
                 triggers_that_are_left_out_are_skipped_and_not_missed,
                 what_is_skipped_before_a_pause_and_a_stop_is_counted,
             ;
+            $($more)*
         }
     };
 }
-pub(crate) use beside;
+pub(crate) use everywhere;
 
 macro_rules! engine {
     ($name:ident: $engine:ty) => {
-        conformance! { $name: $engine;
+        everywhere! { $name: $engine;
             life:
-                a_run_waits_for_its_start,
-                a_run_with_a_limit_makes_exactly_its_rows_and_is_done,
-                a_run_can_be_stopped_in_every_state,
-                what_a_state_forbids_is_refused_and_changes_nothing,
-                a_run_whose_owner_goes_has_failed_and_keeps_its_rows,
                 two_hundred_runs_start_and_stop_under_load,
             ;
             rings:
-                a_linear_ring_keeps_every_row,
-                a_circular_ring_with_a_limit_keeps_its_last_rows,
-                a_continuous_ring_goes_on_until_it_is_stopped,
                 a_row_that_is_counted_is_whole,
-                a_reader_that_sleeps_knows_exactly_what_it_lost,
-                a_reader_attached_late_begins_with_the_oldest_row,
                 a_program_written_from_the_header_alone_reads_every_row,
-                eight_readers_two_of_them_slow_are_all_exact,
                 a_reader_is_woken_at_the_row_it_waits_for,
                 a_signal_ends_a_wait_and_the_longest_time_is_no_error,
-                a_reader_that_is_polled_is_ready_for_each_row_and_for_the_end,
                 the_ring_holds_one_second_of_rows_unless_asked,
-            ;
-            pause:
-                while_paused_triggers_are_not_counted,
-                the_first_row_after_a_pause_says_so_and_no_other,
-                the_grid_keeps_its_phase_over_a_pause,
             ;
             events:
                 one_call_triggers_a_thousand_rows,
-                triggers_of_two_threads_make_one_row_each,
                 every_row_lies_on_the_grid_from_a_microsecond_to_a_second,
                 what_a_timer_has_missed_is_where_the_triggers_step,
                 a_row_is_late_if_it_comes_a_whole_period_after_it_was_due,
-                a_device_event_makes_rows,
-                triggers_that_are_left_out_are_skipped_and_not_missed,
-                what_is_skipped_before_a_pause_and_a_stop_is_counted,
             ;
             channels:
                 a_row_without_channels_is_a_stamp,

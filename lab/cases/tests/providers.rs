@@ -5,13 +5,13 @@
 // kernels: rt
 
 use std::any::Any;
-use std::fs;
 
 use strobe_cases::beside::{Beside, Provider};
 use strobe_cases::iio::Dummy;
-use strobe_cases::{Kernel, User, thermometer};
+use strobe_cases::thermometer::Thermometer;
+use strobe_cases::{Kernel, User};
 
-use crate::conformance::{beside, conformance, events, life, pause, rings};
+use crate::conformance::{conformance, events, everywhere, life, pause, rings};
 
 /// Levels of lines, read in the interrupt.
 struct Gpio;
@@ -49,24 +49,13 @@ impl Provider for Hwmon {
     const CHANNELS: &'static [&'static str] = &["hwmon:lm75/temp1"];
 
     fn set_up() -> Box<dyn Any + Send + Sync> {
-        let (bus, _) = thermometer::bus();
-        fs::write(bus.join("new_device"), "lm75 0x48").expect("a device");
-        Box::new(Unplugged)
+        Box::new(Thermometer::driven_by("lm75"))
     }
 }
 
-struct Unplugged;
-
-impl Drop for Unplugged {
-    fn drop(&mut self) {
-        let (bus, _) = thermometer::bus();
-        // A test that has failed may have said why.
-        let _ = fs::write(bus.join("delete_device"), "0x48");
-    }
-}
-
-beside!(kernel_gpio: Beside<Kernel, Gpio>);
-beside!(kernel_scan: Beside<Kernel, Scan>);
-beside!(user_gpio: Beside<User, Gpio>, one run);
-beside!(user_converter: Beside<User, Converter>);
-beside!(user_hwmon: Beside<User, Hwmon>);
+everywhere!(kernel_gpio: Beside<Kernel, Gpio>; life: two_hundred_runs_start_and_stop_under_load,;);
+everywhere!(kernel_scan: Beside<Kernel, Scan>; life: two_hundred_runs_start_and_stop_under_load,;);
+// A line is one run's at a time.
+everywhere!(user_gpio: Beside<User, Gpio>;);
+everywhere!(user_converter: Beside<User, Converter>; life: two_hundred_runs_start_and_stop_under_load,;);
+everywhere!(user_hwmon: Beside<User, Hwmon>; life: two_hundred_runs_start_and_stop_under_load,;);

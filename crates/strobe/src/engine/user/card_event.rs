@@ -40,11 +40,8 @@ pub(super) fn check(card: &Card<'_>, event: &Event, wait: WaitMode) -> Result<()
     {
         card.check(write.register, true)?;
     }
-    if let Some(channel) = event
-        .missed
-        .and_then(|index| card.board.channels.get(index))
-    {
-        card.check(channel.register, false)?;
+    if let Some(counter) = card.board.missed(event) {
+        card.check(counter.register, false)?;
     }
     card.uio()?;
     match event.pending.is_none() && wait == WaitMode::Spin {
@@ -63,12 +60,9 @@ pub(super) fn source(
         Some(pending) => Some((card.load(pending.register)?, pending.mask)),
         None => None,
     };
-    let counted = event
-        .missed
-        .and_then(|index| card.board.channels.get(index));
-    let lost = counted
-        .map(|channel| Lost::new(card, channel))
-        .transpose()?;
+    let counter = card.board.missed(event);
+    let lost = counter.map(|counter| Lost::new(card, counter));
+    let lost = lost.transpose()?;
     let lists = Lists {
         silence: writes(card, &event.silence)?,
         enable: writes(card, &event.enable)?,
@@ -387,7 +381,7 @@ bits = "15:0"
     }
 
     #[test]
-    fn what_the_card_counts_as_lost_is_missed_also_when_the_counter_turns_or_is_set_back() {
+    fn what_the_card_counts_as_lost_is_missed_also_when_the_counter_wraps_around_or_is_set_back() {
         let dir = tempfile::tempdir().expect("a directory");
         let (file, mut looking) = looking(dir.path());
         let clock = RunClock::new(Clock::Monotonic);

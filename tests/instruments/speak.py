@@ -15,6 +15,8 @@ HERE = Path(__file__).parent
 TREE = HERE.parent.parent
 STROBE = os.environ["STROBE"]
 SECONDS = float(os.environ.get("STROBE_INSTRUMENT_SECONDS", "8"))
+# How often a serial line is pulled.
+PULLS = int(os.environ.get("STROBE_INSTRUMENT_PULLS", "5"))
 # How long an answer may take.
 TIMEOUT = 0.5
 ENDS = ("answers", "late", "wrong", "cut", "long", "extra", "refused", "absent")
@@ -51,6 +53,9 @@ class Server:
 
 class Case(unittest.TestCase):
     """A folder of its own for boards and recordings, and what ends with the test."""
+
+    recorder: subprocess.Popen
+    """Of the last recording."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -94,6 +99,7 @@ class Case(unittest.TestCase):
         command = [STROBE, "record", "--board", board, "--read", ",".join(channels), "-o", str(file), "--overwrite", "--json",
                    *map(str, words)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        self.recorder = process
         try:
             if beside:
                 beside()
@@ -101,11 +107,16 @@ class Case(unittest.TestCase):
         finally:
             if process.poll() is None:
                 process.kill()
-        self.assertIn(process.returncode, (0, 3), f"{out}\n{err}")
+        self.assertIn(process.returncode, (0, 3, 130), f"{out}\n{err}")
         account = json.loads(out)
         rows = self.read(file)
         self.account(account, rows, "--rows" in words)
         return account, rows
+
+    def held(self) -> tuple[int, int]:
+        """How many files and threads the recorder has."""
+        place = Path("/proc") / str(self.recorder.pid)
+        return len(os.listdir(place / "fd")), len(os.listdir(place / "task"))
 
     def account(self, account: dict, rows: list[dict], is_counted: bool) -> None:
         """Triggers are rows, missed and skipped. What is missed after the last row is in the account only, but nothing is if

@@ -2,11 +2,12 @@
 """A power supply of sinstruments, over TCP and over a terminal."""
 
 import json
+import signal
 import subprocess
 import time
 import unittest
 
-from speak import SECONDS, STROBE, TIMEOUT, Case, counters, free_port
+from speak import PULLS, SECONDS, STROBE, TIMEOUT, Case, counters, free_port
 
 PARTS = f"""
 timeout = {TIMEOUT}
@@ -202,6 +203,38 @@ class Terminal(Case):
         for counter, kind in (("wrong", "wrong"), ("extra", "doubled"), ("answers", "right")):
             self.assertEqual(last[counter], did[kind], counter)
         self.assertGreater(did["doubled"], 0)
+
+    def test_a_line_that_is_pulled_again_and_again_leaves_nothing_behind(self) -> None:
+        """$STROBE_INSTRUMENT_PULLS says how often."""
+        line = str(self.folder / "line")
+        servers = [self.server("scpi.py", line)]
+        board = self.board(f'[transport]\nkind = "serial"\ndevice = "{line}"\nbaud = 115200{PARTS}')
+        held = []
+
+        def beside() -> None:
+            for number in range(PULLS):
+                # At another moment of its question each time.
+                time.sleep(0.3 + 0.007 * (number % 10))
+                held.append(self.held())
+                servers.pop().kill()
+                servers.append(self.server("scpi.py", line))
+            time.sleep(1)
+            self.recorder.send_signal(signal.SIGINT)
+
+        account, rows = self.recording(board, ["psu.voltage", *counters()], "--event", "timer:50Hz", beside=beside)
+        last = self.counts(rows[-1])
+        self.assertGreaterEqual(last["reconnects"], PULLS)
+        self.assertGreater(last["absent"], 0)
+        self.assertEqual(last["wrong"] + last["extra"] + last["long"] + last["refused"], 0)
+        values = [float(row["psu.voltage"]) for row in rows if row["psu.voltage"]]
+        self.assertTrue(rows[-1]["psu.voltage"], "it was away, and is back")
+        self.assertEqual(len(rows) - len(values), account["errors"])
+        # Each server counts its questions from 0 on. What comes again is the first answer of another one.
+        again = [value for before, value in zip(values, values[1:]) if value <= before]
+        self.assertLessEqual(len(again), PULLS)
+        self.assertEqual({value for value in again if value > 2}, set())
+        self.assertEqual(held, [held[0]] * PULLS, "files and threads of the recorder")
+        print(f"\npulled {PULLS} times: {len(rows)} rows, {account['errors']} without an answer, {last}")
 
 
 if __name__ == "__main__":

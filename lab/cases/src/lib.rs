@@ -16,6 +16,7 @@ pub mod engine;
 pub mod failslab;
 pub mod hpet;
 pub mod iio;
+pub mod instrument;
 pub mod machine;
 pub mod monitor;
 pub mod pci;

@@ -469,6 +469,41 @@ fn a_card_that_is_pulled_by_surprise_ends_the_runs_that_read_it_and_the_others_w
     assert!(account.column(0).eq([ID; 10]));
 }
 
+#[test]
+fn what_follows_a_run_whose_card_goes_has_its_last_row_and_fails_as_it_does() {
+    let mut machine = Machine::new();
+    for round in 0..rounds(10, 3) {
+        let name = machine.plug(&SLOTS[0]);
+        let of_card = format!("{name}.id");
+        let followed = Watched::new(machine.engine.run(&plan("timer:1kHz", &[&of_card])), 1);
+        let run = format!("run:kernel:{}", followed.run.info().run);
+        let parts = ["row".to_owned(), of_card].map(|part| format!("{run}.{part}"));
+        let parts = parts.each_ref().map(String::as_str);
+        let follower = machine.user(&plan(&format!("{run}.row"), &parts));
+        let (mut reader, mut account) = begin(&follower);
+        follower.start().expect("to start");
+        until_rows(&reader, 10);
+        machine.unplug(&SLOTS[0]);
+        let what = format!("round {round}, the run that is followed");
+        let theirs = followed.settle(&what, &mut Sum::default());
+        until("the end of what follows", || {
+            reader.snapshot().state.is_final()
+        });
+        read_now(&mut reader, &mut account);
+        let end = reader.snapshot();
+        account.settle(&end);
+        assert_eq!(end.state, State::Failed, "{end:?}");
+        for row in &account.rows {
+            let their = &theirs.rows[row.values[0] as usize];
+            if row.faults.is_empty() {
+                assert_eq!(row.values[1], their.values[0], "{row:?}");
+            } else {
+                assert_eq!(their.faults, [0], "{row:?}");
+            }
+        }
+    }
+}
+
 /// All of the card has failed in the last row, for it was one access; the rows before have its values.
 fn all_fields_of_the_last_row_are_at_fault(account: &Account, of_card: &[usize], what: &str) {
     let (last, others) = account.rows.split_last().expect("a row");

@@ -1,71 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs beside one that waits for an instrument, exactly: on a machine that nothing disturbs, they miss nothing.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use strobe::engine::user::User;
 use strobe::plan::Plan;
 use strobe::run::OwnedRun;
-use strobe_board::Board;
 use strobe_cases::account::{begin, read_to_end, record};
-use strobe_cases::machine::{slowness, timer};
+use strobe_cases::instrument::{FAULTS, instrument};
+use strobe_cases::machine::timer;
 use strobe_cases::{Pace, plan};
 use strobe_ring::State;
 
-/// Questions that were answered, each with its number.
-static ASKED: AtomicU64 = AtomicU64::new(0);
-
-/// Answers, but of 20 answers one is wrong, one comes twice, one is cut and one late.
-fn answer(mut stream: TcpStream) -> Option<()> {
-    for line in BufReader::new(stream.try_clone().ok()?).lines() {
-        if line.ok()? == "Y?" {
-            stream.write_all(b"7\n").ok()?;
-            continue;
-        }
-        let number = ASKED.fetch_add(1, Ordering::Relaxed);
-        let right = format!("{number}\n");
-        let said = match number % 20 {
-            5 => "what?\n".to_owned(),
-            10 => right.repeat(2),
-            15 => {
-                stream.write_all(&right.as_bytes()[..1]).ok()?;
-                return None;
-            }
-            19 => {
-                thread::sleep(Duration::from_millis(80 * slowness()));
-                right
-            }
-            _ => right,
-        };
-        stream.write_all(said.as_bytes()).ok()?;
-    }
-    None
-}
-
-fn board() -> Board {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("an address").port();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(|| answer(stream));
-        }
-    });
-    let text = format!(
-        "[board]\nname = \"psu\"\n[transport]\nkind = \"tcp\"\naddress = \"127.0.0.1:{port}\"\ntimeout = {}\nretry = 0.01\n\
-         [channel.x]\nquery = \"X?\"\ntype = \"integer\"\n\
-         [channel.y]\nquery = \"Y?\"\ntype = \"integer\"\nmode = \"latest\"\nevery = 0.005\n",
-        0.05 * slowness() as f64
-    );
-    Board::from_toml("psu.toml", &text).unwrap_or_else(|faults| panic!("{faults}"))
-}
-
 #[test]
 fn a_run_beside_an_instrument_with_every_fault_misses_nothing() {
-    let instrument = board();
+    let instrument = instrument("psu");
     let of = |limit, period, names: &[&str]| {
         let engine = User::default().with_board(instrument.clone());
         let plan = Plan {
@@ -74,10 +23,9 @@ fn a_run_beside_an_instrument_with_every_fault_misses_nothing() {
         };
         engine.create(&plan).unwrap_or_else(|why| panic!("{why}"))
     };
-    let faults = ["late", "wrong", "cut", "extra"];
     let names: Vec<String> = ["x", "questions", "answers", "absent"]
         .iter()
-        .chain(&faults)
+        .chain(&FAULTS)
         .map(|name| format!("psu.{name}"))
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

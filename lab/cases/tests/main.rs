@@ -30,6 +30,7 @@ mod i2c_instrument;
 mod icount_attribution;
 mod icount_average;
 mod icount_bounds;
+mod icount_composed;
 mod icount_determinism;
 mod icount_fpga;
 mod icount_iio;

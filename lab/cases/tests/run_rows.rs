@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs of the user engine that follow a run of the kernel engine: the slow one knows which row of the fast one it belongs to.
 
+use std::process::{Child, Command, Stdio};
+
 use strobe::plan::Plan;
 use strobe::run::{OwnedRun, Run};
+use strobe::runs::Runs;
 use strobe_cases::account::{begin, read_now, record, until, until_rows};
+use strobe_cases::rounds::{held, rounds};
 use strobe_cases::{Account, Engine, Kernel, User, plan};
 use strobe_ring::{Snapshot, State};
 
@@ -78,4 +82,58 @@ fn a_run_whose_owner_goes_away_takes_with_it_what_follows_and_not_the_other_way(
     drop(fast);
     let (_, end) = ended(&stays);
     assert_eq!(end.state, State::Failed, "{end:?}");
+}
+
+/// `strobe record`, as another process, and what its run is called.
+fn recording(event: &str, channel: &str, file: &str) -> (Child, String) {
+    let child = Command::new("strobe")
+        .args(["record", "--event", event, "--read", channel])
+        .args(["--overwrite", "-o", file])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("strobe");
+    let mut name = None;
+    until("its first row", || {
+        let runs = Runs::now().runs;
+        let its = runs
+            .iter()
+            .find(|run| run.pid as u32 == child.id() && run.rows > 0);
+        name = its.map(|run| format!("{}:{}", run.engine, run.run));
+        name.is_some()
+    });
+    (child, name.expect("a name"))
+}
+
+/// How many rows the run of this process has made.
+fn rows_of(program: &Child) -> u64 {
+    let runs = Runs::now().runs;
+    let its = runs.iter().find(|run| run.pid as u32 == program.id());
+    its.expect("its run").rows
+}
+
+#[test]
+fn whichever_process_is_killed_the_one_that_is_followed_goes_on_and_the_other_knows() {
+    let before = held();
+    for round in 0..rounds(6, 4) {
+        let (mut fast, followed) = recording("timer:1kHz", "sim.ramp", "/tmp/fast.arrows");
+        let row = format!("run:{followed}.row");
+        let (mut slow, _) = recording(&format!("{row}:10"), &row, "/tmp/slow.arrows");
+        if round % 2 == 0 {
+            fast.kill().expect("to kill");
+            // What it follows has failed, and so does it: its file has what has come.
+            let end = slow.wait().expect("an end");
+            assert_eq!(end.code(), Some(3), "round {round}");
+        } else {
+            slow.kill().expect("to kill");
+            slow.wait().expect("an end");
+            let rows = rows_of(&fast);
+            until("more rows of what was followed", || {
+                rows_of(&fast) > rows + 100
+            });
+            fast.kill().expect("to kill");
+        }
+        fast.wait().expect("an end");
+        until("nothing to be left", || held() == before);
+    }
 }

@@ -63,7 +63,8 @@ class Fly(Scan):
         daemon = Daemon()
         self.addCleanup(daemon.close)
         server = strobe.connect(daemon.url)
-        det = self.detector(machine=server, internal="timer:1kHz", on_loss="warn")
+        # A file that is made slowly loses no row.
+        det = self.detector(machine=server, internal="timer:1kHz", on_loss="warn", ring=4096)
         documents, stream = self.flown(det, TriggerInfo(number_of_events=3000), stock=True)
         (run,) = server.runs.values()
         rows = rows_of(run)
@@ -81,7 +82,7 @@ class Fly(Scan):
         self.assertEqual(ends[-1], 3001)
 
     def test_the_points_are_those_that_hdfpanda_brings(self) -> None:
-        det = self.detector(list(points.CHANNELS), internal="timer:1kHz", on_loss="warn")
+        det = self.detector(list(points.CHANNELS), internal="timer:1kHz", on_loss="warn", ring=4096)
         self.flown(det, TriggerInfo(number_of_events=points.ROWS))
         (path,) = self.files()
         blocks = list(strobe.open(path))

@@ -20,7 +20,8 @@ from served import Served
 
 ROWS = points.ROWS
 CHANNELS = [*points.CHANNELS, "clock.late"]
-SCAN = f'event = "timer:1kHz"\nread = {json.dumps(CHANNELS)}\nengine = "user"\n'
+# Who reads late loses no row of it.
+SCAN = f'event = "timer:1kHz"\nread = {json.dumps(CHANNELS)}\nengine = "user"\nring = 4096\n'
 SOFT = 'event = "soft"\nread = ["sim.counter"]\nengine = "user"\n'
 
 

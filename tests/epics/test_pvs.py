@@ -15,7 +15,8 @@ from served import Served
 
 SCAN = 'event = "timer:1kHz"\nread = ["sim.counter", "sim.sine", "sim.counter"]\nengine = "user"\nrows = 500\n'
 SOFT = 'event = "soft"\nread = ["sim.counter", "sim.ramp"]\nengine = "user"\n'
-FOREVER = 'event = "timer:1kHz"\nread = ["sim.counter"]\nengine = "user"\n'
+# Who reads late loses no row of it.
+FOREVER = 'event = "timer:1kHz"\nread = ["sim.counter"]\nengine = "user"\nring = 65536\n'
 WIDE = f'event = "soft"\nread = {["sim.noise"] * 64}\nengine = "user"\n'
 NO_ALARM, MINOR, MAJOR, INVALID = range(4)
 

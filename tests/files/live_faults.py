@@ -40,7 +40,10 @@ class Ring:
             paths = list(directory.glob("*.sock"))
             time.sleep(0.01)
         self.line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.line.connect(str(paths[0]))
+        # It is there a moment before it listens.
+        while self.line.connect_ex(str(paths[0])):
+            assert time.monotonic() < end, "the run does not listen"
+            time.sleep(0.01)
         said, ancillary, _, _ = self.line.recvmsg(1 << 16, socket.CMSG_SPACE(4))
         while not said.endswith(b"\n"):
             said += self.line.recv(1 << 16)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A power supply of sinstruments: scpi.py URL [FAULTS]. URL is a port, or the path of a terminal. FAULTS is how often an
 answer to MEAS:VOLT? is wrong, doubled, cut and late: 50 means that of 50 answers the 11th is wrong, the 21st comes twice, the
-31st is cut and the 41st comes after 0.8 s; the others are the number of the question. At the end it prints what it did."""
+31st is cut and the 41st comes when nobody waits for it any more, which another connection says (a terminal has none); the
+others are the number of the question. At the end it prints what it did."""
 
 import json
 import signal
@@ -62,7 +63,9 @@ class Supply(BaseDevice):
                 yield answer[:1]
                 raise ConnectionError("cut on purpose")
             case "late":
-                gevent.sleep(0.8)
+                connections = COUNTS["connections"]
+                while COUNTS["connections"] == connections:
+                    gevent.sleep(0.01)
                 yield answer
 
 

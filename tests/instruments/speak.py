@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the tests have in common: servers, lines, and recordings."""
 
+import contextlib
 import csv
 import json
 import os
@@ -8,19 +9,29 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).parent
 TREE = HERE.parent.parent
 STROBE = os.environ["STROBE"]
-SECONDS = float(os.environ.get("STROBE_INSTRUMENT_SECONDS", "8"))
+# How long a recording with faults takes; 0: as long as its rows.
+SECONDS = float(os.environ.get("STROBE_INSTRUMENT_SECONDS", "0"))
 # How often a serial line is pulled.
 PULLS = int(os.environ.get("STROBE_INSTRUMENT_PULLS", "5"))
-# How long an answer may take.
-TIMEOUT = 0.5
+# How long an answer may take, in seconds. Only one that is meant to be late, or cut, takes as long: on a busy machine, too.
+TIMEOUT = 2.0
+# How long a test waits for what must come.
+AT_MOST_S = 240
 ENDS = ("answers", "late", "wrong", "cut", "long", "extra", "refused", "absent")
 COUNTERS = ("questions", *ENDS, "reconnects")
+
+
+def length(rows: int) -> tuple[str, str]:
+    """How long a recording with faults is: so many rows, unless $STROBE_INSTRUMENT_SECONDS says how many seconds."""
+    return ("--for", f"{SECONDS:g}s") if SECONDS else ("--rows", str(rows))
 
 
 def free_port() -> int:
@@ -56,6 +67,8 @@ class Case(unittest.TestCase):
 
     recorder: subprocess.Popen
     """Of the last recording."""
+    looked: int
+    """How much of its file wait_for_row has seen, in bytes."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -84,7 +97,8 @@ class Case(unittest.TestCase):
         return str(path)
 
     def strobe(self, *words: object, status: int | tuple[int, ...] = 0) -> subprocess.CompletedProcess:
-        done = subprocess.run([STROBE, *map(str, words)], capture_output=True, text=True, timeout=SECONDS + 120, cwd=self.folder)
+        done = subprocess.run([STROBE, *map(str, words)], capture_output=True, text=True, timeout=SECONDS + AT_MOST_S,
+                              cwd=self.folder)
         statuses = status if isinstance(status, tuple) else (status,)
         self.assertIn(done.returncode, statuses, f"strobe {words}: {done.stdout}\n{done.stderr}")
         return done
@@ -96,14 +110,18 @@ class Case(unittest.TestCase):
     def recording(self, board: str, channels: list[str], *words: object, beside=None) -> tuple[dict, list[dict]]:
         """The account of a recording, and its rows; `beside` is called while it runs."""
         file = self.folder / "rows.csv"
-        command = [STROBE, "record", "--board", board, "--read", ",".join(channels), "-o", str(file), "--overwrite", "--json",
+        # A recorder that is late for many seconds loses no row.
+        command = [STROBE, "record", "--board", board, "--read", ",".join(channels), "-o", str(file), "--json", "--ring", "16384",
                    *map(str, words)]
+        # What another recording left is not taken for rows of this one.
+        file.unlink(missing_ok=True)
+        self.looked = 0
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder)
         self.recorder = process
         try:
             if beside:
                 beside()
-            out, err = process.communicate(timeout=SECONDS + 120)
+            out, err = process.communicate(timeout=SECONDS + AT_MOST_S)
         finally:
             if process.poll() is None:
                 process.kill()
@@ -112,6 +130,24 @@ class Case(unittest.TestCase):
         rows = self.read(file)
         self.account(account, rows, "--rows" in words)
         return account, rows
+
+    def wait_for_row(self, what: str, holds: Callable[[dict[str, str]], object]) -> dict[str, str]:
+        """The first row of which this holds that the recording writes, behind those that were looked at before."""
+        file, end = self.folder / "rows.csv", time.monotonic() + AT_MOST_S
+        while time.monotonic() < end:
+            self.assertIsNone(self.recorder.poll(), f"the recording has ended before {what}")
+            with contextlib.suppress(FileNotFoundError), open(file, "rb") as rows:
+                names = rows.readline()
+                self.looked = max(self.looked, len(names))
+                rows.seek(self.looked)
+                # The last row may be there in part.
+                lines = [line for line in rows if line.endswith(b"\n")]
+                self.looked += sum(map(len, lines))
+                for row in csv.DictReader(line.decode() for line in (names, *lines)):
+                    if holds(row):
+                        return row
+            time.sleep(0.02)
+        raise AssertionError(f"{what}: not within {AT_MOST_S} s")
 
     def held(self) -> tuple[int, int]:
         """How many files and threads the recorder has."""

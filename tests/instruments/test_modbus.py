@@ -3,10 +3,11 @@
 
 import unittest
 
-from speak import SECONDS, TIMEOUT, Case, counters, free_port
+from speak import TIMEOUT, Case, counters, free_port, length
 
+# `timeout` of the transport is how long a line is quiet before it is used again: each question has one of its own.
 PARTS = f"""
-timeout = {TIMEOUT}
+timeout = 0.5
 retry = 0.05
 [channel.temperature]
 query = "holding 10"
@@ -43,7 +44,7 @@ query = "holding 50"
 binary = "f32"
 [output.lamp]
 send = "coil 9 = {{}}"
-"""
+""".replace("\nquery", f"\ntimeout = {TIMEOUT}\nquery").replace("\nsend", f"\ntimeout = {TIMEOUT}\nsend")
 ALL = ["plc.temperature", "plc.position", "plc.field", "plc.input", "plc.discrete"]
 
 
@@ -69,9 +70,8 @@ class Tcp(Case):
         got = self.get(board, "plc.nowhere", "plc.refused", "plc.input", "plc.answers", status=3)
         self.assertEqual(list(got.values()), [None, 1, 7, 1])
 
-    def faults(self, server, board: str) -> None:
-        account, rows = self.recording(board, ["plc.temperature", *counters("plc")], "--event", "timer:100Hz", "--for",
-                                       f"{SECONDS:g}s")
+    def faults(self, server, board: str, many: int) -> tuple[dict[str, int], dict]:
+        account, rows = self.recording(board, ["plc.temperature", *counters("plc")], "--event", "timer:100Hz", *length(many))
         did = server.stop()
         last = self.counts(rows[-1], "plc")
         values = [row["plc.temperature"] for row in rows]
@@ -87,7 +87,7 @@ class Tcp(Case):
         return last, did
 
     def test_each_fault_is_counted_by_its_name(self) -> None:
-        last, did = self.faults(*self.plc(50))
+        last, did = self.faults(*self.plc(50), 100)
         # Answers over TCP have numbers: one that comes twice does no harm.
         self.assertEqual(last["answers"], did["right"] + did["doubled"])
 
@@ -102,7 +102,8 @@ class Line(Tcp):
         return server, self.board(text, "plc")
 
     def test_each_fault_is_counted_by_its_name(self) -> None:
-        last, did = self.faults(*self.plc(50))
+        # Most rows come while the line becomes quiet.
+        last, did = self.faults(*self.plc(50), 500)
         self.assertEqual(last["extra"], did["doubled"])
         self.assertEqual(last["answers"], did["right"])
         self.assertGreater(last["absent"], 0)

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import time
 import unittest
+from functools import partial
 
-from speak import PULLS, SECONDS, STROBE, TIMEOUT, Case, counters, free_port
+from speak import PULLS, STROBE, TIMEOUT, Case, counters, free_port, length
 
 PARTS = f"""
 timeout = {TIMEOUT}
@@ -90,7 +91,7 @@ class Scpi(Case):
     def test_each_fault_is_counted_by_its_name_and_no_value_is_an_old_one(self) -> None:
         server, _, board = self.supply(50)
         account, rows = self.recording(
-            board, ["psu.voltage", *counters()], "--event", "timer:100Hz", "--for", f"{SECONDS:g}s")
+            board, ["psu.voltage", *counters()], "--event", "timer:100Hz", *length(150))
         did = server.stop()
         last = self.counts(rows[-1])
         values = [row["psu.voltage"] for row in rows]
@@ -117,13 +118,14 @@ class Scpi(Case):
         server, port, board = self.supply()
 
         def beside() -> None:
-            time.sleep(2)
+            self.wait_for_row("it answers", lambda row: row["psu.voltage"])
             server.kill()
-            time.sleep(1)
+            self.wait_for_row("it is away", lambda row: row["psu.absent"] != "0")
             self.server("scpi.py", port)
+            self.wait_for_row("it is back", lambda row: row["psu.voltage"])
+            self.recorder.send_signal(signal.SIGINT)
 
-        account, rows = self.recording(board, ["psu.voltage", *counters()], "--event", "timer:50Hz", "--for", "7s",
-                                       beside=beside)
+        account, rows = self.recording(board, ["psu.voltage", *counters()], "--event", "timer:50Hz", beside=beside)
         last = self.counts(rows[-1])
         self.assertGreaterEqual(last["reconnects"], 1)
         self.assertGreater(last["absent"], 0)
@@ -138,12 +140,14 @@ class Scpi(Case):
         text = f'[transport]\nkind = "tcp"\naddress = "127.0.0.1:{port}"{PARTS}[open]\nsend = ["VOLT 3", "VOLT 4"]\n'
 
         def beside() -> None:
-            time.sleep(2)
+            self.wait_for_row("it answers", lambda row: row["psu.set"])
             server.kill()
-            time.sleep(1)
+            self.wait_for_row("it is away", lambda row: not row["psu.set"])
             self.server("scpi.py", port)
+            self.wait_for_row("it is back", lambda row: row["psu.set"])
+            self.recorder.send_signal(signal.SIGINT)
 
-        _, rows = self.recording(self.board(text), ["psu.set", *counters()], "--event", "timer:50Hz", "--for", "7s", beside=beside)
+        _, rows = self.recording(self.board(text), ["psu.set", *counters()], "--event", "timer:50Hz", beside=beside)
         self.assertGreaterEqual(self.counts(rows[-1])["reconnects"], 1)
         values = [row["psu.set"] for row in rows]
         self.assertTrue(values[-1] and not all(values), "it was away, and is back")
@@ -153,13 +157,14 @@ class Scpi(Case):
         server, port, board = self.supply()
 
         def beside() -> None:
-            time.sleep(2)
+            self.wait_for_row("it answers", lambda row: row["psu.slow"])
             server.kill()
-            time.sleep(1)
+            self.wait_for_row("it is away for a second", lambda row: not row["psu.slow"] and int(row["psu.slow.age"]) > 1e9)
             self.server("scpi.py", port)
+            self.wait_for_row("it is back", lambda row: row["psu.slow"])
+            self.recorder.send_signal(signal.SIGINT)
 
-        account, rows = self.recording(board, ["psu.slow", "psu.slow.age", *counters()], "--event", "timer:1kHz", "--for",
-                                       "6s", beside=beside)
+        account, rows = self.recording(board, ["psu.slow", "psu.slow.age", *counters()], "--event", "timer:1kHz", beside=beside)
         self.counts(rows[-1])
         values = [row["psu.slow"] for row in rows]
         ages = [int(row["psu.slow.age"]) for row in rows]
@@ -175,8 +180,8 @@ class Scpi(Case):
     def test_a_run_beside_it_has_an_account_of_its_own(self) -> None:
         _, _, board = self.supply(50)
         file = self.folder / "beside.csv"
-        command = [STROBE, "record", "--event", "timer:1kHz", "--read", "sim.counter", "--rows", "5000", "--json", "--engine",
-                   "user", "-o", str(file)]
+        command = [STROBE, "record", "--event", "timer:1kHz", "--read", "sim.counter", "--rows", "5000", "--ring", "8192",
+                   "--json", "--engine", "user", "-o", str(file)]
         other = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         _, rows = self.recording(board, ["psu.voltage"], "--event", "timer:100Hz", "--for", "5s")
         self.assertTrue(any(row["psu.voltage"] for row in rows))
@@ -213,13 +218,22 @@ class Terminal(Case):
 
         def beside() -> None:
             for number in range(PULLS):
+                absent = int(answers(number)["psu.absent"])
                 # At another moment of its question each time.
-                time.sleep(0.3 + 0.007 * (number % 10))
+                time.sleep(0.007 * (number % 10))
                 held.append(self.held())
                 servers.pop().kill()
+                self.wait_for_row("it is away", partial(is_away, absent))
                 servers.append(self.server("scpi.py", line))
-            time.sleep(1)
+            answers(PULLS)
             self.recorder.send_signal(signal.SIGINT)
+
+        def is_away(before: int, row: dict[str, str]) -> bool:
+            return int(row["psu.absent"]) > before
+
+        def answers(pulls: int) -> dict[str, str]:
+            return self.wait_for_row(f"an answer after {pulls} pulls",
+                                     lambda row: row["psu.voltage"] and int(row["psu.reconnects"]) >= pulls)
 
         account, rows = self.recording(board, ["psu.voltage", *counters()], "--event", "timer:50Hz", beside=beside)
         last = self.counts(rows[-1])

@@ -37,6 +37,15 @@ for (let at = 0; at < pixels.length; at += 4) {
 }
 return found;
 """
+# Notes what the page tells: it shows it for some seconds only.
+NOTE = """
+window.told = [];
+addEventListener("DOMContentLoaded", () => {
+  const place = document.getElementById("told");
+  const note = (changes) => changes.forEach((change) => change.addedNodes.forEach((node) => told.push(node.textContent)));
+  if (place) new MutationObserver(note).observe(place, { childList: true });
+});
+"""
 # Roles of what somebody operates.
 OPERATED = {"button", "checkbox", "combobox", "DisclosureTriangle", "link", "listbox", "radio", "slider", "spinbutton", "switch", "textbox"}
 
@@ -54,6 +63,7 @@ class Browser:
         self.driver = webdriver.Chrome(options, Service("/usr/bin/chromedriver"))
         self.driver.set_script_timeout(AT_MOST_S)
         self.driver.set_page_load_timeout(AT_MOST_S)
+        self.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": NOTE})
         self.scheme("dark" if dark else "light")
 
     def scheme(self, name: str) -> None:
@@ -91,6 +101,10 @@ class Browser:
 
     def wait_text(self, selector: str, text: str) -> None:
         wait_for(lambda: text in self.text(selector), f"{selector} says {text}")
+
+    def wait_told(self, text: str) -> None:
+        """The page has told this since it was opened."""
+        wait_for(lambda: any(text in told for told in self.do("return told")), f"the page tells {text}")
 
     def click(self, selector: str) -> None:
         def click():

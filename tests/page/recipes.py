@@ -21,10 +21,12 @@ file = "{folder}/value"
 unit = "V"
 """
 
+# In this ring, as in the next one, there is room for the rows of many seconds: who reads late loses none.
 WAVES = """\
 event = "timer:1kHz"
 read = ["sim.sine", "sim.ramp", "sim.noise"]
 engine = "user"
+ring = 65536
 """
 
 # It computes with a number that is tuned.
@@ -41,4 +43,5 @@ event = "timer:10kHz"
 read = ["sim.sine", "sim.ramp", "sim.noise", "sim.counter", "sim.sine", "sim.ramp", "sim.noise", "sim.counter",
         "sim.sine", "sim.ramp", "sim.noise", "sim.counter", "sim.sine", "sim.ramp", "clock.late", "clock.elapsed"]
 engine = "user"
+ring = 65536
 """

@@ -164,6 +164,8 @@ class Traces(unittest.TestCase):
         run = self.start("waves")
         wait_for(lambda: self.daemon.run(run)["rows"] >= 1000, "a thousand rows")
         with self.browser.opened(self.daemon.url, run) as page:
+            # A mark goes with its time out of what is shown: all of it is.
+            page.do("strobe.view.last(Infinity)")
             page.wait("(strobe.view.drawn.end ?? 0) >= 1500")
             # While it stands still, it makes no rows.
             self.daemon.process.send_signal(signal.SIGSTOP)
@@ -194,8 +196,10 @@ class Traces(unittest.TestCase):
             # The point of a row is the last that does not begin after it.
             place = when[max(row for row in when if row <= widest[0])]
             step = (points["time"][-1] - points["time"][0]) / 500
-            mark = next((mark for mark in marks if mark["from"] - step <= place + step and mark["to"] + step >= place), None)
-            self.assertIsNotNone(mark, (marks, place))
+            there = [mark for mark in marks if mark["from"] - step <= place + step and mark["to"] + step >= place]
+            self.assertTrue(there, (marks, place))
+            # One with fewer may be close to it.
+            mark = max(there, key=lambda mark: mark["missed"])
             self.assertGreaterEqual(mark["missed"], widest[1])
             middle = (mark["from"] + mark["to"]) / 2
             top = page.do("return strobe.strips.strips[1].plot.scales.y.max")

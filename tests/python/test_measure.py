@@ -2,11 +2,11 @@
 """Whether this machine is good for regular rows, and how regular they are, asked in Python: as the program says it."""
 
 import signal
-import threading
 import unittest
 
 import strobe
 from daemon import AT_MOST_S
+from interrupt import ctrl_c
 
 
 class Measure(unittest.TestCase):
@@ -48,15 +48,13 @@ class Measure(unittest.TestCase):
                 ask()
 
     def test_ctrl_c_ends_a_measurement(self) -> None:
-        for measure in (lambda: strobe.jitter("1kHz", seconds=AT_MOST_S), strobe.doctor):
-            timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
-            before = signal.signal(signal.SIGINT, signal.default_int_handler)
-            timer.start()
-            try:
-                self.assertRaises(KeyboardInterrupt, measure)
-            finally:
-                timer.join()
-                signal.signal(signal.SIGINT, before)
+        # Who is started in the background has it ignored.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        # The doctor looks for a second only: it is asked again.
+        for measure in (lambda: strobe.jitter("1kHz", seconds=AT_MOST_S), lambda: [strobe.doctor() for _ in range(AT_MOST_S)]):
+            with ctrl_c(lambda: None) as begun, self.assertRaises(KeyboardInterrupt):
+                begun.set()
+                measure()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import unittest
 
 import numpy as np
 import strobe
-from daemon import Daemon
+from daemon import Daemon, wait_for
 
 READ = ["sim.counter", "sim.sine", "sim.noise"]
 DERIVE = {
@@ -112,16 +112,26 @@ class Rules(unittest.TestCase):
     def test_a_recording_of_a_run_that_was_tuned_says_with_what_each_row_was_computed(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             files = [f"{folder}/rows.{kind}" for kind in ("arrows", "h5")]
-            with strobe.run(event="timer:1kHz", engine="user", read=["sim.counter"], tune={"limit": "2.5 V", "n": 1}, rows=400) as run:
-                later = threading.Timer(0.1, lambda: run.tune(limit=4.5))
-                later.start()
+            with strobe.run(event="soft", engine="user", ring=8192, read=["sim.counter"], tune={"limit": "2.5 V", "n": 1},
+                            rows=400) as run:
+                def tune() -> None:
+                    try:
+                        wait_for(lambda: run.state == "running", "the recorder starts the run")
+                        run.trigger(200)
+                        run.tune(limit=4.5)
+                        run.trigger(200)
+                    except BaseException:
+                        # Else the recording had no end.
+                        run.stop()
+                        raise
+
+                beside = threading.Thread(target=tune)
+                beside.start()
                 run.record(*files)
-                later.join()
+                beside.join()
             for file in files:
                 limits = np.concatenate([block["limit"] for block in strobe.open(file)])
-                changed = int(np.argmax(limits == 4.5))
-                self.assertTrue(0 < changed < len(limits), file)
-                self.assertEqual((set(limits[:changed].tolist()), set(limits[changed:].tolist())), ({2.5}, {4.5}), file)
+                self.assertEqual(limits.tolist(), [2.5] * 200 + [4.5] * 200, file)
 
     def test_a_run_of_a_server_is_tuned(self) -> None:
         daemon = Daemon()

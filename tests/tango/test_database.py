@@ -13,7 +13,8 @@ from served import NAME, Served
 
 SCAN = 'event = "timer:1kHz"\nread = ["sim.counter", "sim.sine"]\nengine = "user"\nrows = 500\n'
 SOFT = 'event = "soft"\nread = ["sim.counter", "sim.ramp"]\nengine = "user"\n'
-FOREVER = 'event = "timer:1kHz"\nread = ["sim.counter"]\nengine = "user"\n'
+# Who reads late loses no row of it.
+FOREVER = 'event = "timer:1kHz"\nread = ["sim.counter"]\nengine = "user"\nring = 65536\n'
 
 
 class InDatabase(unittest.TestCase):
@@ -57,13 +58,20 @@ class InDatabase(unittest.TestCase):
         self.assertEqual(rows[:, 0].tolist(), list(range(account["Given"])))
 
     def test_changes_are_events(self) -> None:
-        served = self.served(SCAN)
+        served = self.served(FOREVER)
+        device = served.device
         said: list[str] = []
-        served.device.subscribe_event("State", tango.EventType.CHANGE_EVENT,
-                                      lambda event: said.append(str(event.attr_value and event.attr_value.value)))
-        served.device.Arm()
+        device.subscribe_event("State", tango.EventType.CHANGE_EVENT,
+                               lambda event: said.append(str(event.attr_value and event.attr_value.value)))
+        device.Enable = False
+        device.Arm()
+        # Each state lasts until it has been said: they are looked for ten times a second.
+        wait_for(lambda: said and said[-1] == "ON", "the gate is closed")
+        device.Enable = True
+        wait_for(lambda: said[-1] == "RUNNING", "it runs")
+        device.Abort()
         served.account()
-        wait_for(lambda: "RUNNING" in said and said[-1] == "STANDBY", "events")
+        wait_for(lambda: said[-1] == "STANDBY", "it is over")
 
     def test_a_restart_keeps_what_the_database_has(self) -> None:
         served = self.served(SOFT)

@@ -4,7 +4,9 @@
 import math
 import re
 import unittest
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import strobe
@@ -14,7 +16,8 @@ from served import Served
 
 SCAN = 'event = "timer:1kHz"\nread = ["sim.counter", "sim.sine", "sim.counter"]\nengine = "user"\nrows = 500\n'
 SOFT = 'event = "soft"\nread = ["sim.counter", "sim.ramp"]\nengine = "user"\n'
-FOREVER = 'event = "timer:1kHz"\nread = ["sim.counter"]\nengine = "user"\n'
+# Who reads late loses no row of it.
+FOREVER = 'event = "timer:1kHz"\nread = ["sim.counter"]\nengine = "user"\nring = 65536\n'
 
 
 class Device(unittest.TestCase):
@@ -77,21 +80,34 @@ class Device(unittest.TestCase):
         self.assertEqual(served.account()["Given"], 10)
 
     def test_changes_are_events(self) -> None:
-        served = self.served(SCAN)
-        said: dict[str, list] = {"State": [], "Given": [], "sim_counter": [], "sim_counter_last": []}
-        for name, values in said.items():
-            served.device.subscribe_event(name, tango.EventType.CHANGE_EVENT,
-                                          lambda event, values=values: values.append(event.attr_value and event.attr_value.value))
-        served.device.Arm()
-        served.account()
-        wait_for(lambda: said["Given"] and said["Given"][-1] == 500 and str(said["State"][-1]) == "STANDBY", "events")
-        self.assertIn("RUNNING", [str(state) for state in said["State"]])
-        # It is read twice in each row.
-        wait_for(lambda: said["sim_counter"][-1] == 998, "the last value")
-        wait_for(lambda: len(said["sim_counter_last"][-1]) == 100, "the last values")
+        served = self.served(FOREVER)
+        device = served.device
+        said: dict[str, Any] = dict.fromkeys(("State", "Given", "sim_counter", "sim_counter_last"))
+
+        def hear(name: str, event: tango.EventData) -> None:
+            said[name] = event.attr_value and event.attr_value.value
+
+        def hear_state(name: str) -> None:
+            wait_for(lambda: str(said["State"]) == name, f"an event says {name}")
+
+        for name in said:
+            device.subscribe_event(name, tango.EventType.CHANGE_EVENT, partial(hear, name))
+        device.Arm()
+        # The last that was subscribed to comes: so do the others from now on, whichever were pushed too early.
+        wait_for(lambda: said["sim_counter_last"] is not None and len(said["sim_counter_last"]) == 100, "the last values")
+        # Each state lasts until it has been said: they are looked for ten times a second.
+        device.Enable = False
+        hear_state("ON")
+        device.Enable = True
+        hear_state("RUNNING")
+        device.Abort()
+        hear_state("STANDBY")
+        given = served.account()["Given"]
+        wait_for(lambda: (said["Given"], said["sim_counter"]) == (given, given - 1), "the last row")
+        self.assertEqual(said["sim_counter_last"].tolist(), list(range(given - 100, given)))
 
     def test_the_gate_holds_the_first_row_back_and_is_a_pause_later(self) -> None:
-        served = self.served(FOREVER)
+        served = self.served(SOFT)
         device = served.device
         device.Enable = False
         device.Limit = 400
@@ -99,9 +115,13 @@ class Device(unittest.TestCase):
         served.state("ON")
         self.assertEqual(device.Triggers, 0)
         device.Enable = True
-        wait_for(lambda: device.Given > 0, "rows")
+        served.state("RUNNING")
+        device.Trigger(100)
         device.Enable = False
+        served.state("ON")
         device.Enable = True
+        served.state("RUNNING")
+        device.Trigger(300)
         self.assertEqual(served.account()["Given"], 400)
 
     def test_another_recipe_brings_its_channels(self) -> None:

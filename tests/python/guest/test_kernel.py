@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import warnings
 
@@ -105,9 +106,20 @@ class Kernel(unittest.TestCase):
     def test_ctrl_c_ends_a_wait_for_rows_that_do_not_come(self) -> None:
         with strobe.run(event="soft", read=["sim.counter"], engine="kernel") as run:
             run.start()
-            threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
+            begun = threading.Event()
+
+            def interrupt() -> None:
+                begun.wait()
+                time.sleep(0.5)
+                signal.raise_signal(signal.SIGINT)
+
+            thread = threading.Thread(target=interrupt)
+            thread.start()
             with self.assertRaises(KeyboardInterrupt):
+                # It takes time to start a thread: none before is what it interrupts.
+                begun.set()
                 next(iter(run))
+            thread.join()
 
     def test_values_are_read_and_outputs_written_once(self) -> None:
         self.assertEqual(strobe.get("edu.id")["edu.id"], ID)

@@ -111,6 +111,7 @@ async function late(): Promise<void> {
 
 /** Looks what runs there are, and who is asked. */
 async function look(): Promise<void> {
+  const { token } = api;
   try {
     if (!about) await enter();
     const all = await api.runs();
@@ -127,7 +128,10 @@ async function look(): Promise<void> {
     if (current && !isOver(current)) void late();
     connected(true);
   } catch (error) {
-    if (error instanceof Refusal && error.status === 401) askForToken();
+    const isRefused = error instanceof Refusal && error.status === 401;
+    // That of before was refused, which says nothing of the one that was entered meanwhile.
+    if (isRefused && token !== api.token) return;
+    if (isRefused) askForToken();
     connected(false);
   }
 }

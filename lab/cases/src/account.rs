@@ -244,6 +244,21 @@ pub fn until(what: &str, happened: impl FnMut() -> bool) {
     assert!(comes(happened), "in vain: {what}");
 }
 
+/// Waits until so many have been counted. How long that takes is the machine's affair: it gives up when there are no more
+/// than before for as long as others wait.
+pub fn until_counted(what: &str, all: u64, mut count: impl FnMut() -> u64) {
+    let mut counted = 0;
+    while counted < all {
+        let more = comes(|| {
+            let now = count();
+            let more = now > counted;
+            counted = now;
+            more
+        });
+        assert!(more, "in vain: {what}: {counted} of {all}");
+    }
+}
+
 /// Waits until the run has made so many rows.
 pub fn until_rows(reader: &RunReader, rows: u64) {
     let made = comes(|| reader.snapshot().head >= rows);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::account::until;
+use crate::account::{until, until_counted};
 
 const DEVICE: &str = "/sys/devices/platform/lab_gpio";
 const DRIVER: &str = "/sys/bus/platform/drivers/lab_gpio";
@@ -44,7 +44,7 @@ impl Wave {
     /// Makes so many edges, and comes back when they are made and the kernel has taken down each that was raised.
     pub fn made(&self, edges: u64) {
         self.make(edges);
-        until("the last edge", || self.figure("left") == 0);
+        until_counted("edges", edges, || edges - self.figure("left"));
         until("its handler", || self.figure("serving") == 0);
     }
 

@@ -531,9 +531,10 @@ fn a_card_without_a_board_is_declined_without_a_word_of_the_driver() {
     tell("drivers_probe", CARDS[0]);
     assert_eq!(driver(CARDS[0]), None);
     let said = kernel_said();
-    // Debian's kernel notes every firmware file that is not there, whoever asks.
+    // Debian's kernel notes every firmware file that is not there, whoever asks; a slow machine has words of its own.
     let words: Vec<&str> = said
         .lines()
+        .filter(|line| line.contains("strobe") || line.contains(CARDS[0]))
         .filter(|line| !line.contains("firmware: failed to load"))
         .collect();
     assert!(words.is_empty(), "{words:?}");

@@ -95,7 +95,13 @@ fn a_chip_that_is_not_there_is_a_named_fault_of_each_row() {
     let channel = "[channel.byte]\nquery = \"00\"\nbinary = \"u8\"\n";
     // The simulated bus has no such chip, and says so by ENODEV, as an adapter does that was unplugged.
     let user = User::default().with_board(board(0x29, channel));
-    let names = ["chip.byte", "chip.cut", "chip.absent", "chip.questions"];
+    let names = [
+        "chip.byte",
+        "chip.cut",
+        "chip.absent",
+        "chip.late",
+        "chip.questions",
+    ];
     let plan = Plan {
         limit: Some(20),
         ..plan("timer:10ms", &names)
@@ -105,9 +111,9 @@ fn a_chip_that_is_not_there_is_a_named_fault_of_each_row() {
     assert_eq!((end.state, account.rows.len()), (State::Done, 20));
     for (number, row) in (1..).zip(&account.rows) {
         assert_eq!(row.faults, [0], "{row:?}");
-        let [_, cut, absent, questions] = row.values[..] else {
+        let [_, cut, absent, late, questions] = row.values[..] else {
             panic!("{row:?}");
         };
-        assert_eq!((cut + absent, questions), (number, number));
+        assert_eq!((cut + absent + late, questions), (number, number));
     }
 }

@@ -142,7 +142,8 @@ fn periods_of_the_output_are_judged(engine: &impl Engine) {
         once(engine, &[], &[&names[0], &names[1], &names[2], &names[3]])
     };
     let second = 1_000_000_000;
-    assert_eq!(judged(second, second), [99, 0, 0, 100]);
+    // Up to 8 s: a machine may stand still for some of them.
+    assert_eq!(judged(4 * second, 4 * second), [99, 0, 0, 100]);
     assert_eq!(judged(0, 1), [0, 99, 0, 100]);
     assert_eq!(judged(4 * second, 0), [0, 0, 99, 100]);
     let bounds = once(engine, &[], &["counter.shortest", "counter.longest"]);

@@ -32,16 +32,28 @@ fn cause(end: &Snapshot, cause: Missed) -> u64 {
 /// Four readers from the start of the run to its end: mapped and by read(),
 /// fast and slow. Meanwhile the caller does something; then the run is stopped.
 fn watched(run: &KernelRun, meanwhile: impl FnOnce()) -> (Vec<Account>, Snapshot) {
+    watched_from(0, run, meanwhile)
+}
+
+/// The same, but the slow ones read nothing until there are so many rows.
+fn watched_from(late: u64, run: &KernelRun, meanwhile: impl FnOnce()) -> (Vec<Account>, Snapshot) {
     let end = run.reader().expect("a reader");
     let (id, channels) = (run.info().run, run.info().channels.len());
     let accounts = thread::scope(|scope| {
-        let mapped = [Pace::FAST, Pace::SLOW].map(|pace| {
+        let mapped = [(Pace::FAST, 0), (Pace::SLOW, late)].map(|(pace, late)| {
             let mut reader = run.reader().expect("a reader");
-            scope.spawn(move || read_to_end(&mut reader, pace))
+            scope.spawn(move || {
+                until_rows(&reader, late);
+                read_to_end(&mut reader, pace)
+            })
         });
-        let by_read = [Pace::FAST, Pace::SLOW].map(|pace| {
+        let by_read = [(Pace::FAST, 0), (Pace::SLOW, late)].map(|(pace, late)| {
             let reader = RingFd::open(id, channels, 0, false);
-            scope.spawn(move || reader.read_to_end(pace))
+            let looks = run.reader().expect("a reader");
+            scope.spawn(move || {
+                until_rows(&looks, late);
+                reader.read_to_end(pace)
+            })
         });
         run.start().expect("to start");
         meanwhile();
@@ -83,6 +95,13 @@ fn bursts_of_a_source_are_rows_or_counted() {
 
 #[test]
 fn what_a_source_lost_is_missed_by_those_who_listened_then() {
+    // A machine that stands still in the row of one has no budget for the others' rows of that pulse.
+    let untroubled = (0..10).any(|_| three_hear_what_a_source_lost());
+    assert!(untroubled, "each of 10 times a run was throttled");
+}
+
+/// Whether none of the three runs was throttled; if so, what each has missed is right.
+fn three_hear_what_a_source_lost() -> bool {
     let sim = Sim::well();
     sim.set("sim_pulse_ns", 5_000_000);
     // Each pulse says of three, and more if it was late, that they were lost before it.
@@ -105,6 +124,10 @@ fn what_a_source_lost_is_missed_by_those_who_listened_then() {
     let accounts = readers
         .each_mut()
         .map(|reader| read_to_end(reader, Pace::FAST));
+    let ends = readers.each_ref().map(|reader| reader.snapshot());
+    if ends.iter().any(|end| cause(end, Missed::Throttled) > 0) {
+        return false;
+    }
     let all = &accounts[0].rows;
     // Who has listened all the time knows what was lost before each pulse. Runs have the same stamp of the same pulse.
     let lost_before = |nth: usize| match nth.checked_sub(1) {
@@ -128,6 +151,7 @@ fn what_a_source_lost_is_missed_by_those_who_listened_then() {
     }
     let resumed = accounts[1].rows.iter().filter(|row| row.status.resumed());
     assert_eq!(resumed.count(), 1);
+    true
 }
 
 #[test]
@@ -155,7 +179,8 @@ fn stalls_of_a_channel_are_counted_where_they_are() {
 #[test]
 fn a_short_ring_and_a_slow_reader_lose_a_known_number_of_rows() {
     let run = create("timer:100us", 64, None, &["sim.counter"]);
-    let (accounts, end) = watched(&run, || {
+    // Longer than the ring, however slow this machine makes rows.
+    let (accounts, end) = watched_from(200, &run, || {
         until_rows(&run.reader().expect("a reader"), 3000);
     });
     assert_eq!(end.state, State::Stopped);
@@ -163,8 +188,7 @@ fn a_short_ring_and_a_slow_reader_lose_a_known_number_of_rows() {
         assert!(account.rows.iter().all(|row| row.values[0] == row.row));
         assert_eq!(account.rows.len() as u64 + account.lost, end.head);
     }
-    assert!(accounts[1].lost > 0, "16 rows in 20 ms are too slow");
-    assert!(accounts[3].lost > 0, "16 rows in 20 ms are too slow");
+    assert!(accounts[1].lost > 0 && accounts[3].lost > 0, "two are late");
 }
 
 #[test]

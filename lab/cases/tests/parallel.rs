@@ -41,7 +41,7 @@ fn eight_mapped_and_reading_readers_at_different_cursors_are_all_exact() {
                 readers.push(scope.spawn(move || {
                     // Longer than the ring, however slow this machine makes rows.
                     if i % 4 == 0 {
-                        until_rows(&reader, 40 * i + 200);
+                        until_rows(&reader, reader.ring().begun_at() + 200);
                     }
                     read_to_end(&mut reader, pace)
                 }));
@@ -51,7 +51,7 @@ fn eight_mapped_and_reading_readers_at_different_cursors_are_all_exact() {
                 readers.push(scope.spawn(move || reader.read_to_end(pace)));
             }
         }
-        until_rows(&end, 2000);
+        until_rows(&end, end.snapshot().head + 2000);
         run.stop().expect("to stop");
         let accounts = readers
             .into_iter()
@@ -82,12 +82,12 @@ fn eight_mapped_and_reading_readers_at_different_cursors_are_all_exact() {
 
 #[test]
 fn two_runs_on_one_event_see_the_same_triggers() {
-    let first = create("sim.pulse", 1024, None, &["clock.late"]);
+    let first = create("sim.pulse", 1 << 17, None, &["clock.late"]);
     let mut first_reader = first.reader().expect("a reader");
     first.start().expect("to start");
     until_rows(&first_reader, 10);
     // It comes later and goes earlier; its triggers begin with 0 all the same.
-    let second = create("sim.pulse", 1024, None, &["clock.late", "sim.counter"]);
+    let second = create("sim.pulse", 1 << 17, None, &["clock.late", "sim.counter"]);
     let mut second_reader = second.reader().expect("a reader");
     second.start().expect("to start");
     until_rows(&second_reader, 50);
@@ -173,7 +173,8 @@ fn thirty_two_runs_at_once_are_all_exact() {
 #[test]
 #[ignore = "a_run_whose_process_is_killed_has_failed_and_keeps_its_rows starts and kills it"]
 fn owner_process() {
-    let run = create("timer:1ms", 1024, None, &["sim.counter"]);
+    // Longer than any pause of a loaded machine.
+    let run = create("timer:1ms", 1 << 17, None, &["sim.counter"]);
     run.start().expect("to start");
     println!("run {}", run.info().run);
     thread::sleep(Duration::from_secs(600));

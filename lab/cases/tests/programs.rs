@@ -55,6 +55,7 @@ fn run_for(triggers: u32, run: &impl OwnedRun) -> (Account, Snapshot) {
         run.trigger(triggers).expect("triggers");
     }
     until("triggers", || {
+        read_now(&mut reader, &mut account);
         let now = reader.snapshot();
         now.head + now.skipped >= u64::from(triggers)
     });
@@ -62,13 +63,14 @@ fn run_for(triggers: u32, run: &impl OwnedRun) -> (Account, Snapshot) {
     read_now(&mut reader, &mut account);
     let end = reader.snapshot();
     account.settle(&end);
+    assert_eq!(account.lost, 0, "{end:?}");
     assert!(!account.rows.is_empty(), "{end:?}");
     (account, end)
 }
 
 fn with(event: &str, program: ProgramText) -> Plan {
     Plan {
-        ring: Some(4096),
+        ring: Some(1 << 14),
         program,
         ..plan(event, &CHANNELS)
     }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use std::time::Duration;
-use std::{env, fs, process, thread};
+use std::{env, fs, process};
 
 use strobe::block::Block;
 use strobe::engine::Error;
@@ -15,11 +15,12 @@ use strobe::reader::RunReader;
 use strobe::run::{OwnedRun, Run};
 use strobe::samples::all_of;
 use strobe::source::RowSource;
+use strobe_cases::account::until;
 use strobe_cases::machine::Sim;
 use strobe_cases::{Engine, Kernel, User, plan};
 use strobe_files::recorder::Recorder;
 
-/// Sleeps before it reads: rows of a short ring are overwritten meanwhile.
+/// Waits before it reads until rows of a short ring have been overwritten.
 struct Slow(RunReader);
 
 impl RowSource for Slow {
@@ -28,7 +29,11 @@ impl RowSource for Slow {
     }
 
     fn next(&mut self, wait: Duration) -> Result<Option<Block>, Error> {
-        thread::sleep(Duration::from_millis(50));
+        let begun = self.0.snapshot().head;
+        until("as many rows as the ring has", || {
+            let now = self.0.snapshot();
+            now.head > begun + 64 || now.state.is_final()
+        });
         self.0.next(wait)
     }
 

@@ -446,7 +446,7 @@ fn bench_ends_early_when_the_remote_goes_or_with_ctrl_c_and_keeps_what_it_has() 
     let _reloaded = Reloaded::with("", "channels=strobe_rpmsg");
     let processor = Processor::new(false);
     for by_hand in [false, true] {
-        let words = "bench --count 2000 --rounds 1000 --json";
+        let words = "bench --count 300 --rounds 1000 --json";
         let bench = rpmsg(words).spawn().expect("the program runs");
         until("an endpoint", || sent(&bench).is_some());
         // Some rounds, of a machine that is slow as well.

@@ -71,7 +71,7 @@ impl Others {
     /// Raises its interrupt, and waits until it has come.
     fn raise(&mut self) {
         self.0.raise(1);
-        let interrupt = self.1.wait_timeout(patience(10)).expect("to wait");
+        let interrupt = self.1.wait_timeout(patience(60)).expect("to wait");
         assert!(interrupt.is_some(), "the other driver has had none");
         self.0.ack(1);
         self.1.enable().expect("to enable");

@@ -262,8 +262,16 @@ fn rows_of_an_event_that_cannot_be_enabled_stay_and_the_run_can_start_again() {
         sim.set("sim_refuse", 0);
         let (account, end) = record(&run);
         let pauses = account.rows.iter().filter(|row| row.status.resumed());
-        let pauses: Vec<u64> = pauses.map(|row| row.trigger).collect();
-        assert_eq!(pauses, [3, 6], "the second start, and the third");
+        let pauses: Vec<u64> = pauses.map(|row| row.row).collect();
+        // The first row of each start but the first one; a pulse may be missed as throttled.
+        let first = |trigger| {
+            let mut rows = account.rows.iter();
+            rows.find(|row| row.trigger >= trigger).map(|row| row.row)
+        };
+        assert_eq!(
+            pauses.iter().copied().map(Some).collect::<Vec<_>>(),
+            [first(3), first(6)]
+        );
         assert_eq!((end.state, account.rows.len()), (State::Done, 100));
         assert_eq!(end.triggers, end.head + end.missed());
     }
@@ -275,11 +283,23 @@ fn a_run_that_is_complete_before_its_event_is_refused_has_come_to_its_end() {
     sim.set("sim_refuse", 3);
     let run = create("sim.pulse", Some(2), &["sim.counter"]);
     let mut reader = run.reader().expect("a reader");
-    assert_eq!(strobe_cases::errno(run.start()), Some(Errno::SHUTDOWN));
+    // A pulse may be missed as throttled; then there is one row, and the provider's refusal comes first.
+    let mut refused = strobe_cases::errno(run.start());
+    until("both rows", || {
+        if refused == Some(Errno::IO) {
+            refused = strobe_cases::errno(run.start());
+        }
+        refused != Some(Errno::IO)
+    });
+    assert_eq!(refused, Some(Errno::SHUTDOWN));
     let account = read_to_end(&mut reader, Pace::FAST);
     let end = reader.snapshot();
     assert_eq!((end.state, end.error), (State::Done, 0));
-    assert_eq!((account.rows.len(), end.triggers, end.missed()), (2, 2, 0));
+    assert_eq!(
+        (account.rows.len(), cause(&end, Missed::Throttled)),
+        (2, end.missed())
+    );
+    assert_eq!(end.triggers, 2 + end.missed());
     assert_eq!(strobe_cases::errno(run.start()), Some(Errno::SHUTDOWN));
 }
 

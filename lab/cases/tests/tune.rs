@@ -187,16 +187,7 @@ fn the_program_tunes_the_run_of_another_process_in_both_engines() {
     for engine in ["kernel", "user"] {
         let record = Command::new("strobe")
             .args(["record", "--event", "timer:2ms", "--read", "sim.counter"])
-            .args([
-                "--tune",
-                "limit = 1.5 V",
-                "--engine",
-                engine,
-                "--for",
-                "60s",
-                "-o",
-                "-",
-            ])
+            .args(["--tune", "limit = 1.5 V", "--engine", engine, "-o", "-"])
             .stdout(Stdio::piped())
             .spawn()
             .expect("strobe");
@@ -212,10 +203,17 @@ fn the_program_tunes_the_run_of_another_process_in_both_engines() {
             }
             std::thread::sleep(std::time::Duration::from_millis(100));
         };
-        assert_eq!(strobe(&["tune", &run, "limit=2"]), (String::new(), Some(0)));
-        let (said, status) = strobe(&["tune", &run, "limit=2 mm"]);
+        // Who is too busy to answer in time is asked again.
+        let tune = |value| loop {
+            let (said, status) = strobe(&["tune", &run, value]);
+            if !said.contains("does not answer") && !said.contains("very busy") {
+                break (said, status);
+            }
+        };
+        assert_eq!(tune("limit=2"), (String::new(), Some(0)));
+        let (said, status) = tune("limit=2 mm");
         assert!(said.contains("unit") && status == Some(1), "{said}");
-        let (said, status) = strobe(&["tune", &run, "limits=2"]);
+        let (said, status) = tune("limits=2");
         assert!(
             said.contains("this run has limit") && status == Some(1),
             "{said}"

@@ -26,7 +26,9 @@ fn sysfs_shows_a_run_as_its_ring_does() {
     let sim = Sim::well();
     sim.set("sim_every", 10)
         .set("sim_drop", 3)
-        .set("sim_fail", 1);
+        .set("sim_fail", 1)
+        // It must not be done before it is paused.
+        .set("sim_pulse_ns", 50_000_000);
     let run = create("sim.pulse", Some(100), &["sim.noise", "sim.counter"]);
     let dir = format!("run{}", run.info().run);
     let text = |file: &str| sysfs(&format!("{dir}/{file}"));
@@ -54,6 +56,7 @@ fn sysfs_shows_a_run_as_its_ring_does() {
         (paused.missed(), paused.errors)
     );
     assert!(number("elapsed_ns") > 0);
+    sim.set("sim_pulse_ns", 1_000_000);
     run.resume().expect("to resume");
     read_to_end(&mut reader, Pace::FAST);
 

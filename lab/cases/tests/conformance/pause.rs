@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
+use strobe::plan::Plan;
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, until_rows};
 use strobe_cases::{Engine, Pace, plan};
@@ -17,9 +18,17 @@ fn throttled(snapshot: &Snapshot) -> u64 {
     snapshot.missed_by[Missed::Throttled as usize]
 }
 
+/// With a ring that holds all its rows, for they are read at the end.
+fn long(event: &str, channel: &str) -> Plan {
+    Plan {
+        ring: Some(1 << 16),
+        ..plan(event, &[channel])
+    }
+}
+
 pub fn while_paused_triggers_are_not_counted<E: Engine>(engine: &E) {
     for event in ["timer:1ms", "sim.pulse"] {
-        let run = engine.run(&plan(event, &["sim.counter"]));
+        let run = engine.run(&long(event, "sim.counter"));
         let mut reader = run.reader().expect("a reader");
         run.start().expect("to start");
         until_rows(&reader, 5);
@@ -78,7 +87,7 @@ pub fn the_first_row_after_a_pause_says_so_and_no_other<E: Engine>(engine: &E) {
 }
 
 pub fn the_grid_keeps_its_phase_over_a_pause<E: Engine>(engine: &E) {
-    let run = engine.run(&plan("timer:1ms", &["clock.late"]));
+    let run = engine.run(&long("timer:1ms", "clock.late"));
     let mut reader = run.reader().expect("a reader");
     run.start().expect("to start");
     let mut heads = Vec::new();

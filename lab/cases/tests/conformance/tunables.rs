@@ -166,7 +166,9 @@ pub fn values_that_are_set_while_rows_are_made_are_seen_once_and_in_their_order<
         run.tune("x", &value.to_string()).expect("to tune");
         run.tune("y", &value.to_string()).expect("to tune");
         if value % 100 == 0 {
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            let rows = reader.snapshot().head;
+            // The first one may have begun before the value.
+            until("two rows", || reader.snapshot().head > rows + 1);
             read_now(&mut reader, &mut account);
         }
     }
@@ -178,7 +180,7 @@ pub fn values_that_are_set_while_rows_are_made_are_seen_once_and_in_their_order<
     let seen: Vec<u64> = account.column(1).filter(|value| *value != 0).collect();
     assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
     assert_eq!(seen.last(), Some(&VALUES));
-    assert!(seen.len() > 10, "{seen:?}");
+    assert!(seen.len() as u64 >= VALUES / 100, "{seen:?}");
     let stays: Vec<u64> = account.column(2).collect();
     assert!(stays.is_sorted(), "a value went back");
     assert_eq!(stays.last(), Some(&VALUES));

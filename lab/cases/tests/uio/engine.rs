@@ -18,7 +18,7 @@ use strobe::map::{Region, Register};
 use strobe::plan::Step;
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::Pace;
-use strobe_cases::account::{begin, read_now, read_to_end, until, until_rows};
+use strobe_cases::account::{begin, read_now, read_to_end, until, until_counted, until_rows};
 use strobe_cases::machine::{command, pin};
 use strobe_cases::plan;
 use strobe_cases::uio::{DUMMY, Dummy, Edu, IRQ_ACK, IRQ_STATUS, register};
@@ -61,9 +61,9 @@ fn rows_and_missed_are_the_events_that_the_device_counts() {
         let (mut reader, mut account) = begin(&run);
         run.start().expect("to start");
         dummy.allow(EVENTS);
-        until("all events", || {
+        until_counted("events", EVENTS, || {
             read_now(&mut reader, &mut account);
-            reader.snapshot().triggers >= EVENTS
+            reader.snapshot().triggers
         });
         thread::sleep(Duration::from_millis(5));
         run.stop().expect("to stop");

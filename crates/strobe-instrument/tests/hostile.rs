@@ -11,6 +11,11 @@ use std::time::{Duration, Instant};
 use strobe_board::Board;
 use strobe_instrument::{Conversation, Fault};
 
+/// Seconds to wait for a peer that does something: nobody waits so long, however busy the machine is.
+const PATIENT: f64 = 30.0;
+/// For a peer of which the fault is that it lets one wait.
+const SHORT: f64 = 0.3;
+
 /// What a peer does with each connection after the first question of it.
 type Deed = fn(&mut TcpStream);
 
@@ -34,10 +39,10 @@ fn peer(deed: Deed) -> (u16, Arc<AtomicU64>) {
     (port, connections)
 }
 
-fn conversation(port: u16, kind: &str, more: &str, channel: &str) -> Conversation {
+fn conversation(port: u16, kind: &str, timeout: f64, channel: &str) -> Conversation {
     let text = format!(
         "[board]\nname = \"peer\"\n[transport]\nkind = \"{kind}\"\naddress = \"127.0.0.1:{port}\"\n\
-         timeout = 0.3\nretry = 0.02\n{more}\n[channel.x]\n{channel}\n"
+         timeout = {timeout:?}\nretry = 0.02\n[channel.x]\n{channel}\n"
     );
     let board = Board::from_toml("test.toml", &text).unwrap_or_else(|faults| panic!("{faults}"));
     let instrument = board.instrument.expect("an instrument");
@@ -111,22 +116,19 @@ fn whatever_a_hostile_peer_sends_is_a_named_fault_and_takes_no_memory() {
     let silence: Deed = |_| thread::sleep(Duration::from_secs(3));
     let hang_up: Deed = |_| {};
     let before = memory();
-    for (name, deed, channel, faults) in [
-        (
-            "an endless line",
-            endless,
-            text,
-            &[Fault::Long, Fault::Cut][..],
-        ),
-        ("noise", noise, text, &[Fault::Long, Fault::Cut]),
-        ("a gigabyte", gigabyte, block, &[Fault::Long, Fault::Cut]),
-        ("drops", drops, text, &[Fault::Cut]),
-        ("lines without end", lines, text, &[Fault::Extra]),
-        ("silence", silence, text, &[Fault::Late]),
-        ("hanging up", hang_up, text, &[Fault::Cut]),
+    let flood = &[Fault::Long, Fault::Cut][..];
+    for (name, deed, timeout, channel, faults) in [
+        ("an endless line", endless, PATIENT, text, flood),
+        ("noise", noise, PATIENT, text, flood),
+        ("a gigabyte", gigabyte, PATIENT, block, flood),
+        // Its first byte has to be there by then.
+        ("drops", drops, 1.5, text, &[Fault::Cut]),
+        ("lines without end", lines, PATIENT, text, &[Fault::Extra]),
+        ("silence", silence, SHORT, text, &[Fault::Late]),
+        ("hanging up", hang_up, PATIENT, text, &[Fault::Cut]),
     ] {
         let (port, connections) = peer(deed);
-        let conversation = conversation(port, "tcp", "", channel);
+        let conversation = conversation(port, "tcp", timeout, channel);
         for _ in 0..3 {
             let answer = ask_until_there(&conversation);
             let fault = answer.expect_err(name);
@@ -160,14 +162,25 @@ fn what_is_no_modbus_is_a_named_fault() {
         let _ = stream.write_all(&[0, 1, 0, 0, 0, 5, 1, 4, 2, 0, 7]);
         thread::sleep(Duration::from_secs(1));
     };
-    for (name, deed, faults) in [
-        ("noise", noise, &[Fault::Wrong][..]),
-        ("frames without end", zeros, &[Fault::Late, Fault::Cut]),
-        ("a short frame", short, &[Fault::Wrong, Fault::Refused]),
-        ("another function", other, &[Fault::Wrong]),
+    for (name, deed, timeout, faults) in [
+        ("noise", noise, PATIENT, &[Fault::Wrong][..]),
+        // Each is thrown away, until it is too late.
+        (
+            "frames without end",
+            zeros,
+            SHORT,
+            &[Fault::Late, Fault::Cut],
+        ),
+        (
+            "a short frame",
+            short,
+            PATIENT,
+            &[Fault::Wrong, Fault::Refused],
+        ),
+        ("another function", other, PATIENT, &[Fault::Wrong]),
     ] {
         let (port, _) = peer(deed);
-        let conversation = conversation(port, "modbus-tcp", "", "query = \"holding 1\"");
+        let conversation = conversation(port, "modbus-tcp", timeout, "query = \"holding 1\"");
         let fault = ask_until_there(&conversation).expect_err(name);
         assert!(faults.contains(&fault), "{name}: {fault:?}");
         check(&conversation);
@@ -182,7 +195,8 @@ fn a_late_answer_is_never_that_to_the_next_question() {
         loop {
             let number = ASKED.fetch_add(1, Ordering::SeqCst) + 1;
             if number % 3 == 0 {
-                thread::sleep(Duration::from_millis(400));
+                // Until nobody waits for it any more: the connection is given up.
+                let _ = stream.read(&mut [0; 64]);
             }
             let sent = stream.write_all(format!("{number}\n").as_bytes());
             if sent.is_err() || !stream.read(&mut [0; 64]).is_ok_and(|read| read > 0) {
@@ -191,7 +205,8 @@ fn a_late_answer_is_never_that_to_the_next_question() {
         }
     };
     let (port, _) = peer(deed);
-    let conversation = conversation(port, "tcp", "", "query = \"X?\"\ntype = \"integer\"");
+    // Those in time have to be so on a busy machine, too; but it is waited so long for each third one.
+    let conversation = conversation(port, "tcp", 1.0, "query = \"X?\"\ntype = \"integer\"");
     let (mut last, mut late) = (0, 0);
     for _ in 0..12 {
         match ask_until_there(&conversation) {
@@ -206,8 +221,9 @@ fn a_late_answer_is_never_that_to_the_next_question() {
             }
         }
     }
-    assert_eq!(late, 4);
-    assert_eq!(conversation.counts().named("late"), Some(4));
+    // Each third one, and what a busy machine has made late.
+    assert!(late >= 4, "{late}");
+    assert_eq!(conversation.counts().named("late"), Some(late));
     check(&conversation);
 }
 
@@ -216,27 +232,27 @@ fn an_instrument_that_is_not_there_or_another_one_is_refused_with_the_remedy() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     drop(listener);
-    let text = |port, more: &str| {
+    let text = |port, timeout: f64, more: &str| {
         let text = format!(
-            "[board]\nname = \"peer\"\n[transport]\nkind = \"tcp\"\naddress = \"127.0.0.1:{port}\"\ntimeout = 0.3\n\
-             {more}\n[channel.x]\nquery = \"X?\"\n"
+            "[board]\nname = \"peer\"\n[transport]\nkind = \"tcp\"\naddress = \"127.0.0.1:{port}\"\n\
+             timeout = {timeout:?}\n{more}\n[channel.x]\nquery = \"X?\"\n"
         );
         let board = Board::from_toml("test.toml", &text).expect("a board");
         let opened = Conversation::open(board.instrument.expect("an instrument"));
         opened.map(drop).expect_err("nobody is there")
     };
-    let refused = text(port, "");
+    let refused = text(port, PATIENT, "");
     assert!(refused.contains("is its server on"), "{refused}");
     let (port, _) = peer(|stream| {
         let _ = stream.write_all(b"OTHER,X1\n");
     });
-    let other = text(port, "[identity]\nexpect = \"ACME{*}\"");
+    let other = text(port, PATIENT, "[identity]\nexpect = \"ACME{*}\"");
     assert!(
         other.contains("*IDN? answers \"OTHER,X1\"")
             && other.contains("is it the right instrument"),
         "{other}"
     );
     let (port, _) = peer(|_| thread::sleep(Duration::from_secs(1)));
-    let silent = text(port, "[identity]\nexpect = \"ACME{*}\"");
+    let silent = text(port, SHORT, "[identity]\nexpect = \"ACME{*}\"");
     assert!(silent.contains("*IDN?: it does not answer"), "{silent}");
 }

@@ -9,6 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getuid, kill_process};
+use serde_json::Value;
 
 #[path = "../../../../tests/skip.rs"]
 pub mod skip;
@@ -18,6 +19,26 @@ pub fn command(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_strobe"));
     command.env("STROBE_RUNTIME_DIR", dir);
     command
+}
+
+/// How many runs `strobe status` shows, once all owners have found the time to answer.
+pub fn runs(dir: &Path) -> usize {
+    until(|| {
+        let status = strobe(dir, &["status", "--json"]);
+        let status: Value = serde_json::from_slice(&status.stdout).expect("one JSON object");
+        let is_whole = status["silent"] == Value::Array(vec![]);
+        is_whole.then(|| status["runs"].as_array().map_or(0, Vec::len))
+    })
+}
+
+/// What the program answers of a run of another one, once the owner of that has found the time for it: on a busy machine it
+/// may be late for once.
+pub fn answered(command: &mut Command) -> Output {
+    until(|| {
+        let output = command.output().expect("the program runs");
+        let is_late = |said: &[u8]| String::from_utf8_lossy(said).contains("stopped or very busy");
+        (!is_late(&output.stdout) && !is_late(&output.stderr)).then_some(output)
+    })
 }
 
 /// What the program answers.

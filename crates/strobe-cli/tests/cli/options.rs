@@ -7,7 +7,7 @@ use std::process::Output;
 use strobe::engine::user::registry::Registry;
 
 use crate::common::skip::skip;
-use crate::common::{as_nobody, recorder, strobe, until};
+use crate::common::{answered, as_nobody, recorder, strobe, until};
 use crate::terminal::Terminal;
 
 fn record(dir: &Path, more: &str) -> Output {
@@ -147,8 +147,7 @@ fn other_users_read_a_run_only_if_it_is_shared() {
         let _run = recorder(dir.path(), &[&run[..], shared].concat());
         until(|| Registry::at(dir.path()).attach(1).ok());
         let reads = "record --run user:1 --for 100ms --allow-loss --json";
-        let output = as_nobody(dir.path()).args(reads.split(' ')).output();
-        let output = output.expect("strobe runs");
+        let output = answered(as_nobody(dir.path()).args(reads.split(' ')));
         assert_eq!(output.status.code(), Some(status), "{}", said(&output));
         let account = String::from_utf8_lossy(&output.stdout).into_owned();
         let refused = said(&output);

@@ -15,7 +15,7 @@ use strobe::samples;
 use strobe_files::sink::Sink;
 use strobe_files::sink::arrow::ArrowFile;
 
-use crate::common::{Process, command, strobe, until};
+use crate::common::{Process, answered, command, runs, strobe, until};
 
 /// With all that the kernel engine's recordings can have: two channels, an output, triggers that were skipped.
 fn info() -> RunInfo {
@@ -104,12 +104,6 @@ fn replay(dir: &Path, file: &Path, arguments: &[&str]) -> Process {
     process
 }
 
-fn runs(dir: &Path) -> usize {
-    let status = strobe(dir, &["status", "--json"]);
-    let status: Value = serde_json::from_slice(&status.stdout).expect("one JSON object");
-    status["runs"].as_array().map_or(0, Vec::len)
-}
-
 fn all_of(path: &Path) -> (RunInfo, Totals, Vec<u64>) {
     samples::all_of(strobe_files::open(path).expect("a recording"))
 }
@@ -144,11 +138,7 @@ fn again(dir: &Path, first: &Path, speed: &str) {
         sinks.push(&h5);
     }
     let named = sinks.iter().flat_map(|sink| ["-o", text(sink)]);
-    let output = command(dir)
-        .args(["record", "--run", "user:1"])
-        .args(named)
-        .output()
-        .expect("the program runs");
+    let output = answered(command(dir).args(["record", "--run", "user:1"]).args(named));
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(output.status.code(), Some(0 | 3 | 130)), "{words}");
     assert_eq!(replayed.wait(), Some(0), "its last reader has gone");
@@ -226,10 +216,8 @@ fn it_ends_when_its_last_reader_leaves() {
     let first = recording(dir.path());
     // It would take 26 s.
     let mut replayed = replay(dir.path(), &first, &["--speed", "0.001"]);
-    let output = strobe(
-        dir.path(),
-        &["record", "--run", "1", "--for", "200ms", "--allow-loss"],
-    );
+    let words = ["record", "--run", "1", "--for", "200ms", "--allow-loss"];
+    let output = answered(command(dir.path()).args(words));
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(replayed.wait(), Some(0));
 }

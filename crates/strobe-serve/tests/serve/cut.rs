@@ -152,8 +152,9 @@ impl Lab {
     /// With a run of so many rows, and more in its configuration.
     fn serve(&mut self, rows: u64, more: &str) {
         let folder = self.folder.display();
+        // A busy machine may take the rows from the ring late; none is to be lost there.
         let recipe = format!(
-            "event = \"timer:{RATE}Hz\"\nread = [\"sim.counter\"]\nengine = \"user\"\nrows = {rows}\n"
+            "event = \"timer:{RATE}Hz\"\nread = [\"sim.counter\"]\nengine = \"user\"\nrows = {rows}\nring = 65536\n"
         );
         fs::write(self.folder.join("scan.toml"), recipe).expect("a recipe");
         let config = format!(
@@ -219,6 +220,24 @@ impl Lab {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             command
         })
+    }
+
+    /// Waits until a recording has so many rows in its file, which is there with the first ones.
+    fn wait_for_file(&self, mut recording: Running, file: &str, rows: usize) -> Running {
+        let path = self.folder.join(file);
+        let is_whole = |line: &&str| line.ends_with('\n') && !line.starts_with('#');
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            // The first line has the names of the columns.
+            if text.split_inclusive('\n').filter(is_whole).count() > rows {
+                return recording;
+            }
+            let ended = recording.0.try_wait().expect("its state").is_some();
+            assert!(!ended, "{:?}", recording.ended());
+            assert!(Instant::now() < until, "nothing is recorded");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// After the link came up, addresses are looked for anew: until somebody over there has an answer.
@@ -296,6 +315,8 @@ fn who_waits_until_the_link_is_up_again_has_every_row() {
                 subscribe.stderr(Stdio::piped());
                 subscribe
             });
+            // The link is not to go before it has connected.
+            let recording = lab.wait_for_file(recording, "recorded.csv", 1);
             for round in 1..=2 {
                 lab.wait_for_rows(2 * round * RATE);
                 lab.link("down");
@@ -334,6 +355,7 @@ fn who_is_cut_off_for_good_ends_and_says_before_which_row() {
             let mut lab = Lab::new(folder);
             lab.serve(1000 * RATE, "");
             let recording = lab.record("recorded.csv", &[]);
+            let recording = lab.wait_for_file(recording, "recorded.csv", 1);
             lab.wait_for_rows(2 * RATE);
             assert!(lab.number("readers") > 0);
             let readers = lab.number("readers");
@@ -361,16 +383,8 @@ fn who_is_cut_off_for_good_ends_and_says_before_which_row() {
             // Who comes again has all of it.
             lab.link("up");
             lab.wait_until_reached();
-            let mut again = lab.record("again.csv", &[]);
-            // Its file is there with the first rows.
-            let until = Instant::now() + PATIENCE;
-            while !folder.join("again.csv").exists() {
-                let ended = again.0.try_wait().expect("its state").is_some();
-                assert!(!ended, "{:?}", again.ended());
-                assert!(Instant::now() < until, "nothing is recorded");
-                std::thread::sleep(Duration::from_millis(50));
-            }
-            std::thread::sleep(Duration::from_secs(1));
+            let again = lab.record("again.csv", &[]);
+            let again = lab.wait_for_file(again, "again.csv", rows.len());
             done(&["kill", "-INT", &again.0.id().to_string()]);
             again.ended();
             let again = lab.rows("again.csv");

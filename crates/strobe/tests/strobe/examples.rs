@@ -2,7 +2,8 @@
 //! The programs in docs/how-to/library.md are the examples of this crate, and they do what the page says.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+use std::time::Instant;
 
 use strobe::engine::user::User;
 use strobe::plan::Plan;
@@ -56,10 +57,17 @@ fn channels_and_runs_are_listed() {
     let run = User::default().create(&Plan::new("soft".parse().expect("an event")));
     let run = run.expect("a run");
     run.start().expect("a start");
-    let text = output(&mut example("list"));
-    assert!(text.contains("sim.counter (): "), "{text}");
     let line = format!("user:{} on soft: 0 rows", run.info().run);
-    assert!(text.contains(&line), "{text}");
+    let begun = Instant::now();
+    loop {
+        let text = output(&mut example("list"));
+        assert!(text.contains("sim.counter (): "), "{text}");
+        // On a busy machine, a run may be too late with its answer for once.
+        if text.contains(&line) {
+            return;
+        }
+        assert!(begun.elapsed() < crate::PATIENCE, "{text}");
+    }
 }
 
 #[test]
@@ -68,12 +76,14 @@ fn anothers_run_is_read_from_now_on() {
     let run = run.expect("a run");
     run.start().expect("a start");
     let name = format!("user:{}", run.info().run);
-    let attached: Child = example("attach")
-        .arg(name)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("to run");
-    let output = attached.wait_with_output().expect("its output");
+    let begun = Instant::now();
+    let output = loop {
+        let output = example("attach").arg(&name).output().expect("to run");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if !errors.contains("very busy") || begun.elapsed() > crate::PATIENCE {
+            break output;
+        }
+    };
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text.matches("timer:1kHz: Block").count(), 10, "{text}");
+    assert_eq!(text.matches("timer:1kHz: Block").count(), 10, "{output:?}");
 }

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use strobe::block::Block;
-use strobe::engine::user::registry::Registry;
 use strobe::engine::user::{User, UserRun};
 use strobe::error::Error;
 use strobe::plan::{Plan, Step};
 use strobe::reader::{AfterLoss, Begin, OnLoss, ReaderOptions, RunReader};
 use strobe::ring::State;
 use strobe::run::{OwnedRun, Run};
+
+use crate::{attached, wake_at_each_row};
 
 /// Long enough for anything that is to happen.
 const LONG: Duration = Duration::from_secs(20);
@@ -139,8 +140,7 @@ fn a_run_says_where_it_is() {
     assert_eq!(run.state().expect("a state"), State::Paused);
     run.resume().expect("to go on");
     run.trigger(2).expect("triggers");
-    let attached = Registry::of_this_user().attach(run.info().run);
-    let attached: Box<dyn Run> = Box::new(attached.expect("the run"));
+    let attached: Box<dyn Run> = Box::new(attached(&run));
     assert_eq!(attached.snapshot().expect("counters").head, 2);
     run.stop().expect("a stop");
     assert_eq!(run.state().expect("a state"), State::Stopped);
@@ -227,8 +227,7 @@ fn a_reader_that_is_woken_at_each_row_has_it_at_once_and_the_account_says_so() {
     const ROWS: u64 = 15;
     let event = eventfd(0, EventfdFlags::CLOEXEC).expect("a descriptor");
     let run = started(&format!("eventfd:{}", event.as_raw_fd()));
-    let attached = Registry::of_this_user().attach(run.info().run);
-    let attached = attached.expect("the run");
+    let attached = attached(&run);
     let mut made = 0;
     for (whose, by_poll) in [
         ("own", false),
@@ -241,7 +240,7 @@ fn a_reader_that_is_woken_at_each_row_has_it_at_once_and_the_account_says_so() {
             _ => attached.reader().expect("a reader"),
         };
         rows(&mut reader);
-        reader.wake_at_each_row().expect("to be woken");
+        wake_at_each_row(&reader);
         let (delays, bare) = delays(&event, &mut reader, ROWS, by_poll);
         made += ROWS;
         println!(

@@ -6,7 +6,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use strobe::engine::user::User;
-use strobe::engine::user::registry::Registry;
 use strobe::plan::Plan;
 use strobe::reader::RunReader;
 use strobe::run::{OwnedRun, Run};
@@ -51,9 +50,7 @@ fn a_signal_ends_the_wait_for_a_run_that_was_attached_to() {
     let run = User::default().create(&Plan::new("soft".parse().expect("an event")));
     let run = run.expect("a run");
     run.start().expect("a start");
-    let attached = Registry::of_this_user()
-        .attach(run.info().run)
-        .expect("a run");
+    let attached = crate::attached(&run);
     let waited = wait_and_signal(attached.reader().expect("a reader"));
     assert!(waited.expect("a wait that ends") >= Duration::from_millis(40));
 }

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use strobe_serve::config::Config;
 use strobe_serve::daemon::Daemon;
 use strobe_serve::http::Http;
-use tokio_util::sync::CancellationToken;
 
 /// Only reached when something is wrong.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -28,7 +27,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// A daemon with HTTP on a port of the system's choice.
 pub struct Server {
     pub address: SocketAddr,
-    stop: CancellationToken,
+    pub daemon: Arc<Daemon>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -52,14 +51,14 @@ impl Server {
         });
         Server {
             address: said.recv().expect("an address"),
-            stop: daemon.stop.clone(),
+            daemon,
             thread: Some(thread),
         }
     }
 
     /// Has it end.
     pub fn end(&self) {
-        self.stop.cancel();
+        self.daemon.stop.cancel();
     }
 
     /// One that only says what every one says.
@@ -127,7 +126,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.stop.cancel();
+        self.daemon.stop.cancel();
         if let Some(thread) = self.thread.take() {
             thread.join().expect("the server's thread");
         }

@@ -23,8 +23,9 @@ fn number(name: &str, usual: u64) -> u64 {
 fn publisher(folder: &Path, name: &str, rows: u64, port: u16) -> Running {
     let place = folder.join(name);
     std::fs::create_dir(&place).expect("a folder");
+    // A busy machine may take the rows from the ring late; none is to be lost there.
     let recipe = format!(
-        "event = \"timer:{RATE}Hz\"\nread = [\"sim.counter\"]\nengine = \"user\"\nrows = {rows}\n"
+        "event = \"timer:{RATE}Hz\"\nread = [\"sim.counter\"]\nengine = \"user\"\nrows = {rows}\nring = 65536\n"
     );
     std::fs::write(place.join(format!("{name}.toml")), recipe).expect("a recipe");
     let config = format!(

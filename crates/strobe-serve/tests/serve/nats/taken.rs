@@ -51,7 +51,14 @@ async fn what_another_programs_run_made_before_the_daemon_came_is_no_loss() {
     }
     let name = format!("user:{}", run.info().run);
     let name = name.parse().expect("a name");
-    let served = lab.daemon.runs.export(&name).expect("a run");
+    let mut served = None;
+    // On a busy machine, its owner may be late with its answer for once.
+    until("it is found", async || {
+        served = lab.daemon.runs.export(&name).ok();
+        served.is_some()
+    })
+    .await;
+    let served = served.expect("a run");
     let begun = served.progress().begun;
     assert!((1..=made).contains(&begun), "{begun}");
     lab.publish();
@@ -106,7 +113,9 @@ async fn a_run_without_rows_that_was_over_before_it_could_be_published_comes_wit
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_full_refuses_rows_and_gets_them_when_it_has_room_again() {
     let lab = Lab::new("", "bytes = 60000\n").await;
-    let run = lab.run("scan", "event = \"timer:5kHz\"\nrows = 10000\n");
+    // The ring holds all of it: none is lost there, however late it is taken.
+    let recipe = "event = \"timer:5kHz\"\nrows = 10000\nring = 65536\n";
+    let run = lab.run("scan", recipe);
     lab.publish();
     until_over(&run).await;
     let stream = lab.stream().await;

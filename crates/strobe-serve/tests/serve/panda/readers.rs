@@ -39,11 +39,16 @@ async fn started(server: &Server) {
 async fn early_and_late_readers_get_the_same_rows_from_the_first_on() {
     let server = Server::start().await;
     let mut control = server.control().await;
+    control.set(&SOFT).await;
     control.set(&["PCAP.NUM_TRIG=500"]).await;
     let mut early = server.reader("").await;
     let mut two = server.reader("").await;
     assert_eq!(control.ask("*PCAP.ARM=").await, "OK");
+    started(&server).await;
+    make(&server, 250).await;
+    // It comes in mid-run, however slow it is.
     let mut late = server.reader("").await;
+    make(&server, 250).await;
     let header = early.header().await;
     assert!(
         header.contains("missed=\"0\"") && !header.contains("arm_time"),
@@ -60,6 +65,8 @@ async fn early_and_late_readers_get_the_same_rows_from_the_first_on() {
     assert_eq!(control.ask("*PCAP.CAPTURED?").await, "OK =500");
     // The next one: the header is the same, so that it may go into the same file.
     assert_eq!(control.ask("*PCAP.ARM=").await, "OK");
+    started(&server).await;
+    make(&server, 500).await;
     let again = early.header().await;
     let without_run = |text: &str| text.split_once(" run=").map(|(text, _)| text.to_owned());
     assert_eq!(without_run(&header), without_run(&again));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is lost is counted, whoever lost it, and whoever was there then.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
 use super::*;
 
 #[test]
@@ -92,6 +95,11 @@ fn only_recording(folder: &Path) -> std::path::PathBuf {
     file
 }
 
+/// How often it is killed.
+const KILLS: u64 = 10;
+/// What it says when rows of it are on the disk.
+const WRITTEN: &str = "rows are written";
+
 /// A process of its own, which is killed again and again, and goes on where it was.
 #[tokio::test(flavor = "multi_thread")]
 async fn whenever_it_is_killed_what_is_not_there_is_said() {
@@ -101,13 +109,19 @@ async fn whenever_it_is_killed_what_is_not_there_is_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = "spool::losses::whenever_it_is_killed_what_is_not_there_is_said";
     let this = std::env::current_exe().expect("this program");
-    for kill in 0..10_u64 {
+    for kill in 0..KILLS {
         let mut child = Command::new(&this)
             .args(["--exact", name, "--nocapture"])
             .env("LOSES_ROWS_IN", folder.path())
-            .stdout(std::process::Stdio::null())
+            .stdout(Stdio::piped())
             .spawn()
             .expect("a child");
+        let said = BufReader::new(child.stdout.take().expect("its words"));
+        if kill == KILLS - 1 {
+            // A busy machine may have killed all before it too early.
+            let mut lines = said.lines().map(|line| line.expect("a line"));
+            assert!(lines.any(|line| line == WRITTEN), "it has ended");
+        }
         std::thread::sleep(Duration::from_millis(30 + kill * 7919 % 200));
         child.kill().expect("a kill");
         child.wait().expect("its end");
@@ -128,10 +142,16 @@ async fn whenever_it_is_killed_what_is_not_there_is_said() {
 /// Of a hundred rows one is lost, for ever. What is written at once has many steps.
 fn lose_rows(folder: &Path) -> ! {
     let spool = Spool::on_disk(run(), small(), folder).expect("a spool");
-    let mut next = spool.progress().next;
+    let first = spool.progress().next;
+    let (mut next, mut has_said) = (first, false);
     loop {
         append(&spool, next + 1..next + 100, 1);
         next += 100;
+        if !has_said && spool.progress().written > first {
+            has_said = true;
+            // Who has gone does not want to hear it.
+            let _ = writeln!(std::io::stdout(), "\n{WRITTEN}");
+        }
         std::thread::sleep(Duration::from_micros(200));
     }
 }

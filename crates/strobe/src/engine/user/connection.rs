@@ -232,7 +232,6 @@ impl Asked {
 mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
-    use std::thread;
 
     use rustix::event::{EventfdFlags, eventfd};
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, sendmsg};
@@ -253,16 +252,13 @@ mod tests {
         let (connection, mut owner) = pair();
         let late = connection.tune(0, 1).expect_err("no answer");
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);
-        let answers = thread::spawn(move || {
-            // The first question was refused, the second one was not.
-            owner.write_all(&tuned(-34)).expect("heard");
-            let mut questions = [0; 2 * (1 + TUNE_WORDS)];
-            owner.read_exact(&mut questions).expect("two questions");
-            owner.write_all(&tuned(0)).expect("heard");
-            owner
-        });
+        // The first question was refused, the second one is not.
+        owner.write_all(&tuned(-34)).expect("heard");
+        owner.write_all(&tuned(0)).expect("heard");
         connection.tune(0, 2).expect("to tune");
-        drop(answers.join().expect("no panic"));
+        let mut questions = [0; 2 * (1 + TUNE_WORDS)];
+        owner.read_exact(&mut questions).expect("two questions");
+        drop(owner);
         assert!(connection.tune(0, 3).is_err(), "nobody is there");
     }
 

@@ -251,6 +251,8 @@ struct Source {
     endpoint: Endpoint,
     decoder: Decoder,
     credits: Credits,
+    /// How long a remote without room for a command is asked again, in ns.
+    patience_ns: u64,
     wait: WaitMode,
     /// How often a spinning thread has looked in vain.
     looks: u32,
@@ -282,6 +284,7 @@ impl Source {
             // What a program before has started is hardly taken for ours.
             decoder: decoder.after_stream(monotonic() as u8),
             credits: Credits::new(credits::room(queue_kib, bytes, mtu)),
+            patience_ns: PATIENCE_NS,
             wait,
             looks: 0,
             bytes,
@@ -355,7 +358,7 @@ impl Source {
 
     /// Sends START or STOP, also to a remote that has no room just now.
     fn command(&self, command: Command) -> io::Result<()> {
-        let until = monotonic() + PATIENCE_NS;
+        let until = monotonic() + self.patience_ns;
         loop {
             match self.endpoint.send(&command.encode()) {
                 Err(error) if would_wait(&error) && monotonic() < until => {

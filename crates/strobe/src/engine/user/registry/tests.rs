@@ -118,6 +118,18 @@ fn attach(path: &Path, run: u32) -> AttachedRun {
     }
 }
 
+/// What an owner answers to what is asked for on a connection, and may be asked for again.
+fn answered<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let begun = Instant::now();
+    loop {
+        match ask() {
+            Err(error)
+                if error.kind() == io::ErrorKind::TimedOut && begun.elapsed() < 60 * PATIENCE => {}
+            answer => return answer,
+        }
+    }
+}
+
 /// A folder in a folder: it has to be made.
 fn folder() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().expect("a folder");
@@ -388,10 +400,17 @@ fn an_owner_that_does_not_answer_holds_up_nobody() {
     let mute: Vec<_> = (2..62)
         .map(|run| UnixListener::bind(path.join(format!("{run}.sock"))).expect("a socket"))
         .collect();
-    let begun = Instant::now();
-    let found = Registry::at(&path).runs().expect("the runs");
-    // All of them together, not one after the other.
-    assert!(begun.elapsed() < 30 * PATIENCE, "{:?}", begun.elapsed());
+    let first = Instant::now();
+    let found = loop {
+        let begun = Instant::now();
+        let found = Registry::at(&path).runs().expect("the runs");
+        // All of them together, not one after the other.
+        assert!(begun.elapsed() < 30 * PATIENCE, "{:?}", begun.elapsed());
+        // On a machine with other work, the live one may be late for once.
+        if !found.runs.is_empty() || first.elapsed() > 60 * PATIENCE {
+            break found;
+        }
+    };
     assert_eq!(found.runs.len(), 1);
     assert_eq!(found.silent.len(), mute.len());
     assert_eq!(found.silent[0].run, 2);
@@ -545,7 +564,7 @@ fn a_reader_that_is_polled_learns_that_the_owner_has_gone() {
     let (_dir, path) = folder();
     let mut owner = owner(&path);
     let mut reader = attach(&path, owner.run).reader().expect("a reader");
-    reader.wake_at_each_row().expect("to be woken");
+    answered(|| reader.wake_at_each_row()).expect("to be woken");
     assert!(matches!(reader.poll_next(), Ok(Poll::Pending)));
     // The run has not ended: nobody can say any more that it has.
     drop(owner.server.take());

@@ -9,7 +9,7 @@ use strobe_ring::{RowShape, Snapshot};
 use super::*;
 use crate::block::Place;
 use crate::channel::Type;
-use crate::engine::user::registry::Registry;
+use crate::engine::user::registry::{self, Registry};
 use crate::engine::user::{Lock, Settings};
 use crate::info::End as RunEnd;
 use crate::reader::RunReader;
@@ -150,8 +150,14 @@ fn rows_gaps_times_and_account_are_those_of_the_recording() {
 #[test]
 fn a_reader_of_another_program_takes_it_like_a_live_run() {
     let run = replay(recording(), at(Speed::Times(20.0))).expect("a run");
-    let there = Registry::of_this_user().attach(run.info().run);
-    let there = there.expect("it is seen");
+    let begun = Instant::now();
+    let there = loop {
+        match Registry::of_this_user().attach(run.info().run) {
+            // On a busy machine, its owner may be late for once.
+            Err(registry::Error::Silent { .. }) if begun.elapsed() < Duration::from_secs(60) => {}
+            there => break there.expect("it is seen"),
+        }
+    };
     let mut reader = there.reader().expect("a reader");
     run.start().expect("to start");
     assert_eq!(read(&mut reader).len(), 5);

@@ -35,11 +35,17 @@ fn a_run_is_tuned_by_another_process_and_what_is_refused_has_its_reason() {
     let owner = owner(&path);
     let run = attach(&path, 1);
     assert_eq!(run.info().tunables, ["limit"]);
-    let errno = |tuned: Result<(), crate::error::Error>| match tuned {
-        Err(crate::error::Error::Run { source, .. }) => source.raw_os_error(),
-        _ => None,
+    let tune = |tunable, word| {
+        answered(|| match run.tune_word(tunable, word) {
+            Err(crate::error::Error::Run { source, .. }) => Err(source),
+            tuned => {
+                tuned.expect("no other error");
+                Ok(())
+            }
+        })
     };
-    run.tune_word(0, 7).expect("to tune");
+    let errno = |tuned: io::Result<()>| tuned.err().and_then(|error| error.raw_os_error());
+    tune(0, 7).expect("to tune");
     assert_eq!(left(&owner), [(0, 7)]);
     let refused = [
         (0, 256, Errno::RANGE),
@@ -47,24 +53,18 @@ fn a_run_is_tuned_by_another_process_and_what_is_refused_has_its_reason() {
         (usize::MAX, 0, Errno::INVAL),
     ];
     for (tunable, word, why) in refused {
-        assert_eq!(
-            errno(run.tune_word(tunable, word)),
-            Some(why.raw_os_error())
-        );
+        assert_eq!(errno(tune(tunable, word)), Some(why.raw_os_error()));
     }
     assert_eq!(left(&owner), []);
     // Readers are counted and woken as before; answers do not get mixed up.
     let reader = run.reader().expect("a reader");
     for word in 0..200 {
-        run.tune_word(0, word).expect("to tune");
+        tune(0, word).expect("to tune");
     }
     drop(reader);
     assert_eq!(left(&owner), [(0, 199)]);
     owner.tuning.end();
-    assert_eq!(
-        errno(run.tune_word(0, 1)),
-        Some(Errno::SHUTDOWN.raw_os_error())
-    );
+    assert_eq!(errno(tune(0, 1)), Some(Errno::SHUTDOWN.raw_os_error()));
     drop(owner);
     assert!(run.tune_word(0, 1).is_err(), "nobody is there");
 }

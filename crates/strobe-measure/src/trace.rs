@@ -199,10 +199,15 @@ impl Instance {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{number}", std::process::id());
         let dir = instances.join(&name);
-        fs::create_dir(&dir).map_err(|why| failed(&dir, "making it", why))?;
-        // From here on it is removed in any case.
+        // Before there is anything to remove: who is killed right after making it leaves nothing behind.
+        let guard = Guard::new(&instances, &name).ok();
+        if let Err(why) = fs::create_dir(&dir) {
+            // What is there is another's.
+            guard.map(Guard::dismiss);
+            return Err(failed(&dir, "making it", why));
+        }
         let mut instance = Instance {
-            guard: Guard::new(&instances, &name).ok(),
+            guard,
             dir,
             missing: Vec::new(),
             marker: None,

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use rustix::process::Signal;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 use strobe_measure::trace::{Instance, Settings, Tracefs};
 
@@ -124,7 +125,20 @@ fn tracing_goes_with_the_program_however_it_ends() {
         return skip("this user may not trace");
     }
     let dir = tempfile::tempdir().expect("a directory");
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL] {
+    // Both on one CPU: a signal comes as soon as the program has made its instance.
+    let cpus = sched_getaffinity(None).expect("the CPUs of this thread");
+    let mut one = CpuSet::new();
+    one.set(
+        (0..CpuSet::MAX_CPU)
+            .find(|cpu| cpus.is_set(*cpu))
+            .expect("a CPU"),
+    );
+    sched_setaffinity(None, &one).expect("to stay on it");
+    let kills = [Signal::KILL; 10];
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP]
+        .into_iter()
+        .chain(kills)
+    {
         let child = command(dir.path())
             .current_dir(dir.path())
             .args(["jitter", "--for", "1h", "--worst", "3"])

@@ -178,29 +178,26 @@ class Traces(unittest.TestCase):
             self.daemon.post(f"/runs/{run}/stop")
             account = self.daemon.ended(run)
         self.assertEqual(account["triggers"], account["rows"] + account["missed"] + account["skipped"])
-        gaps = []
-        before = None
-        for row in self.daemon.rows(run):
-            if before and int(row["trigger"]) - int(before["trigger"]) > 1:
-                gaps.append((int(row["row"]), int(row["trigger"]) - int(before["trigger"]) - 1))
-            before = row
+        rows = [{name: int(row[name]) for name in ("row", "trigger", "time")} for row in self.daemon.rows(run)]
+        pairs = [(before, row) for before, row in zip(rows, rows[1:]) if row["trigger"] - before["trigger"] > 1]
+        gaps = [(before["time"], row["time"], row["trigger"] - before["trigger"] - 1) for before, row in pairs]
         self.assertTrue(gaps)
         with self.browser.opened(self.daemon.url, run) as page:
             page.settle()
             marks = page.do("return strobe.view.drawn.marks")
             points = page.points("sim.ramp")
-            first = int(self.daemon.rows(run, to=1)[0]["trigger"])
-            self.assertEqual(sum(mark["missed"] for mark in marks), sum(missed for _, missed in gaps) + first)
-            when = dict(zip(points["row"], points["time"]))
-            widest = max(gaps, key=lambda gap: gap[1])
-            # The point of a row is the last that does not begin after it.
-            place = when[max(row for row in when if row <= widest[0])]
+            first = rows[0]["trigger"]
+            self.assertEqual(sum(mark["missed"] for mark in marks), sum(missed for _, _, missed in gaps) + first)
+            begin, end, missed = max(gaps, key=lambda gap: gap[2])
+            # The page's time of the rows around the gap. A row that was stopped in its middle may have the time after it.
+            start = rows[points["row"][0]]["time"] / 1e9 - points["time"][0]
             step = (points["time"][-1] - points["time"][0]) / 500
-            there = [mark for mark in marks if mark["from"] - step <= place + step and mark["to"] + step >= place]
-            self.assertTrue(there, (marks, place))
+            begin, end = begin / 1e9 - start - step, end / 1e9 - start + step
+            there = [mark for mark in marks if mark["from"] <= end and mark["to"] >= begin]
+            self.assertTrue(there, (marks, begin, end))
             # One with fewer may be close to it.
             mark = max(there, key=lambda mark: mark["missed"])
-            self.assertGreaterEqual(mark["missed"], widest[1])
+            self.assertGreaterEqual(mark["missed"], missed)
             middle = (mark["from"] + mark["to"]) / 2
             top = page.do("return strobe.strips.strips[1].plot.scales.y.max")
             self.assertGreater(page.pixels("sim.ramp", middle, top, "missed", 6), 0, "the mark is on the canvas")

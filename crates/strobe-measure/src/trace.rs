@@ -203,7 +203,9 @@ impl Instance {
         let guard = Guard::new(&instances, &name).ok();
         if let Err(why) = fs::create_dir(&dir) {
             // What is there is another's.
-            guard.map(Guard::dismiss);
+            if let Some(guard) = guard {
+                guard.dismiss();
+            }
             return Err(failed(&dir, "making it", why));
         }
         let mut instance = Instance {

@@ -4,27 +4,42 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from daemon import AT_MOST_S
 
 
+class Begun(threading.Event):
+    """Set in the block that expects KeyboardInterrupt: a thread that is started says nothing of where the main one is."""
+
+    sent_at = 0.0
+    """When Ctrl-C came, by time.monotonic()."""
+    is_over = False
+    """Whether the call had to be ended otherwise."""
+
+
 @contextmanager
-def ctrl_c(otherwise: Callable[[], object], when: Callable[[], object] = lambda: True) -> Iterator[threading.Event]:
-    """Ctrl-C a little after what this gives is set, and not before `when` holds. Set it in the block that expects
-    KeyboardInterrupt: a thread that is started says nothing of where the main one is. `otherwise` ends a call that does not
-    hear it."""
-    begun, over = threading.Event(), threading.Event()
+def ctrl_c(otherwise: Callable[[], object], when: Callable[[], object] = lambda: True, before: float = 0.2,
+           at_most: float = AT_MOST_S) -> Iterator[Begun]:
+    """Ctrl-C so long after what this gives is set, in s, and not before `when` holds. `otherwise` ends a call that does not hear
+    it."""
+    begun, over = Begun(), threading.Event()
 
     def interrupt() -> None:
         begun.wait()
-        while not over.wait(0.2):
+        while not over.wait(before):
             if when():
+                begun.sent_at = time.monotonic()
                 os.kill(os.getpid(), signal.SIGINT)
                 return
 
-    thread, timer = threading.Thread(target=interrupt), threading.Timer(AT_MOST_S, otherwise)
+    def end() -> None:
+        begun.is_over = True
+        otherwise()
+
+    thread, timer = threading.Thread(target=interrupt), threading.Timer(at_most, end)
     thread.start()
     timer.start()
     try:

@@ -21,6 +21,7 @@ from statistics import median
 import pyarrow
 import strobe
 from daemon import AT_MOST_S, Daemon
+from interrupt import ctrl_c
 
 #: How long it waits before it is interrupted, in s.
 BEFORE = 0.1
@@ -74,32 +75,13 @@ class Waiting(unittest.TestCase):
 
     def once(self, before: float, wait: Callable[[], object], otherwise: Callable[[], object]) -> float:
         """How long after Ctrl-C it is back, in s."""
-        sent: list[float] = []
-        begun, over = threading.Event(), threading.Event()
-
-        def interrupt() -> None:
-            # It takes time to start a thread, and nobody waits yet.
-            begun.wait()
-            if not over.wait(before):
-                sent.append(time.monotonic())
-                os.kill(os.getpid(), signal.SIGINT)
-
-        thread, timer = threading.Thread(target=interrupt), threading.Timer(AT_MOST_S / 4, otherwise)
-        thread.start()
-        timer.start()
-        try:
+        with ctrl_c(otherwise, before=before, at_most=AT_MOST_S / 4) as begun:
             with self.assertRaises(KeyboardInterrupt):
                 begun.set()
                 wait()
-            after = time.monotonic() - sent[0]
+            after = time.monotonic() - begun.sent_at
             # Its own time has not come: it was Ctrl-C that has ended it.
-            self.assertTrue(timer.is_alive())
-        finally:
-            over.set()
-            begun.set()
-            timer.cancel()
-            thread.join()
-            timer.join()
+            self.assertFalse(begun.is_over)
         return after
 
     def quiet(self) -> strobe.Run:

@@ -2,6 +2,7 @@
 //! Runs of the user engine that follow a run of the kernel engine: the slow one knows which row of the fast one it belongs to.
 
 use std::process::{Child, Command, Stdio};
+use std::{env, fs, process};
 
 use strobe::plan::Plan;
 use strobe::run::{OwnedRun, Run};
@@ -114,11 +115,14 @@ fn rows_of(program: &Child) -> u64 {
 
 #[test]
 fn whichever_process_is_killed_the_one_that_is_followed_goes_on_and_the_other_knows() {
+    let folder = env::temp_dir().join(format!("run-rows-{}", process::id()));
+    fs::create_dir(&folder).expect("a new folder");
+    let file = |name: &str| folder.join(name).display().to_string();
     let before = held();
     for round in 0..rounds(6, 4) {
-        let (mut fast, followed) = recording("timer:1kHz", "sim.ramp", "/tmp/fast.arrows");
+        let (mut fast, followed) = recording("timer:1kHz", "sim.ramp", &file("fast.arrows"));
         let row = format!("run:{followed}.row");
-        let (mut slow, _) = recording(&format!("{row}:10"), &row, "/tmp/slow.arrows");
+        let (mut slow, _) = recording(&format!("{row}:10"), &row, &file("slow.arrows"));
         if round % 2 == 0 {
             fast.kill().expect("to kill");
             // What it follows has failed, and so does it: its file has what has come.
@@ -136,4 +140,5 @@ fn whichever_process_is_killed_the_one_that_is_followed_goes_on_and_the_other_kn
         fast.wait().expect("an end");
         until("nothing to be left", || held() == before);
     }
+    fs::remove_dir_all(&folder).expect("to leave nothing");
 }

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 /// The kernel lets go of the files of a process that was killed one after the other, so the instance may be in use for a
 /// moment longer than the guard's input is open.
 const SCRIPT: &str = r#"trap '' HUP INT TERM; read -r _; n=0
-while [ -d "$0" ] && ! rmdir "$0" && [ $n -lt 600 ]; do n=$((n + 1)); sleep 0.1; done"#;
+while [ -d "$0" ] && ! rmdir "$0" && [ $n -lt 50 ]; do n=$((n + 1)); sleep 0.1; done"#;
 
 #[derive(Debug)]
 pub struct Guard(Child);

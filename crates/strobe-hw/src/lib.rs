@@ -22,4 +22,5 @@ pub mod uapi;
 pub mod uio;
 #[cfg(feature = "io-uring")]
 pub mod uring;
+pub mod usbtmc;
 pub mod wakeup;

@@ -18,7 +18,9 @@ pub(crate) fn reach(instrument: &Instrument) -> Result<Box<dyn Line>, String> {
     Ok(match &instrument.transport {
         Transport::Tcp(address) => Box::new(Text::new(stream::tcp(address, within)?, instrument)),
         Transport::Serial(serial) => Box::new(Text::new(stream::serial(serial)?, instrument)),
-        Transport::UsbTmc(device) => Box::new(Text::new(stream::usbtmc(device)?, instrument)),
+        Transport::UsbTmc(device) => {
+            Box::new(Text::new(stream::usbtmc(device, within)?, instrument))
+        }
         Transport::ModbusTcp(address, unit) => {
             let stream = stream::tcp(address, within)?;
             Box::new(Modbus::new(

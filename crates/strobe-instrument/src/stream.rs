@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serialport::{ClearBuffer, DataBits, FlowControl, SerialPort, StopBits, TTYPort};
 use strobe_board::instrument::{Flow, Parity, Serial};
+use strobe_hw::usbtmc;
 
 use crate::fault::{Fault, Left, Trouble};
 
@@ -252,27 +253,48 @@ impl Stream for Line {
     }
 }
 
-/// A USB device of the test and measurement class. Its driver has a timeout of its own, 5 s unless told otherwise.
-struct UsbTmc(File);
+/// A USB device of the test and measurement class.
+struct UsbTmc {
+    file: File,
+    /// What the driver has been told.
+    timeout: Duration,
+}
 
-/// Opens a USB device.
-pub(crate) fn usbtmc(device: &str) -> Result<Box<dyn Stream>, String> {
+/// Opens a USB device. What it was asked before is forgotten: its answer would be taken for that to the next question.
+pub(crate) fn usbtmc(device: &str, within: Duration) -> Result<Box<dyn Stream>, String> {
     let file = File::options().read(true).write(true).open(device);
     let file = file.map_err(|error| format!("{device}: {error}{}", remedy(&error)))?;
-    Ok(Box::new(UsbTmc(file)))
+    let timeout = within;
+    let ready = usbtmc::set_timeout(&file, timeout).and_then(|()| usbtmc::clear(&file));
+    ready.map_err(|error| {
+        format!("{device}: it does not clear its buffers: {error}; switch it off and on")
+    })?;
+    Ok(Box::new(UsbTmc { file, timeout }))
+}
+
+impl UsbTmc {
+    fn set_timeout(&mut self, within: Duration) -> io::Result<()> {
+        if self.timeout != within {
+            usbtmc::set_timeout(&self.file, within)?;
+            self.timeout = within;
+        }
+        Ok(())
+    }
 }
 
 impl Stream for UsbTmc {
     fn read(&mut self, bytes: &mut [u8], within: Duration) -> io::Result<usize> {
         // A device that was not asked has nothing to say, and takes a read for a fault.
-        match within {
-            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            _ => again(|| self.0.read(bytes)),
+        if within.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
         }
+        self.set_timeout(within)?;
+        again(|| self.file.read(bytes))
     }
 
-    fn write(&mut self, bytes: &[u8], _: Duration) -> io::Result<usize> {
-        again(|| self.0.write(bytes))
+    fn write(&mut self, bytes: &[u8], within: Duration) -> io::Result<usize> {
+        self.set_timeout(within)?;
+        again(|| self.file.write(bytes))
     }
 
     fn is_of_messages(&self) -> bool {

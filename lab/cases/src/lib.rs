@@ -29,6 +29,7 @@ pub mod suspend;
 pub mod thermometer;
 pub mod tuned;
 pub mod uio;
+pub mod usbtmc;
 pub mod wave;
 
 pub use account::{Account, Kept, Pace};

@@ -92,6 +92,7 @@ mod uio;
 mod uio_board;
 mod uio_driver;
 mod unload;
+mod usbtmc_instrument;
 mod user_catalogue;
 mod view;
 mod watch;

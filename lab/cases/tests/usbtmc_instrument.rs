@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! An instrument at USB, by the kernel's driver `usbtmc`.
+//!
+//! `$STROBE_ROUNDS` says how often it is unplugged.
+// lab: --module dummy_hcd --module usb_f_fs --module usbtmc
+
+use std::sync::LazyLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use strobe::engine::user::User;
+use strobe::plan::Plan;
+use strobe::run::OwnedRun;
+use strobe_board::Board;
+use strobe_cases::account::{begin, read_now, record, until};
+use strobe_cases::chip::{read, write};
+use strobe_cases::machine::slowness;
+use strobe_cases::plan;
+use strobe_cases::rounds::{held, rounds};
+use strobe_cases::usbtmc::{Instrument, NODE};
+use strobe_ring::State;
+
+/// One for all tests, which come one after the other; plugged in.
+static PLUGGED: LazyLock<Instrument> = LazyLock::new(|| {
+    let instrument = Instrument::new();
+    instrument.plug();
+    instrument
+});
+
+fn user(channels: &str) -> User {
+    let timeout = 0.2 * slowness() as f64;
+    let text = format!(
+        "[board]\nname = \"chip\"\n[transport]\nkind = \"usbtmc\"\ndevice = \"{NODE}\"\ntimeout = {timeout}\nretry = 0.01\n\
+         {channels}"
+    );
+    let board = Board::from_toml("chip.toml", &text).unwrap_or_else(|faults| panic!("{faults}"));
+    User::default().with_board(board)
+}
+
+const NUMBER: &str = "[channel.number]\nquery = \"N?\"\ntype = \"integer\"\n";
+
+#[test]
+fn answers_and_outputs_of_a_usb_instrument_are_in_one_row() {
+    let before = PLUGGED.clears();
+    let user = user(
+        "[channel.bare]\nquery = \"BARE?\"\ntype = \"integer\"\n\
+         [channel.level]\nquery = \"LEVEL?\"\ntype = \"integer\"\n\
+         [channel.last]\nquery = \"BLOCK?\"\nblock = true\nbinary = \"u8\"\nat = 4088\n\
+         [output.level]\nsend = \"LEVEL {}\"\n",
+    );
+    let plan = Plan {
+        limit: Some(50),
+        steps: vec![
+            write("level", 37),
+            read("level"),
+            read("bare"),
+            read("last"),
+        ],
+        ..plan("timer:20ms", &[])
+    };
+    let run = user.create(&plan).unwrap_or_else(|why| panic!("{why}"));
+    let (account, end) = record(&run);
+    assert_eq!((end.state, account.rows.len()), (State::Done, 50));
+    for row in &account.rows {
+        assert!(row.faults.is_empty(), "{row:?}");
+        assert_eq!(row.values, [37, 42, u64::from(4088_u16 as u8)]);
+    }
+    assert_eq!(PLUGGED.clears(), before + 1, "when it was reached");
+}
+
+/// The driver would wait for five seconds, and be answered after less than one.
+#[test]
+fn an_answer_that_is_late_is_a_fault_and_never_the_answer_to_the_next_question() {
+    let before = PLUGGED.clears();
+    let names = ["chip.number", "chip.late", "chip.absent", "chip.questions"];
+    let plan = Plan {
+        limit: Some(100),
+        ..plan("timer:20ms", &names)
+    };
+    let run = user(NUMBER)
+        .create(&plan)
+        .unwrap_or_else(|why| panic!("{why}"));
+    let (account, _) = record(&run);
+    let mut faults = 0;
+    for row in &account.rows {
+        let [number, late, absent, questions] = row.values[..] else {
+            panic!("{row:?}");
+        };
+        if row.faults.is_empty() {
+            assert_eq!(number, questions - absent, "{row:?}");
+        } else {
+            faults += 1;
+        }
+        assert_eq!(faults, late + absent, "{row:?}");
+    }
+    let late = account.rows.last().expect("rows").values[1];
+    assert!(late > 0);
+    // After the last one the run may have been over.
+    assert!(PLUGGED.clears() >= before + late);
+}
+
+#[test]
+fn an_instrument_that_is_unplugged_is_a_named_fault_until_it_is_there_again() {
+    let names = [
+        "chip.bare",
+        "chip.cut",
+        "chip.late",
+        "chip.absent",
+        "chip.questions",
+        "chip.answers",
+    ];
+    LazyLock::force(&PLUGGED);
+    let user = user("[channel.bare]\nquery = \"BARE?\"\ntype = \"integer\"\n");
+    let run = user
+        .create(&plan("timer:20ms", &names))
+        .unwrap_or_else(|why| panic!("{why}"));
+    let (mut reader, mut account) = begin(&run);
+    run.start().expect("to start");
+    let mut seen = 0;
+    let mut after = |what: &str, failed: bool| {
+        until(what, || {
+            sleep(Duration::from_millis(20));
+            read_now(&mut reader, &mut account);
+            let new = &account.rows[seen..];
+            new.len() > 5
+                && new
+                    .iter()
+                    .rev()
+                    .take(3)
+                    .all(|row| row.faults.is_empty() != failed)
+        });
+        seen = account.rows.len();
+    };
+    let before = held();
+    for _ in 0..rounds(10, 3) {
+        after("rows", false);
+        PLUGGED.unplug();
+        after("rows that failed", true);
+        PLUGGED.plug();
+    }
+    after("rows again", false);
+    assert_eq!(held(), before);
+    run.stop().expect("to stop");
+    read_now(&mut reader, &mut account);
+    account.settle(&reader.snapshot());
+    for row in &account.rows {
+        let [bare, cut, late, absent, questions, answers] = row.values[..] else {
+            panic!("{row:?}");
+        };
+        assert_eq!(questions, answers + cut + late + absent, "{row:?}");
+        assert!(!row.faults.is_empty() || bare == 42, "{row:?}");
+    }
+}

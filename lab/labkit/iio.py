@@ -8,9 +8,10 @@ import re
 import shutil
 from pathlib import Path
 
-from . import cache, rpmsg
+from . import cache
 from .kernel import Kernel
 from .source import source
+from .stock import config, is_of_source, version
 
 PARTS = ("industrialio-sw-device.c", "dummy/iio_simple_dummy.c", "dummy/iio_simple_dummy.h", "dummy/iio_simple_dummy_buffer.c")
 KBUILD = """\
@@ -24,13 +25,10 @@ iio_dummy-y := iio_simple_dummy.o iio_simple_dummy_buffer.o
 
 def sources(kernel: Kernel) -> Path | None:
     """A directory with the dummy and a Kbuild for it; None if the kernel has no IIO, or another version than the source."""
-    settings = rpmsg.config(kernel)
+    settings = config(kernel)
     if not re.search(r"^CONFIG_IIO=[ym]$", settings, re.MULTILINE) or not re.search(r"^CONFIG_IIO_CONFIGFS=[ym]$", settings, re.MULTILINE):
         return None
-    number = rpmsg.version(kernel)
-    if f"={number}\n" not in (source() / "packages").read_text() + "\n":
-        return None
-    return cache.unpacked(f"iio-dummy-{number}", list, finish)
+    return cache.unpacked(f"iio-dummy-{version(kernel)}", list, finish) if is_of_source(kernel) else None
 
 
 def finish(root: Path) -> None:

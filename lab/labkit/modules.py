@@ -41,7 +41,7 @@ def stage(kernel: Kernel, names: list[str], root: Path) -> None:
 
 def own(kernel: Kernel) -> dict[str, Path]:
     """The modules built for the kernel, by name: those of this tree, and the stock drivers it lacks."""
-    return {normal(path.stem): path for part in ("kernel", "modules", "examples", "rpmsg", "iio") for path in sorted((kernel.built / part).rglob("*.ko"))}
+    return {normal(path.stem): path for part in ("kernel", "modules", "examples", "rpmsg", "iio", "counter") for path in sorted((kernel.built / part).rglob("*.ko"))}
 
 
 def stock(kernel: Kernel, names: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import LabError, cache, say, suite
 from .kernel import Kernel
+from .stock import config, version
 
 DRIVERS = ("rpmsg_core", "rpmsg_ctrl", "rpmsg_char", "rpmsg_ns", "virtio_rpmsg_bus")
 HEADERS = ("rpmsg_internal.h", "rpmsg_char.h")
@@ -29,20 +30,6 @@ def sources(kernel: Kernel) -> Path | None:
         return None
     number = version(kernel)
     return cache.unpacked(f"rpmsg-bus-{number}", list, lambda root: fetch(number, root))
-
-
-def config(kernel: Kernel) -> str:
-    return (kernel.root / "boot" / f"config-{kernel.release}").read_text()
-
-
-def version(kernel: Kernel) -> str:
-    """Of the packages that the kernel comes from: all of one source have the same."""
-    words = (kernel.root / "packages").read_text()
-    found = re.search(rf"^linux-(?:image|source)-[^=]*=({re.escape(kernel.release.partition('+')[0].partition('-')[0])}\S*)$",
-                      words, re.MULTILINE)
-    if not found:
-        raise LabError(f"{kernel.root}/packages does not say which version it is: delete {kernel.root}, it will come back")
-    return found[1]
 
 
 def fetch(number: str, root: Path) -> None:

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The parts of the kernel's source that no headers package has: checkpatch, the memory model, drivers to build."""
 
+import hashlib
 import subprocess
 from pathlib import Path
 
 from . import LabError, cache, say
 
 PACKAGES = ("linux-source-6.12", "linux-source")
-WANTED = ("scripts", "tools/memory-model", "drivers/gpio", "drivers/iio", "drivers/uio", "kernel/irq")
+WANTED = ("scripts", "tools/memory-model", "drivers/counter", "drivers/gpio", "drivers/iio", "drivers/uio", "kernel/irq")
 
 
 def source() -> Path:
     """A directory with the WANTED parts of the kernel's tree."""
-    return cache.unpacked("linux-source", package, finish)
+    of_these = hashlib.sha256(" ".join(WANTED).encode()).hexdigest()[:12]
+    return cache.unpacked(f"linux-source-{of_these}", package, finish)
 
 
 def package() -> list[str]:

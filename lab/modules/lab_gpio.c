@@ -7,6 +7,8 @@
  *   line 2, 3        without a purpose: they keep the level they are driven to; with wire=1
  *                    there is a wire between them: line 3 is an input with interrupts
  *
+ * With counted=1 the kernel's driver interrupt-cnt counts the rising edges of line 0.
+ *
  * In /sys/devices/platform/lab_gpio:
  *
  *   left                  edges still to be made; writing a number starts the wave, 0 stops it
@@ -54,6 +56,10 @@ MODULE_PARM_DESC(delay_ns, "from starting the wave to its first edge; 0: period_
 static bool wire;
 module_param(wire, bool, 0444);
 MODULE_PARM_DESC(wire, "1: a wire from line 2 to line 3 (default 0)");
+
+static bool counted;
+module_param(counted, bool, 0444);
+MODULE_PARM_DESC(counted, "1: a device for interrupt-cnt, which counts rising edges of line 0 (default 0)");
 
 struct account {
 	u64 edges;
@@ -428,6 +434,33 @@ static void remove_file(void *file)
 	debugfs_remove(file);
 }
 
+static void remove_counter(void *counter)
+{
+	platform_device_unregister(counter);
+}
+
+/* A device that the kernel's driver interrupt-cnt knows by its name. */
+static int add_counter(struct lab_gpio *lab)
+{
+	struct platform_device_info info = {
+		.parent	= lab->chip.parent,
+		.name	= "interrupt-cnt",
+		.id	= PLATFORM_DEVID_NONE,
+	};
+	unsigned int irq = irq_create_mapping(lab->chip.irq.domain, WAVE);
+	struct resource resource = DEFINE_RES_IRQ(irq);
+	struct platform_device *counter;
+
+	if (!irq)
+		return -EINVAL;
+	info.res = &resource;
+	info.num_res = 1;
+	counter = platform_device_register_full(&info);
+	if (IS_ERR(counter))
+		return PTR_ERR(counter);
+	return devm_add_action_or_reset(lab->chip.parent, remove_counter, counter);
+}
+
 static const char *const names[LINES] = { "wave", "answer", "spare0", "spare1" };
 
 static int lab_gpio_probe(struct platform_device *pdev)
@@ -471,6 +504,11 @@ static int lab_gpio_probe(struct platform_device *pdev)
 	err = devm_add_action_or_reset(dev, end_wave, lab);
 	if (err)
 		return err;
+	if (counted) {
+		err = add_counter(lab);
+		if (err)
+			return err;
+	}
 	file = debugfs_create_file("lab_gpio", 0444, NULL, lab, &histogram_fops);
 	return devm_add_action_or_reset(dev, remove_file, file);
 }

@@ -3,7 +3,8 @@
 //! reads are those at the event: its driver reads them then, and tells them with it.
 //!
 //! The driver tells each count by itself, and its queue drops what has no room without a word. What belongs to one event has
-//! one time; an event of which a part is missing makes no row, and is missed. If all parts of one were dropped, nobody knows.
+//! one time; an event of which a part is missing makes no row, and is missed. If all parts of one were dropped, or another
+//! program took them from the queue, nobody knows.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::PollFlags;
-use rustix::fs::OFlags;
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use strobe_hw::counter::{self, RECORD, Record, Watch};
 use strobe_hw::wakeup::Wakeup;
@@ -91,6 +92,16 @@ impl Counters {
                 _ => "be root, or add a udev rule that gives you access",
             };
             format!("{}: {error}; {remedy}", node.display())
+        })?;
+        // The driver has one queue, and each who reads takes events from the others.
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| {
+            let node = node.display();
+            match errno {
+                Errno::WOULDBLOCK => {
+                    format!("{node}: another run takes its events; end that run")
+                }
+                errno => format!("{node}: {errno}"),
+            }
         })?;
         let components = match watched.components.as_slice() {
             [] => vec![counter::NOTHING],

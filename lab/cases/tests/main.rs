@@ -54,6 +54,7 @@ mod latency;
 mod leaks;
 mod lifetime;
 mod lines;
+mod linux_counter;
 mod look;
 mod loss;
 mod outlive;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+mod full_disk;
 mod killed;
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -95,6 +96,12 @@ impl Daemon {
         run[name]
             .as_u64()
             .unwrap_or_else(|| panic!("{name}: {text}"))
+    }
+
+    /// Stops the first run.
+    fn stop(&self) {
+        let request = ureq::post(format!("{}/api/runs/1/stop", self.url));
+        request.send_empty().expect("to stop the run");
     }
 
     fn wait_for_rows(&self, rows: u64) {

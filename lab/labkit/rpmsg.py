@@ -12,10 +12,11 @@ from pathlib import Path
 
 from . import LabError, cache, say, suite
 from .kernel import Kernel
-from .stock import config, version
+from .source import source
+from .stock import config, is_of_source, version
 
 DRIVERS = ("rpmsg_core", "rpmsg_ctrl", "rpmsg_char", "rpmsg_ns", "virtio_rpmsg_bus")
-HEADERS = ("rpmsg_internal.h", "rpmsg_char.h")
+FILES = (*(f"{driver}.c" for driver in DRIVERS), "rpmsg_internal.h", "rpmsg_char.h")
 # Their headers have stubs that warn unless the kernel's configuration has them.
 KBUILD = """\
 # SPDX-License-Identifier: GPL-2.0-only
@@ -28,11 +29,18 @@ def sources(kernel: Kernel) -> Path | None:
     """A directory with the stock drivers and a Kbuild for them; None if the kernel has its own."""
     if re.search(r"^CONFIG_RPMSG=[ym]$", config(kernel), re.MULTILINE):
         return None
-    number = version(kernel)
-    return cache.unpacked(f"rpmsg-bus-{number}", list, lambda root: fetch(number, root))
+    number, is_here = version(kernel), is_of_source(kernel)
+    return cache.unpacked(f"rpmsg-bus-{number}", list, lambda root: copy(root) if is_here else fetch(number, root))
+
+
+def copy(root: Path) -> None:
+    for name in FILES:
+        shutil.copy2(source() / "drivers/rpmsg" / name, root)
+    (root / "Kbuild").write_text(KBUILD)
 
 
 def fetch(number: str, root: Path) -> None:
+    """The newest kernel has another source than the others."""
     name = f"linux-source-{'.'.join(number.split('.')[:2])}"
     for suites in ((), *suite.NEWER):
         with suite.apt(*suites) as options:
@@ -47,7 +55,7 @@ def fetch(number: str, root: Path) -> None:
 def finish(root: Path) -> None:
     """Takes the drivers out of the package, and drops the rest."""
     (archive,) = (root / "usr/src").glob("linux-source-*.tar.xz")
-    wanted = [f"linux-source-*/drivers/rpmsg/{name}" for name in (*(f"{driver}.c" for driver in DRIVERS), *HEADERS)]
+    wanted = [f"linux-source-*/drivers/rpmsg/{name}" for name in FILES]
     subprocess.run(["tar", "-xf", archive, "-C", root, "--strip-components=3", "--wildcards", *wanted], check=True)
     shutil.rmtree(root / "usr")
     (root / "Kbuild").write_text(KBUILD)

@@ -8,7 +8,8 @@ from pathlib import Path
 from . import LabError, cache, say
 
 PACKAGES = ("linux-source-6.12", "linux-source")
-WANTED = ("scripts", "tools/memory-model", "drivers/counter", "drivers/gpio", "drivers/iio", "drivers/uio", "kernel/irq")
+WANTED = ("scripts", "tools/memory-model", "drivers/counter", "drivers/gpio", "drivers/iio", "drivers/rpmsg", "drivers/uio",
+          "kernel/irq")
 
 
 def source() -> Path:

@@ -16,6 +16,8 @@ use crate::machine::{command, slowness};
 
 /// The file of its driver.
 pub const NODE: &str = "/dev/usbtmc0";
+/// Of so many answers to `N?` one comes after three seconds, and more.
+pub const LATE: u64 = 20;
 /// Bytes in the block that it answers with.
 pub const BLOCK: usize = 10_000;
 const GADGET: &str = "/sys/kernel/config/usb_gadget/lab";
@@ -25,7 +27,7 @@ const CONTROLLER: &str = "dummy_udc.0";
 const DONE: u8 = 1;
 const PENDING: u8 = 2;
 
-/// It knows `N?`, the number of this question, of which each twentieth is answered too late; `BLOCK?`; `BARE?`, answered
+/// It knows `N?`, the number of this question, of which one in [`LATE`] is answered late; `BLOCK?`; `BARE?`, answered
 /// without an end; `LEVEL x` and `LEVEL?`.
 pub struct Instrument {
     state: Arc<State>,
@@ -231,8 +233,8 @@ fn answer(mut into: File, state: &State, from: &Receiver<Message>) {
             Content::Told(text) => match text.as_str() {
                 "N?" => {
                     asked += 1;
-                    if asked.is_multiple_of(20) {
-                        thread::sleep(Duration::from_millis(700 * slowness()));
+                    if asked.is_multiple_of(LATE) {
+                        thread::sleep(Duration::from_secs(3 * slowness()));
                     }
                     waiting = format!("{asked}\n").into_bytes();
                 }

@@ -23,5 +23,6 @@ def version(kernel: Kernel) -> str:
 
 
 def is_of_source(kernel: Kernel) -> bool:
-    """Whether the source of the cache is this kernel's: what a driver has of its subsystem changes within a stable series."""
+    """Whether the source of the cache has exactly this kernel's version: what a driver has of its subsystem changes within a stable
+    series."""
     return f"={version(kernel)}\n" in (source() / "packages").read_text() + "\n"

@@ -7,7 +7,8 @@
  *   line 2, 3        without a purpose: they keep the level they are driven to; with wire=1
  *                    there is a wire between them: line 3 is an input with interrupts
  *
- * With counted=1 the kernel's driver interrupt-cnt counts the rising edges of line 0.
+ * With counted=1 the kernel's driver interrupt-cnt counts the rising edges of line 0. The line
+ * then belongs to that driver until the chip goes, and this module stays until it is unbound.
  *
  * In /sys/devices/platform/lab_gpio:
  *

@@ -14,8 +14,8 @@ const SET_TIMEOUT: Opcode = opcode::write::<u32>(GROUP, 10);
 /// The driver takes no shorter time.
 pub const SHORTEST: Duration = Duration::from_millis(100);
 
-/// How long a read, a write or another call by this file may take from now on: whole milliseconds, rounded up, and at least
-/// [`SHORTEST`]. A file begins with 5 s.
+/// How long each transfer of a read or a write by this file may take from now on: whole milliseconds, rounded up, and at least
+/// [`SHORTEST`]. A file begins with 5 s, and [`clear`] always has that.
 ///
 /// # Errors
 /// Those of the driver.

@@ -7,6 +7,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serialport::{ClearBuffer, DataBits, FlowControl, SerialPort, StopBits, TTYPort};
 use strobe_board::instrument::{Flow, Parity, Serial};
 use strobe_hw::usbtmc;
@@ -254,32 +256,30 @@ impl Stream for Line {
 }
 
 /// A USB device of the test and measurement class.
-struct UsbTmc {
-    file: File,
-    /// What the driver has been told.
-    timeout: Duration,
-}
+struct UsbTmc(File);
 
 /// Opens a USB device. What it was asked before is forgotten: its answer would be taken for that to the next question.
 pub(crate) fn usbtmc(device: &str, within: Duration) -> Result<Box<dyn Stream>, String> {
+    let failed = |error: io::Error| format!("{device}: {error}{}", remedy(&error));
     let file = File::options().read(true).write(true).open(device);
-    let file = file.map_err(|error| format!("{device}: {error}{}", remedy(&error)))?;
-    let timeout = within;
-    let ready = usbtmc::set_timeout(&file, timeout).and_then(|()| usbtmc::clear(&file));
-    ready.map_err(|error| {
-        format!("{device}: it does not clear its buffers: {error}; switch it off and on")
+    let file = file.map_err(failed)?;
+    // Its driver lets all speak at once, and who clears the buffers takes the others' answers away.
+    let lock = flock(&file, FlockOperation::NonBlockingLockExclusive);
+    lock.map_err(|errno| match errno {
+        Errno::WOULDBLOCK => failed(Errno::BUSY.into()),
+        errno => failed(errno.into()),
     })?;
-    Ok(Box::new(UsbTmc { file, timeout }))
-}
-
-impl UsbTmc {
-    fn set_timeout(&mut self, within: Duration) -> io::Result<()> {
-        if self.timeout != within {
-            usbtmc::set_timeout(&self.file, within)?;
-            self.timeout = within;
-        }
-        Ok(())
-    }
+    usbtmc::set_timeout(&file, within).map_err(|errno| match errno {
+        Errno::NOTTY => format!("{device}: it is no USB instrument; its file is /dev/usbtmcN"),
+        errno => failed(errno.into()),
+    })?;
+    usbtmc::clear(&file).map_err(|errno| match errno {
+        Errno::PIPE => format!(
+            "{device}: it cannot clear its buffers, so an old answer could be taken for a new one; use another connection of the instrument"
+        ),
+        errno => format!("{device}: it does not clear its buffers: {errno}; switch it off and on"),
+    })?;
+    Ok(Box::new(UsbTmc(file)))
 }
 
 impl Stream for UsbTmc {
@@ -288,13 +288,13 @@ impl Stream for UsbTmc {
         if within.is_zero() {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        self.set_timeout(within)?;
-        again(|| self.file.read(bytes))
+        usbtmc::set_timeout(&self.0, within)?;
+        again(|| self.0.read(bytes))
     }
 
     fn write(&mut self, bytes: &[u8], within: Duration) -> io::Result<usize> {
-        self.set_timeout(within)?;
-        again(|| self.file.write(bytes))
+        usbtmc::set_timeout(&self.0, within)?;
+        again(|| self.0.write(bytes))
     }
 
     fn is_of_messages(&self) -> bool {

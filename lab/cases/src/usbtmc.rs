@@ -2,6 +2,7 @@
 //! A USB instrument that this process emulates, by FunctionFS and the kernel's own controller without hardware; what speaks
 //! to it is the kernel's driver `usbtmc`. Wire format: USB Test and Measurement Class, revision 1.0.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
@@ -16,7 +17,7 @@ use crate::machine::{command, slowness};
 
 /// The file of its driver.
 pub const NODE: &str = "/dev/usbtmc0";
-/// Of so many answers to `N?` one comes after three seconds, and more.
+/// One in so many answers to `N?` comes three seconds late; on a slow kernel as many times more.
 pub const LATE: u64 = 20;
 /// Bytes in the block that it answers with.
 pub const BLOCK: usize = 10_000;
@@ -155,7 +156,12 @@ fn words(words: &[u32]) -> Vec<u8> {
 fn serve(mut control: File, state: &State) {
     const SETUP: u8 = 4;
     let mut event = [0; 12];
-    while let Ok(12) = control.read(&mut event) {
+    loop {
+        let Ok(12) = control.read(&mut event) else {
+            // Of a host that went before it was answered.
+            thread::sleep(Duration::from_millis(5));
+            continue;
+        };
         let [kind, request, .., length, _, what, _, _, _] = event;
         if what != SETUP {
             continue;
@@ -169,12 +175,17 @@ fn serve(mut control: File, state: &State) {
                 &[DONE]
             }
             (0xa1, 6) => {
-                let mut shared = state.lock();
+                // Its thread may be about to say that the host has it.
+                let soon = Duration::from_millis(500 * slowness());
+                let is_sending = |shared: &mut Shared| shared.sending;
+                let waited = state
+                    .sent
+                    .wait_timeout_while(state.lock(), soon, is_sending);
+                let (mut shared, _) = waited.expect("no panic");
                 if shared.sending && !shared.told {
                     shared.told = true;
                     &[PENDING, 1]
                 } else {
-                    let is_sending = |shared: &mut Shared| shared.sending;
                     let waited = state.sent.wait_while(shared, is_sending);
                     drop(waited.expect("no panic"));
                     &[DONE, 0]
@@ -220,14 +231,14 @@ fn take(mut out: File, state: &State, to: &Sender<Message>) {
     }
 }
 
-/// Does what it is told, and answers, in the order of the messages.
+/// Does what it is told, and answers, in the order of the messages. An answer that nobody takes waits until it is cleared.
 fn answer(mut into: File, state: &State, from: &Receiver<Message>) {
     let (mut asked, mut level) = (0_u64, "0".to_owned());
-    let mut waiting = Vec::new();
+    let mut waiting = VecDeque::new();
     let mut of_clears = 0;
     for Message { clears, content } in from {
         if clears != of_clears {
-            (waiting, of_clears) = (Vec::new(), clears);
+            (waiting, of_clears) = (VecDeque::new(), clears);
         }
         match content {
             Content::Told(text) => match text.as_str() {
@@ -236,15 +247,16 @@ fn answer(mut into: File, state: &State, from: &Receiver<Message>) {
                     if asked.is_multiple_of(LATE) {
                         thread::sleep(Duration::from_secs(3 * slowness()));
                     }
-                    waiting = format!("{asked}\n").into_bytes();
+                    waiting.push_back(format!("{asked}\n").into_bytes());
                 }
                 "BLOCK?" => {
                     let bytes = (0..BLOCK).map(|at| at as u8);
-                    waiting = format!("#5{BLOCK:05}").into_bytes();
-                    waiting.extend(bytes.chain(*b"\n"));
+                    let mut block = format!("#5{BLOCK:05}").into_bytes();
+                    block.extend(bytes.chain(*b"\n"));
+                    waiting.push_back(block);
                 }
-                "BARE?" => waiting = b"42".to_vec(),
-                "LEVEL?" => waiting = format!("{level}\n").into_bytes(),
+                "BARE?" => waiting.push_back(b"42".to_vec()),
+                "LEVEL?" => waiting.push_back(format!("{level}\n").into_bytes()),
                 _ => level = text.trim_start_matches("LEVEL ").to_owned(),
             },
             Content::Asked { tag, most } => {
@@ -254,10 +266,13 @@ fn answer(mut into: File, state: &State, from: &Receiver<Message>) {
                 }
                 shared.sending = true;
                 drop(shared);
-                let rest = waiting.split_off(waiting.len().min(most));
+                let mut part: Vec<u8> = waiting.pop_front().unwrap_or_default();
+                let rest = part.split_off(part.len().min(most));
                 // One that was not taken is not sent again.
-                let _ = into.write(&packet(tag, &waiting, rest.is_empty()));
-                waiting = rest;
+                let _ = into.write(&packet(tag, &part, rest.is_empty()));
+                if !rest.is_empty() {
+                    waiting.push_front(rest);
+                }
                 state.lock().sending = false;
                 state.sent.notify_all();
             }

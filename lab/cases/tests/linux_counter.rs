@@ -85,7 +85,7 @@ fn a_run_of_another_event_reads_the_count_as_it_is() {
 
 #[test]
 fn an_event_that_the_driver_does_not_have_is_refused_and_so_is_a_second_run() {
-    let _wave = counted();
+    let wave = counted();
     let refused = |event: &str| {
         let refused = User::open().create(&plan(event, &[]));
         refused.err().expect("a refusal").to_string()
@@ -95,8 +95,13 @@ fn an_event_that_the_driver_does_not_have_is_refused_and_so_is_a_second_run() {
     let text = refused("counter:nobody/0:index");
     assert!(text.contains("nobody"), "{text}");
     let first = User::open().run(&plan(EVENT, &[]));
+    let (reader, _) = begin(&first);
+    first.start().expect("to start");
     let text = refused(EVENT);
     assert!(text.contains("another run takes its events"), "{text}");
+    // Who was refused has not ended its events.
+    wave.made(20);
+    until_rows(&reader, wave.figure("raised"));
     drop(first);
     drop(User::open().run(&plan(EVENT, &[])));
 }

@@ -3,14 +3,16 @@
 //! reads are those at the event: its driver reads them then, and tells them with it.
 //!
 //! The driver tells each count by itself, and its queue drops what has no room without a word. What belongs to one event has
-//! one time; an event of which a part is missing makes no row, and is missed. If all parts of one were dropped, or another
-//! program took them from the queue, nobody knows.
+//! one time; an event of which a part is missing makes no row, and is missed. If all parts of one were dropped, nobody knows.
+//!
+//! All who open the file share one queue, and the first who closes it ends the events of all. So runs of strobe lock the
+//! counter; of other programs nothing is known.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -82,6 +84,8 @@ impl Counters {
     fn open(&self, channel: u8, event: u8, wait: WaitMode) -> Result<Source, String> {
         let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         let watched = watched.as_ref().ok_or("it has gone")?;
+        // Before its file is opened: closing that again would end the events of who has it.
+        let lock = lock(&watched.device)?;
         let node = watched.device.file_name();
         let node = node.map(|name| self.dev.join(name)).unwrap_or_default();
         let flags = OFlags::NONBLOCK.bits() as i32;
@@ -93,16 +97,6 @@ impl Counters {
             };
             format!("{}: {error}; {remedy}", node.display())
         })?;
-        // The driver has one queue, and each who reads takes events from the others.
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| {
-            let node = node.display();
-            match errno {
-                Errno::WOULDBLOCK => {
-                    format!("{node}: another run takes its events; end that run")
-                }
-                errno => format!("{node}: {errno}"),
-            }
-        })?;
         let components = match watched.components.as_slice() {
             [] => vec![counter::NOTHING],
             components => components.to_vec(),
@@ -112,12 +106,13 @@ impl Counters {
             event,
             channel,
         };
-        let source = Source::new(
+        let mut source = Source::new(
             file,
             components.into_iter().map(watch).collect(),
             Arc::clone(&watched.latest),
             wait,
         );
+        source.lock = Some(lock);
         // Whether the counter has such an event is known when it is asked for.
         source.watch().map_err(|error| {
             format!(
@@ -126,6 +121,17 @@ impl Counters {
             )
         })?;
         Ok(source)
+    }
+}
+
+/// Keeps other runs from this counter, as long as the answer is kept: its directory in sysfs is locked.
+fn lock(device: &Path) -> Result<File, String> {
+    let failed = |error: io::Error| format!("{}: {error}", device.display());
+    let directory = File::open(device).map_err(failed)?;
+    match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(directory),
+        Err(Errno::WOULDBLOCK) => Err("another run takes its events; end that run".to_owned()),
+        Err(errno) => Err(failed(errno.into())),
     }
 }
 
@@ -152,6 +158,8 @@ impl ReadChannel for Slot {
 /// Events of a counter.
 struct Source {
     file: File,
+    /// Kept until the file is closed.
+    lock: Option<File>,
     watches: Vec<Watch>,
     latest: Arc<Latest>,
     spin: bool,
@@ -168,6 +176,7 @@ impl Source {
     fn new(file: File, watches: Vec<Watch>, latest: Arc<Latest>, wait: WaitMode) -> Source {
         Source {
             file,
+            lock: None,
             watches,
             latest,
             spin: wait == WaitMode::Spin,

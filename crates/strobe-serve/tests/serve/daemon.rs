@@ -91,11 +91,8 @@ impl Daemon {
 
     /// A number of the first run.
     fn number(&self, name: &str) -> u64 {
-        let text = self.get("/api/runs/1");
-        let run: Value = serde_json::from_str(&text).expect("a run");
-        run[name]
-            .as_u64()
-            .unwrap_or_else(|| panic!("{name}: {text}"))
+        let run: Value = serde_json::from_str(&self.get("/api/runs/1")).expect("a run");
+        number(&run, name)
     }
 
     /// Stops the first run.
@@ -104,24 +101,28 @@ impl Daemon {
         request.send_empty().expect("to stop the run");
     }
 
-    fn wait_for_rows(&self, rows: u64) {
+    /// Waits until this is so of a run, and answers it.
+    fn wait(&self, id: u64, what: &str, so: impl Fn(&Value) -> bool) -> Value {
         let until = Instant::now() + PATIENCE;
-        while self.number("next") < rows {
-            assert!(Instant::now() < until, "no rows");
-            std::thread::sleep(Duration::from_millis(20));
+        loop {
+            let text = self.get(&format!("/api/runs/{id}"));
+            let run: Value = serde_json::from_str(&text).expect("a run");
+            if so(&run) {
+                return run;
+            }
+            assert!(Instant::now() < until, "not in time: {what}: {run}");
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
+    fn wait_for_rows(&self, rows: u64) {
+        self.wait(1, "rows", |run| number(run, "next") >= rows);
+    }
+
     fn wait_for_written(&self, id: u64, rows: u64) {
-        let until = Instant::now() + PATIENCE;
-        let written = || -> Value {
-            let text = self.get(&format!("/api/runs/{id}"));
-            serde_json::from_str(&text).expect("a run")
-        };
-        while written()["spool"]["written"].as_u64().expect("rows") < rows {
-            assert!(Instant::now() < until, "nothing is written");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        self.wait(id, "what is written", |run| {
+            number(&run["spool"], "written") >= rows
+        });
     }
 
     fn ended(mut self, signal: &str) -> ExitStatus {
@@ -130,6 +131,11 @@ impl Daemon {
         assert!(sent.expect("kill").success());
         self.child.wait().expect("its end")
     }
+}
+
+/// A number of what the daemon says.
+fn number(of: &Value, name: &str) -> u64 {
+    of[name].as_u64().unwrap_or_else(|| panic!("{name}: {of}"))
 }
 
 /// The numbers of all rows of the first run, as lines of text.

@@ -8,4 +8,5 @@ mod http;
 mod nats;
 mod panda;
 mod served;
+mod small_disk;
 mod spool;

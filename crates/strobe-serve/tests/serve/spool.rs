@@ -2,7 +2,6 @@
 //! The spool on the disk: any row that is there can be read, and what is not is said.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,8 @@ use strobe::ring::{Snapshot, State};
 use strobe::samples::{channel, info, totals};
 use strobe_serve::cursor::{Cursor, From};
 use strobe_serve::spool::{Bounds, Progress, Spool};
+
+use crate::small_disk::on_a_small_disk;
 
 mod age;
 mod damage;
@@ -315,33 +316,13 @@ fn only_file(folder: &Path) -> std::path::PathBuf {
     file
 }
 
-/// On a file system of 3 MB, which this process alone has.
 #[test]
 fn a_full_disk_is_said_the_newest_rows_are_there_and_the_gap_is_a_step() {
-    if std::env::var_os("ON_A_SMALL_DISK").is_some() {
-        return on_a_small_disk();
-    }
-    let folder = tempfile::tempdir().expect("a folder");
     let name = "spool::a_full_disk_is_said_the_newest_rows_are_there_and_the_gap_is_a_step";
-    let this = std::env::current_exe().expect("this program");
-    let status = Command::new("unshare")
-        .args([
-            "-rm",
-            "sh",
-            "-c",
-            "mount -t tmpfs -o size=3m none \"$0\" && exec \"$@\"",
-        ])
-        .arg(folder.path())
-        .arg(this)
-        .args(["--exact", name, "--nocapture"])
-        .env("ON_A_SMALL_DISK", folder.path())
-        .status();
-    assert!(status.expect("unshare, of util-linux").success());
+    on_a_small_disk(3, name, is_full_for_a_time);
 }
 
-fn on_a_small_disk() {
-    let folder = std::env::var_os("ON_A_SMALL_DISK").expect("a folder");
-    let folder = Path::new(&folder);
+fn is_full_for_a_time(folder: &Path) {
     let spool = Spool::on_disk(run(), small(), &folder.join("rows")).expect("a spool");
     let ballast = folder.join("ballast");
     std::fs::write(&ballast, vec![1; 2 << 20]).expect("a file");

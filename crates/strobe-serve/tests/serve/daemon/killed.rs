@@ -10,7 +10,7 @@ use strobe::reader::RunReader;
 use strobe::run::Run;
 use strobe::runs::{Place, RunName, Runs};
 
-use crate::daemon::{Daemon, PATIENCE, command, rows_of, start};
+use crate::daemon::{Daemon, PATIENCE, command, number, rows_of, start};
 
 const RATE: u64 = 2000;
 /// Longer than the daemon waits before it writes.
@@ -37,12 +37,6 @@ fn about(daemon: &Daemon, id: u64) -> Option<Value> {
     let runs: Value = serde_json::from_str(&daemon.get("/api/runs")).expect("runs");
     let mut runs = runs["runs"].as_array().expect("runs").iter();
     runs.find(|run| run["id"] == id).cloned()
-}
-
-fn number(run: &Value, name: &str) -> u64 {
-    run[name]
-        .as_u64()
-        .unwrap_or_else(|| panic!("{name}: {run}"))
 }
 
 #[test]

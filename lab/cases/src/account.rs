@@ -183,6 +183,18 @@ pub fn read_now(reader: &mut RunReader, account: &mut Account) {
     assert_eq!(lost, 0, "a loss without a row after it");
 }
 
+/// Reads on until new rows have come, and the latest of them all have a fault, or all have none.
+pub fn read_until(what: &str, has_fault: bool, reader: &mut RunReader, account: &mut Account) {
+    let seen = account.rows.len();
+    until(what, || {
+        thread::sleep(Duration::from_millis(20));
+        read_now(reader, account);
+        let new = &account.rows[seen..];
+        let mut latest = new.iter().rev().take(5);
+        new.len() > 10 && latest.all(|row| row.faults.is_empty() != has_fault)
+    });
+}
+
 /// Everything up to the end of the run.
 pub fn read_to_end(reader: &mut RunReader, pace: Pace) -> Account {
     read_for(60, reader, pace)

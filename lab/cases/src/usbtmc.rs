@@ -20,7 +20,7 @@ pub const NODE: &str = "/dev/usbtmc0";
 /// One in so many answers to `N?` comes three seconds late; on a slow kernel as many times more.
 pub const LATE: u64 = 20;
 /// Bytes in the block that it answers with.
-pub const BLOCK: usize = 10_000;
+const BLOCK: usize = 10_000;
 const GADGET: &str = "/sys/kernel/config/usb_gadget/lab";
 const FILES: &str = "/run/usbtmc";
 const CONTROLLER: &str = "dummy_udc.0";
@@ -166,7 +166,6 @@ fn serve(mut control: File, state: &State) {
         if what != SETUP {
             continue;
         }
-
         let said: &[u8] = match (kind, request) {
             (0xa1, 5) => {
                 let mut shared = state.lock();

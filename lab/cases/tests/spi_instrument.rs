@@ -5,13 +5,12 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::time::Duration;
 
 use strobe::engine::user::User;
 use strobe::plan::Plan;
 use strobe::run::OwnedRun;
 use strobe_board::Board;
-use strobe_cases::account::{begin, read_now, record, until};
+use strobe_cases::account::{begin, read_now, read_until, record};
 use strobe_cases::chip::{read, write};
 use strobe_cases::plan;
 use strobe_ring::State;
@@ -125,27 +124,12 @@ fn a_chip_that_is_unplugged_is_a_named_fault_until_it_is_there_again() {
         .unwrap_or_else(|why| panic!("{why}"));
     let (mut reader, mut account) = begin(&run);
     run.start().expect("to start");
-    let mut seen = 0;
-    let mut after = |what: &str, failed: bool| {
-        until(what, || {
-            std::thread::sleep(Duration::from_millis(20));
-            read_now(&mut reader, &mut account);
-            let new = account.rows.len() - seen;
-            let fits = account.rows[seen..]
-                .iter()
-                .rev()
-                .take(5)
-                .all(|row| row.faults.is_empty() != failed);
-            new > 10 && fits
-        });
-        seen = account.rows.len();
-    };
-    after("rows", false);
+    read_until("rows", false, &mut reader, &mut account);
     fs::write(format!("{DRIVER}/unbind"), "spi7.0").expect("to unplug it");
     assert!(!Path::new("/dev/spidev7.0").exists());
-    after("rows that failed", true);
+    read_until("rows that failed", true, &mut reader, &mut account);
     fs::write(format!("{DRIVER}/bind"), "spi7.0").expect("to plug it in");
-    after("rows again", false);
+    read_until("rows again", false, &mut reader, &mut account);
     run.stop().expect("to stop");
     read_now(&mut reader, &mut account);
     account.settle(&reader.snapshot());

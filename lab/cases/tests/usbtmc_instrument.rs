@@ -12,7 +12,7 @@ use strobe::engine::user::{User, UserRun};
 use strobe::plan::Plan;
 use strobe::run::OwnedRun;
 use strobe_board::Board;
-use strobe_cases::account::{begin, read_now, record, until};
+use strobe_cases::account::{begin, read_now, read_until, record, until};
 use strobe_cases::chip::{read, write};
 use strobe_cases::machine::{slowness, timer};
 use strobe_cases::plan;
@@ -144,29 +144,14 @@ fn an_instrument_that_is_unplugged_is_a_named_fault_until_it_is_there_again() {
     let run = reached(&user, &plan("timer:20ms", &names));
     let (mut reader, mut account) = begin(&run);
     run.start().expect("to start");
-    let mut seen = 0;
-    let mut after = |what: &str, failed: bool| {
-        until(what, || {
-            sleep(Duration::from_millis(20));
-            read_now(&mut reader, &mut account);
-            let new = &account.rows[seen..];
-            new.len() > 5
-                && new
-                    .iter()
-                    .rev()
-                    .take(3)
-                    .all(|row| row.faults.is_empty() != failed)
-        });
-        seen = account.rows.len();
-    };
     let before = held();
     for _ in 0..rounds(10, 3) {
-        after("rows", false);
+        read_until("rows", false, &mut reader, &mut account);
         PLUGGED.unplug();
-        after("rows that failed", true);
+        read_until("rows that failed", true, &mut reader, &mut account);
         PLUGGED.plug();
     }
-    after("rows again", false);
+    read_until("rows again", false, &mut reader, &mut account);
     assert_eq!(held(), before);
     run.stop().expect("to stop");
     read_now(&mut reader, &mut account);

@@ -5,13 +5,10 @@ Their source is of the kernel's exact version. It is built beside this tree's mo
 """
 
 import re
-import shutil
 from pathlib import Path
 
-from . import cache
 from .kernel import Kernel
-from .source import source
-from .stock import config, is_of_source, version
+from .stock import config, drivers
 
 PARTS = ("industrialio-sw-device.c", "dummy/iio_simple_dummy.c", "dummy/iio_simple_dummy.h", "dummy/iio_simple_dummy_buffer.c")
 KBUILD = """\
@@ -28,10 +25,4 @@ def sources(kernel: Kernel) -> Path | None:
     settings = config(kernel)
     if not re.search(r"^CONFIG_IIO=[ym]$", settings, re.MULTILINE) or not re.search(r"^CONFIG_IIO_CONFIGFS=[ym]$", settings, re.MULTILINE):
         return None
-    return cache.unpacked(f"iio-dummy-{version(kernel)}", list, finish) if is_of_source(kernel) else None
-
-
-def finish(root: Path) -> None:
-    for part in PARTS:
-        shutil.copy2(source() / "drivers/iio" / part, root)
-    (root / "Kbuild").write_text(KBUILD)
+    return drivers("iio-dummy", kernel, "drivers/iio", PARTS, KBUILD)

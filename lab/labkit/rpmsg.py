@@ -12,8 +12,7 @@ from pathlib import Path
 
 from . import LabError, cache, say, suite
 from .kernel import Kernel
-from .source import source
-from .stock import config, is_of_source, version
+from .stock import config, drivers, version
 
 DRIVERS = ("rpmsg_core", "rpmsg_ctrl", "rpmsg_char", "rpmsg_ns", "virtio_rpmsg_bus")
 FILES = (*(f"{driver}.c" for driver in DRIVERS), "rpmsg_internal.h", "rpmsg_char.h")
@@ -29,14 +28,10 @@ def sources(kernel: Kernel) -> Path | None:
     """A directory with the stock drivers and a Kbuild for them; None if the kernel has its own."""
     if re.search(r"^CONFIG_RPMSG=[ym]$", config(kernel), re.MULTILINE):
         return None
-    number, is_here = version(kernel), is_of_source(kernel)
-    return cache.unpacked(f"rpmsg-bus-{number}", list, lambda root: copy(root) if is_here else fetch(number, root))
-
-
-def copy(root: Path) -> None:
-    for name in FILES:
-        shutil.copy2(source() / "drivers/rpmsg" / name, root)
-    (root / "Kbuild").write_text(KBUILD)
+    if found := drivers("rpmsg-bus", kernel, "drivers/rpmsg", FILES, KBUILD):
+        return found
+    number = version(kernel)
+    return cache.unpacked(f"rpmsg-bus-{number}", list, lambda root: fetch(number, root))
 
 
 def fetch(number: str, root: Path) -> None:

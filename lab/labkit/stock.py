@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a kernel was built of, and with."""
+"""What a kernel was built of, and with; and drivers of its source that it was built without."""
 
+import hashlib
 import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
 
-from . import LabError
+from . import LabError, cache
 from .kernel import Kernel
 from .source import source
 
@@ -26,3 +30,17 @@ def is_of_source(kernel: Kernel) -> bool:
     """Whether the source of the cache has exactly this kernel's version: what a driver has of its subsystem changes within a stable
     series."""
     return f"={version(kernel)}\n" in (source() / "packages").read_text() + "\n"
+
+
+def drivers(name: str, kernel: Kernel, folder: str, files: Sequence[str], kbuild: str) -> Path | None:
+    """A directory with these files of the kernel's source, and a Kbuild for them; None if the cache has another kernel's source."""
+    if not is_of_source(kernel):
+        return None
+    of_these = hashlib.sha256("\n".join([*files, kbuild]).encode()).hexdigest()[:12]
+
+    def finish(root: Path) -> None:
+        for file in files:
+            shutil.copy2(source() / folder / file, root)
+        (root / "Kbuild").write_text(kbuild)
+
+    return cache.unpacked(f"{name}-{version(kernel)}-{of_these}", list, finish)

@@ -2,8 +2,7 @@
 //! What is lost is counted, whoever lost it, and whoever was there then.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::Command;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::*;
 

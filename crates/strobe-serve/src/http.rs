@@ -126,7 +126,7 @@ impl Http {
             tasks: TaskTracker::new(),
             machine: machine::Machine::default(),
             lates: late::Lates::default(),
-            sent: Shared::new(),
+            sent: Shared::new(config.spool.bounds().recent),
             traces: Semaphore::new(TRACES),
             triggers: Semaphore::new(TRIGGERS),
             recipes: Mutex::default(),

@@ -2,47 +2,54 @@
 //! What was made of rows last. Clients that read the same rows in the same form at about the same time share it: it is made
 //! once, not for each of them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Bytes that are kept in one form, and in all forms together, at most: what the sockets of clients hold, which are so far
-/// apart, and what nobody minds.
-const OF_ONE: usize = 16 << 20;
-const OF_ALL: usize = 64 << 20;
-/// Pieces that are kept in one form, at most: those of slow runs are small, and all are looked through.
-const PIECES: usize = 128;
+/// How many forms may have as much as one may.
+const FORMS: usize = 4;
+/// Bytes of a piece besides what was made: slow runs have many small ones.
+const OF_A_PIECE: usize = 128;
 
 /// All forms `W` in which somebody reads, and what was made of rows in each, `M`.
 pub struct Shared<W, M> {
     pools: Mutex<Vec<(W, Weak<Pool<M>>)>>,
+    /// Bytes that are kept in one form at most, and in all forms together [`FORMS`] times as many.
+    bound: usize,
     bytes: Arc<AtomicUsize>,
 }
 
 /// What was made in one form. It is there as long as somebody reads in it.
 pub struct Pool<M> {
     kept: Mutex<Kept<M>>,
+    bound: usize,
     /// Of all pools.
     bytes: Arc<AtomicUsize>,
 }
 
+/// By the numbers of the first row, and of the row after the last one.
+type Place = (u64, u64);
+
 struct Kept<M> {
-    all: VecDeque<Made<M>>,
+    all: BTreeMap<Place, Made<M>>,
+    /// Oldest first: not the rows, but what was made of them.
+    order: VecDeque<Place>,
     bytes: usize,
 }
 
 struct Made<M> {
-    rows: Range<u64>,
     bytes: usize,
     what: M,
 }
 
 impl<W: PartialEq, M: Clone> Shared<W, M> {
-    /// Nobody reads yet.
-    pub fn new() -> Self {
+    /// Nobody reads yet. As many bytes of each form are kept as there are of the rows themselves in memory: who reads these
+    /// finds what others were given.
+    pub fn new(recent: usize) -> Self {
         Shared {
             pools: Mutex::default(),
+            bound: recent,
             bytes: Arc::default(),
         }
     }
@@ -56,11 +63,13 @@ impl<W: PartialEq, M: Clone> Shared<W, M> {
             return pool;
         }
         let kept = Kept {
-            all: VecDeque::new(),
+            all: BTreeMap::new(),
+            order: VecDeque::new(),
             bytes: 0,
         };
         let pool = Arc::new(Pool {
             kept: Mutex::new(kept),
+            bound: self.bound,
             bytes: Arc::clone(&self.bytes),
         });
         pools.push((wanted, Arc::downgrade(&pool)));
@@ -72,15 +81,14 @@ impl<M: Clone> Pool<M> {
     /// What was made of rows that begin with this one and end before `to`, and the row after them.
     pub fn find(&self, row: u64, to: u64) -> Option<(u64, M)> {
         let kept = lock(&self.kept);
-        let is_it = |made: &&Made<M>| made.rows.start == row && made.rows.end <= to;
-        let made = kept.all.iter().rev().find(is_it)?;
-        Some((made.rows.end, made.what.clone()))
+        let (place, made) = kept.all.range((row, row)..=(row, to.max(row))).next_back()?;
+        Some((place.1, made.what.clone()))
     }
 
     /// What was made of just these rows.
     pub fn get(&self, rows: &Range<u64>) -> Option<M> {
         let kept = lock(&self.kept);
-        let made = kept.all.iter().rev().find(|made| made.rows == *rows)?;
+        let made = kept.all.get(&(rows.start, rows.end))?;
         Some(made.what.clone())
     }
 
@@ -96,14 +104,14 @@ impl<M: Clone> Pool<M> {
             while self.forget(&mut kept) {}
             return;
         }
-        if rows.is_empty() || bytes > OF_ONE || kept.all.iter().any(|made| made.rows == rows) {
+        let (place, bytes) = ((rows.start, rows.end), bytes + OF_A_PIECE);
+        if rows.is_empty() || bytes > self.bound || kept.all.contains_key(&place) {
             return;
         }
         // A little more does no harm: several may see that there is room.
         let is_full = |kept: &Kept<M>| {
-            kept.all.len() >= PIECES
-                || kept.bytes + bytes > OF_ONE
-                || self.bytes.load(Ordering::Relaxed) + bytes > OF_ALL
+            let of_all = self.bytes.load(Ordering::Relaxed) + bytes;
+            kept.bytes + bytes > self.bound || of_all > self.bound.saturating_mul(FORMS)
         };
         while is_full(&kept) {
             if !self.forget(&mut kept) {
@@ -112,12 +120,14 @@ impl<M: Clone> Pool<M> {
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         kept.bytes += bytes;
-        kept.all.push_back(Made { rows, bytes, what });
+        kept.order.push_back(place);
+        kept.all.insert(place, Made { bytes, what });
     }
 
     /// The oldest goes. Whether there was one.
     fn forget(&self, kept: &mut Kept<M>) -> bool {
-        let Some(oldest) = kept.all.pop_front() else {
+        let oldest = kept.order.pop_front();
+        let Some(oldest) = oldest.and_then(|place| kept.all.remove(&place)) else {
             return false;
         };
         kept.bytes -= oldest.bytes;
@@ -141,9 +151,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    const BOUND: usize = 1 << 20;
+
     #[test]
     fn only_the_same_rows_in_the_same_form_are_shared() {
-        let shared = Shared::new();
+        let shared = Shared::new(BOUND);
         let (one, two) = (shared.reader("a"), shared.reader("a"));
         let (other, another) = (shared.reader("b"), shared.reader("b"));
         one.keep(10..20, 1, 'x');
@@ -157,7 +169,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_one_reader_and_nothing_longer_than_readers_are_there() {
-        let shared = Shared::new();
+        let shared = Shared::new(BOUND);
         let one = shared.reader("a");
         one.keep(0..1, 1, 'x');
         assert_eq!(one.find(0, 1), None);
@@ -179,28 +191,29 @@ mod tests {
 
     #[test]
     fn the_oldest_go_first_and_all_forms_together_have_a_bound() {
-        let shared = Shared::new();
+        let shared = Shared::new(BOUND);
         let readers: Vec<_> = (0..16).map(|form| shared.reader(form / 2)).collect();
         let one = &readers[0];
         for row in 0..8 {
-            one.keep(row..row + 1, OF_ONE / 4, ());
+            one.keep(row..row + 1, BOUND / 4 - OF_A_PIECE, ());
         }
         let kept = (0..8).filter(|row| one.find(*row, 8).is_some());
         assert_eq!(kept.collect::<Vec<_>>(), [4, 5, 6, 7]);
-        one.keep(8..9, OF_ONE + 1, ());
+        one.keep(8..9, BOUND, ());
         assert_eq!((one.find(8, 9), one.find(7, 8)), (None, Some((8, ()))));
-        for row in 100..100 + 2 * PIECES as u64 {
+        for row in 100..100 + 2 * BOUND as u64 / OF_A_PIECE as u64 {
             one.keep(row..row + 1, 1, ());
             one.keep(row..row + 1, 1, ());
         }
-        assert_eq!(lock(&one.kept).all.len(), PIECES);
+        assert_eq!(lock(&one.kept).all.len(), BOUND / (OF_A_PIECE + 1));
+        assert_eq!(lock(&one.kept).order.len(), BOUND / (OF_A_PIECE + 1));
         for reader in &readers {
             for row in 10..14 {
-                reader.keep(row..row + 1, OF_ONE / 4, ());
+                reader.keep(row..row + 1, BOUND / 4 - OF_A_PIECE, ());
             }
         }
         let bytes = shared.bytes.load(Ordering::Relaxed);
-        assert!(bytes <= OF_ALL, "{bytes}");
+        assert!(bytes <= FORMS * BOUND, "{bytes}");
         drop(readers);
         assert_eq!(shared.bytes.load(Ordering::Relaxed), 0);
     }

@@ -74,8 +74,8 @@ pub struct Acquisition {
 pub struct Reading(Arc<Acquisition>);
 
 impl Acquisition {
-    /// One that was armed now.
-    pub fn new(number: u64, chosen: Chosen) -> Self {
+    /// One that was armed now; of what its readers have got, so many bytes are kept for others.
+    pub fn new(number: u64, chosen: Chosen, recent: usize) -> Self {
         Acquisition {
             number,
             chosen,
@@ -90,7 +90,7 @@ impl Acquisition {
             readers: AtomicUsize::new(0),
             why: OnceLock::new(),
             outcome: Mutex::new(None),
-            sent: Shared::new(),
+            sent: Shared::new(recent),
         }
     }
 

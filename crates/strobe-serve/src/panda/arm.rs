@@ -100,7 +100,8 @@ impl Arm {
         }
         let chosen = self.panel.with(|values| self.chosen(values))?;
         let number = self.history.borrow().count + 1;
-        let new = Arc::new(Acquisition::new(number, chosen));
+        let recent = self.daemon.config.spool.bounds().recent;
+        let new = Arc::new(Acquisition::new(number, chosen, recent));
         if let Trigger::Event(sampling) = &new.chosen.trigger {
             let served = self.create(&new, sampling).await?;
             new.take(&served);

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was made of rows last. Clients that read the same rows in the same form at about the same time share it: it is made
-//! once, not for each of them.
+//! once, not for each of them. Who wants what another one is just making waits for it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 /// How many forms may have as much as one may.
 const FORMS: usize = 4;
 /// Bytes of a piece besides what was made: slow runs have many small ones.
 const OF_A_PIECE: usize = 128;
+/// How long one waits for what another one makes: that may have to wait for rows itself, or for a disk that does not answer.
+const WAIT: Duration = Duration::from_millis(100);
 
 /// All forms `W` in which somebody reads, and what was made of rows in each, `M`.
 pub struct Shared<W, M> {
@@ -23,6 +29,8 @@ pub struct Shared<W, M> {
 /// What was made in one form. It is there as long as somebody reads in it.
 pub struct Pool<M> {
     kept: Mutex<Kept<M>>,
+    /// Somebody who was making something has done so, or has given up.
+    done: Notify,
     bound: usize,
     /// Of all pools.
     bytes: Arc<AtomicUsize>,
@@ -36,6 +44,23 @@ struct Kept<M> {
     /// Oldest first: not the rows, but what was made of them.
     order: VecDeque<Place>,
     bytes: usize,
+    /// The first rows of what is being made.
+    making: Vec<u64>,
+}
+
+/// What becomes of somebody who wants rows.
+pub enum Turn<M> {
+    /// Another one has made this of them; the row after them.
+    Made(u64, M),
+    /// It is for this one to make it. Others wait as long as this is kept, if it is there: drop it before you wait for a client.
+    Make(Option<Making<M>>),
+}
+
+/// Somebody makes what begins with this row.
+pub struct Making<M> {
+    /// Not counted as a reader.
+    pool: Weak<Pool<M>>,
+    row: u64,
 }
 
 struct Made<M> {
@@ -66,9 +91,11 @@ impl<W: PartialEq, M: Clone> Shared<W, M> {
             all: BTreeMap::new(),
             order: VecDeque::new(),
             bytes: 0,
+            making: Vec::new(),
         };
         let pool = Arc::new(Pool {
             kept: Mutex::new(kept),
+            done: Notify::new(),
             bound: self.bound,
             bytes: Arc::clone(&self.bytes),
         });
@@ -78,11 +105,39 @@ impl<W: PartialEq, M: Clone> Shared<W, M> {
 }
 
 impl<M: Clone> Pool<M> {
-    /// What was made of rows that begin with this one and end before `to`, and the row after them.
-    pub fn find(&self, row: u64, to: u64) -> Option<(u64, M)> {
-        let kept = lock(&self.kept);
-        let (place, made) = kept.all.range((row, row)..=(row, to.max(row))).next_back()?;
-        Some((place.1, made.what.clone()))
+    /// What was made of rows that begin with this one and end before `to`, or the right to make it. May be dropped at any
+    /// moment.
+    pub async fn turn(self: &Arc<Self>, row: u64, to: u64) -> Turn<M> {
+        let until_mine = async {
+            loop {
+                let mut done = std::pin::pin!(self.done.notified());
+                // Before the look: what is done after it wakes this.
+                done.as_mut().enable();
+                if let Some(turn) = self.turn_now(row, to) {
+                    return turn;
+                }
+                done.await;
+            }
+        };
+        let turn = timeout(WAIT, until_mine).await;
+        turn.unwrap_or(Turn::Make(None))
+    }
+
+    /// The same, unless another one is making it.
+    fn turn_now(self: &Arc<Self>, row: u64, to: u64) -> Option<Turn<M>> {
+        let mut kept = lock(&self.kept);
+        if let Some((end, what)) = kept.find(row, to) {
+            return Some(Turn::Made(end, what));
+        }
+        if !self.has_others() {
+            return Some(Turn::Make(None));
+        }
+        if kept.making.contains(&row) {
+            return None;
+        }
+        kept.making.push(row);
+        let pool = Arc::downgrade(self);
+        Some(Turn::Make(Some(Making { pool, row })))
     }
 
     /// What was made of just these rows.
@@ -136,6 +191,22 @@ impl<M: Clone> Pool<M> {
     }
 }
 
+impl<M: Clone> Kept<M> {
+    fn find(&self, row: u64, to: u64) -> Option<(u64, M)> {
+        let found = self.all.range((row, row)..=(row, to.max(row))).next_back();
+        found.map(|(place, made)| (place.1, made.what.clone()))
+    }
+}
+
+impl<M> Drop for Making<M> {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.upgrade() {
+            lock(&pool.kept).making.retain(|row| *row != self.row);
+            pool.done.notify_waiters();
+        }
+    }
+}
+
 impl<M> Drop for Pool<M> {
     fn drop(&mut self) {
         let bytes = lock(&self.kept).bytes;
@@ -152,6 +223,12 @@ mod tests {
     use super::*;
 
     const BOUND: usize = 1 << 20;
+
+    impl<M: Clone> Pool<M> {
+        fn find(&self, row: u64, to: u64) -> Option<(u64, M)> {
+            lock(&self.kept).find(row, to)
+        }
+    }
 
     #[test]
     fn only_the_same_rows_in_the_same_form_are_shared() {
@@ -216,5 +293,50 @@ mod tests {
         assert!(bytes <= FORMS * BOUND, "{bytes}");
         drop(readers);
         assert_eq!(shared.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_several_want_is_made_by_one_of_them_and_the_others_wait_for_it() {
+        let shared = Shared::new(BOUND);
+        let readers: Vec<_> = (0..3).map(|_| shared.reader("a")).collect();
+        let Turn::Make(Some(making)) = readers[0].turn(0, 10).await else {
+            panic!("it is there, or nobody else reads");
+        };
+        let another = readers[1].turn(5, 10).await;
+        assert!(matches!(another, Turn::Make(Some(_))), "other rows");
+        let others = readers[1..].iter().map(|reader| {
+            let reader = Arc::clone(reader);
+            tokio::spawn(async move { reader.turn(0, 10).await })
+        });
+        let others: Vec<_> = others.collect();
+        tokio::task::yield_now().await;
+        readers[0].keep(0..4, 1, 'x');
+        drop(making);
+        for other in others {
+            let turn = other.await.expect("no panic");
+            assert!(matches!(turn, Turn::Made(4, 'x')));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gives_up_lets_the_next_one_make_it_and_who_takes_long_is_not_waited_for() {
+        let shared = Shared::<_, ()>::new(BOUND);
+        let (one, two) = (shared.reader("a"), shared.reader("a"));
+        let making = one.turn(0, 10).await;
+        assert!(matches!(making, Turn::Make(Some(_))));
+        let begun = tokio::time::Instant::now();
+        assert!(matches!(two.turn(0, 10).await, Turn::Make(None)));
+        assert!(begun.elapsed() >= WAIT);
+        let waits = tokio::spawn({
+            let two = Arc::clone(&two);
+            async move { two.turn(0, 10).await }
+        });
+        tokio::task::yield_now().await;
+        drop(making);
+        let turn = waits.await.expect("no panic");
+        assert!(matches!(turn, Turn::Make(Some(_))));
+        drop((turn, two));
+        let alone = one.turn(0, 10).await;
+        assert!(matches!(alone, Turn::Make(None)), "nobody else reads");
     }
 }

@@ -27,7 +27,7 @@ use super::runs::run;
 use super::view::RunView;
 use crate::cursor::{Cursor, From};
 use crate::served_run::ServedRun;
-use crate::shared::Pool;
+use crate::shared::{Making, Pool, Turn};
 
 /// Bytes of a client's message, at most.
 const MESSAGE_MAX: usize = 64 << 10;
@@ -136,7 +136,8 @@ enum Step<R> {
 enum Next {
     /// What another client was given, and the row after it.
     Made(u64, Bytes),
-    Block(Option<Block>),
+    /// These are to be encoded, which others may wait for; none: there are no more.
+    Block(Option<Block>, Option<Making<Bytes>>),
 }
 
 impl Live {
@@ -223,7 +224,7 @@ impl Live {
                 _ = looks.tick() => Step::Look,
                 next = rows_of(&sent, &mut cursor, at_most) => Step::Rows(next),
             };
-            let block = match step {
+            let (block, mut making) = match step {
                 Step::Look | Step::Send => {
                     self.state().await?;
                     continue;
@@ -233,10 +234,14 @@ impl Live {
                     self.send(Message::Binary(bytes)).await?;
                     continue;
                 }
-                Step::Rows(Next::Block(Some(block))) => block,
-                Step::Rows(Next::Block(None)) => return self.finish().await,
+                Step::Rows(Next::Block(Some(block), making)) => (block, making),
+                Step::Rows(Next::Block(None, making)) => {
+                    drop(making);
+                    return self.finish().await;
+                }
             };
             if block.first() > next {
+                making = None;
                 let lost = json!({"lost": [next, block.first()]});
                 self.send(Message::Text(lost.to_string().into())).await?;
                 if hello.policy == Policy::Every {
@@ -262,6 +267,7 @@ impl Live {
             }
             let batch = shared(&sent, &blocks, || stream.batch_of(&blocks));
             let batch = batch.map_err(|error| wrong(error.to_string()))?;
+            drop(making);
             self.send(Message::Binary(batch)).await?;
         }
     }
@@ -329,11 +335,13 @@ impl Live {
 }
 
 /// The next rows: as another client was given them, or from the cursor.
-async fn rows_of(sent: &Pool<Bytes>, cursor: &mut Cursor, at_most: usize) -> Next {
-    match sent.find(cursor.next_row(), u64::MAX) {
-        Some((end, bytes)) if cursor.pass(end) => Next::Made(end, bytes),
-        _ => Next::Block(cursor.next(at_most).await),
-    }
+async fn rows_of(sent: &Arc<Pool<Bytes>>, cursor: &mut Cursor, at_most: usize) -> Next {
+    let making = match sent.turn(cursor.next_row(), u64::MAX).await {
+        Turn::Made(end, bytes) if cursor.pass(end) => return Next::Made(end, bytes),
+        Turn::Made(..) => None,
+        Turn::Make(making) => making,
+    };
+    Next::Block(cursor.next(at_most).await, making)
 }
 
 /// How far a client may fall behind. What was there when it came does not count: it gets that as quickly as it can.

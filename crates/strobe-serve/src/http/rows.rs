@@ -26,7 +26,7 @@ use super::query::{Format, OnLoss, RowsQuery, names, query};
 use super::runs::run;
 use crate::cursor::{Cursor, From};
 use crate::served_run::ServedRun;
-use crate::shared::Pool;
+use crate::shared::{Making, Pool, Turn};
 
 /// Bytes that are written at once, about: enough that a write does not count, few enough for many clients.
 pub const PIECE: usize = 128 << 10;
@@ -149,6 +149,8 @@ struct Feed {
     columns: Option<Vec<String>>,
     /// What others are given who want the same.
     sent: Arc<Pool<Bytes>>,
+    /// Others wait for what this makes.
+    making: Option<Making<Bytes>>,
     on_loss: OnLoss,
     follow: bool,
     stop: CancellationToken,
@@ -192,6 +194,7 @@ impl Feed {
                 columns: wanted,
                 is_live: false,
             }),
+            making: None,
             on_loss: asked.on_loss,
             follow: asked.follow,
             stop: http.daemon.stop.clone(),
@@ -245,6 +248,7 @@ impl Feed {
             }
             Err(_) => encoder.rows(&[])?.into(),
         };
+        self.making = None;
         self.encoder = Some(encoder);
         Ok(bytes)
     }
@@ -258,11 +262,14 @@ impl Feed {
     async fn rows(&mut self) -> io::Result<Rows> {
         // What the client was told is lost is not given, though somebody may have it still.
         let is_there = self.next >= self.first && self.next < self.to;
-        let found = self.sent.find(self.next, self.to).filter(|_| is_there);
-        if let Some((end, bytes)) = found {
-            if self.cursor.pass(end) {
-                self.next = end;
-                return Ok(Rows::Made(bytes));
+        if is_there {
+            match self.sent.turn(self.next, self.to).await {
+                Turn::Made(end, bytes) if self.cursor.pass(end) => {
+                    self.next = end;
+                    return Ok(Rows::Made(bytes));
+                }
+                Turn::Made(..) => {}
+                Turn::Make(mine) => self.making = mine,
             }
         }
         if is_there && self.is_as_stored() {

@@ -22,6 +22,7 @@ use super::reason::Reason;
 use super::rows::{Encoder, Made};
 use super::wire::{Frame, Wire};
 use crate::cursor::{Cursor, From};
+use crate::shared::Turn;
 use crate::spool::Progress;
 
 /// Bytes of rows that go out at once.
@@ -311,13 +312,17 @@ impl Client<'_> {
         let others = of.sent.reader(captures.to_vec());
         loop {
             let next = cursor.next_row();
+            let mut making = None;
             if held.is_none() && encoder.knows_before(next) {
-                let found = others.find(next, u64::MAX);
-                if let Some((end, made)) = found.filter(|(end, _)| cursor.pass(*end)) {
-                    encoder = made.after;
-                    sent += end - next;
-                    self.wire.rows(options, captures, &made.bytes).await?;
-                    continue;
+                match others.turn(next, u64::MAX).await {
+                    Turn::Made(end, made) if cursor.pass(end) => {
+                        encoder = made.after;
+                        sent += end - next;
+                        self.wire.rows(options, captures, &made.bytes).await?;
+                        continue;
+                    }
+                    Turn::Made(..) => {}
+                    Turn::Make(mine) => making = mine,
                 }
             }
             let block = match held.take() {
@@ -327,15 +332,18 @@ impl Client<'_> {
                     block = cursor.next(at_most) => block,
                     result = gone(&mut self.reader) => return Err(result),
                     () = sleep(IDLE) => {
+                        drop(making);
                         self.wire.idle(options).await?;
                         continue;
                     }
                 },
             };
             let Some(block) = block else {
+                drop(making);
                 return self.end(of, options, sent, Some(&cursor.progress())).await;
             };
             if block.lost() > 0 {
+                making = None;
                 let progress = cursor.progress();
                 if !options.gaps {
                     let reason = blame(&block, &progress);
@@ -370,14 +378,6 @@ impl Client<'_> {
                 continue;
             }
             let is_shared = encoder.knows_before(first) && others.has_others();
-            let numbers = first..first + rows as u64;
-            // Somebody else who has waited for them, too, may have been quicker.
-            let made = others.get(&numbers).filter(|_| is_shared);
-            if let Some(made) = made {
-                encoder = made.after;
-                self.wire.rows(options, captures, &made.bytes).await?;
-                continue;
-            }
             frame.begin();
             for block in &blocks {
                 encoder.encode(block, &mut frame);
@@ -389,8 +389,9 @@ impl Client<'_> {
                     bytes: Arc::from(frame),
                     after: encoder.clone(),
                 };
-                others.keep(numbers, frame.len(), made);
+                others.keep(first..first + rows as u64, frame.len(), made);
             }
+            drop(making);
             self.wire.rows(options, captures, frame).await?;
         }
     }

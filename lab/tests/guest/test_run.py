@@ -31,19 +31,6 @@ module_exit(toy_exit);
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("A module that warns when told to");
 """
-CLOCKS = """#include <stdio.h>
-#include <time.h>
-int main(void)
-{
-	for (int i = 0; i < 100; i++) {
-		struct timespec now, pause = { 0, 137000 * (i % 7) };
-		clock_gettime(i % 2 ? CLOCK_MONOTONIC : CLOCK_REALTIME, &now);
-		printf("%ld.%09ld\\n", now.tv_sec, now.tv_nsec);
-		nanosleep(&pause, NULL);
-	}
-	return 0;
-}
-"""
 
 
 class Guest(unittest.TestCase):
@@ -57,11 +44,6 @@ class Guest(unittest.TestCase):
 
     def run_lab(self, *words: str | Path) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run([LAB / "run", "--no-strobe", *words], env=self.environment, capture_output=True, stdin=subprocess.DEVNULL)
-
-    def compile(self, text: str) -> Path:
-        (self.path / "program.c").write_text(text)
-        subprocess.run(["gcc", "-O2", "-static", "-o", self.path / "program", self.path / "program.c"], check=True)
-        return self.path / "program"
 
     def toy(self, kernel: str) -> Path:
         source = self.path / "source"
@@ -192,23 +174,6 @@ class Ends(Guest):
         lab.kill()
         lab.wait()
         self.wait_until(lambda: not [name for name in self.leftovers() if name.startswith("/proc/")])
-
-
-class Determinism(Guest):
-    def test_two_icount_runs_are_identical_to_the_last_bit_on_each_kernel(self) -> None:
-        program = self.compile(CLOCKS)
-        script = "cat /proc/interrupts >$OUT/before; ./program | tee $OUT/clocks; cat /proc/interrupts /proc/stat >$OUT/after"
-        for kernel in ("amd64", "rt"):
-            runs = []
-            for number in range(2):
-                out = self.path / f"{kernel}{number}"
-                done = self.run_lab("--kernel", kernel, "--icount", "--device", "edu", "--file", program, "--out", out,
-                                    "--log", out.with_suffix(".log"), "--", "sh", "-c", script)
-                self.assertEqual(done.returncode, 0)
-                runs.append((done.stdout, out.with_suffix(".log").read_bytes(),
-                             *((out / name).read_bytes() for name in ("before", "clocks", "after"))))
-            with self.subTest(kernel):
-                self.assertTrue(runs[0] == runs[1])
 
 
 if __name__ == "__main__":

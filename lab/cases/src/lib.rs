@@ -14,6 +14,7 @@ pub mod crowd;
 pub mod dice;
 pub mod engine;
 pub mod failslab;
+pub mod grouped;
 pub mod hpet;
 pub mod iio;
 pub mod instrument;

@@ -5,37 +5,13 @@
 // kernels: amd64 rt newest
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::{XattrFlags, setxattr};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-
-const DEVICE: &str = "/dev/strobe";
-/// A user's own group, and that of the device.
-const USER: u32 = 1000;
-const GROUP: u32 = 900;
-
-/// The device belongs to a group, as the installed rules have it; to root alone again when this is dropped.
-struct Grouped(fs::Permissions);
-
-impl Grouped {
-    fn new() -> Grouped {
-        let mode = fs::metadata(DEVICE).expect(DEVICE).permissions();
-        chown(DEVICE, Some(0), Some(GROUP)).expect("a group");
-        fs::set_permissions(DEVICE, fs::Permissions::from_mode(0o660)).expect("a mode");
-        Grouped(mode)
-    }
-}
-
-impl Drop for Grouped {
-    fn drop(&mut self) {
-        let _ = chown(DEVICE, Some(0), Some(0));
-        let _ = fs::set_permissions(DEVICE, self.0.clone());
-    }
-}
+use strobe_cases::grouped::{GROUP, Grouped, USER};
 
 /// A copy of the program that gives whoever starts it CAP_PERFMON and CAP_BPF, and nothing else; gone when this is dropped.
 struct Capable(PathBuf);
@@ -150,7 +126,7 @@ fn who_may_make_a_run_may_let_it_compute_and_nobody_else() {
             Err(said) => {
                 assert!(!is_allowed, "{who}: {said}");
                 assert!(
-                    said.contains(DEVICE) && said.contains("permission"),
+                    said.contains("/dev/strobe") && said.contains("permission"),
                     "{said}"
                 );
             }

@@ -54,7 +54,7 @@
  * major. The minor grows when something is added.
  */
 #define STROBE_RING_MAJOR	1
-#define STROBE_RING_MINOR	5
+#define STROBE_RING_MINOR	6
 
 /* Bytes of a full name "device.channel", its NUL included. */
 #define STROBE_NAME_SIZE	64
@@ -486,6 +486,8 @@ static inline int strobe_row_absent(const struct strobe_ring_header *header,
 #define STROBE_FEATURE_ACT	(1ULL << 1)
 /* Variables of a program can be set while the run goes on: STROBE_TUNE; since minor 5. */
 #define STROBE_FEATURE_TUNE	(1ULL << 2)
+/* Runs can follow others: strobe_create.event; since minor 6. */
+#define STROBE_FEATURE_FOLLOW	(1ULL << 3)
 
 /**
  * struct strobe_features - argument of STROBE_FEATURES.
@@ -733,14 +735,16 @@ struct strobe_step {
  * enum strobe_why - what is wrong with a STROBE_CREATE, beyond its errno.
  * @STROBE_WHY_NONE: nothing, or the errno says all. EAGAIN: the run has a thread,
  *	and the user as many processes and threads as RLIMIT_NPROC allows.
- * @STROBE_WHY_EVENT: there is no such event (ENOENT).
+ * @STROBE_WHY_EVENT: there is no such event (ENOENT). Of a run that is to be followed:
+ *	the caller may not read it (EACCES), or it has too many readers (EUSERS).
  * @STROBE_WHY_PERIOD: period outside the bounds, missing, or given for an
  *	event that has none (EINVAL).
  * @STROBE_WHY_STEPS: more than STROBE_STEPS_MAX steps (EINVAL).
  * @STROBE_WHY_STEP: none of enum strobe_op, a value or flag where none belongs;
  *	an ACT without a program, or with a bit that is none; or another step behind
  *	an ACT (EINVAL); @fault_step.
- * @STROBE_WHY_NAME: no such channel or output (ENOENT); @fault_step.
+ * @STROBE_WHY_NAME: no such channel or output (ENOENT), or as of STROBE_WHY_EVENT;
+ *	@fault_step.
  * @STROBE_WHY_BUSY: another run's use of the channel or output excludes this
  *	one (EBUSY), @fault_step; or 64 runs have this event already.
  * @STROBE_WHY_VALUE: value wider than the output (ERANGE); @fault_step.
@@ -931,7 +935,10 @@ struct strobe_created {
  * struct strobe_create - argument of STROBE_CREATE; nothing in it is written.
  * @size: sizeof(struct strobe_create).
  * @flags: STROBE_DRY_RUN, STROBE_SHARED.
- * @event: name of the event: "timer", "soft" or "device.event".
+ * @event: name of the event: "timer", "soft" or "device.event"; since minor 6 also
+ *	"run:ID.row", each row of another run, or "run:ID.row:N", of which 0, N, 2N ...
+ *	Steps may then, and with any other event, read "run:ID.row", "run:ID.time" and
+ *	"run:ID.CHANNEL" of runs that the caller may read.
  * @period_ns: period of "timer"; 0 for other events.
  * @capacity: rows in the ring, a power of two; 0: one second of rows or 1024,
  *	whichever is more, rounded up (8192 for events without a period).

@@ -10,6 +10,19 @@
 #include "uabi.h"
 
 /**
+ * strobe_run_allows() - may the caller have this run?
+ * @run: the run.
+ * @only_read: no more of it than its rows.
+ *
+ * Context: process.
+ */
+bool strobe_run_allows(const struct strobe_run *run, bool only_read)
+{
+	return (only_read && run->is_shared) || uid_eq(current_fsuid(), run->uid) ||
+	       capable(CAP_SYS_ADMIN);
+}
+
+/**
  * strobe_run_by_id() - somebody's run.
  * @id: its id.
  * @only_read: the caller wants no more than its rows.
@@ -25,8 +38,7 @@ struct strobe_run *strobe_run_by_id(u32 id, bool only_read)
 	run = strobe_find_run(id);
 	if (!run)
 		return ERR_PTR(-ENOENT);
-	if (!(only_read && run->is_shared) && !uid_eq(current_fsuid(), run->uid) &&
-	    !capable(CAP_SYS_ADMIN))
+	if (!strobe_run_allows(run, only_read))
 		return ERR_PTR(-EACCES);
 	strobe_run_get(run);
 	return run;

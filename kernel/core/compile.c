@@ -27,8 +27,12 @@ static bool is_used(const struct strobe_run *run, u32 count, const struct strobe
 static int compile_read(struct strobe_run *run, struct strobe_created *answer, u32 i,
 			const struct strobe_step *step)
 {
-	struct strobe_channel *channel = strobe_find_channel(step->name);
+	struct strobe_channel *channel;
 
+	channel = strobe_is_follow(step->name) ? strobe_follow_channel(run, step->name) :
+						 strobe_find_channel(step->name);
+	if (IS_ERR(channel))
+		return fail_step(answer, i, STROBE_WHY_NAME, PTR_ERR(channel));
 	if (!channel)
 		return fail_step(answer, i, STROBE_WHY_NAME, -ENOENT);
 	if (step->value)

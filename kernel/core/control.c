@@ -44,6 +44,7 @@ static long ioctl_features(void __user *arg)
 		f.features = STROBE_FEATURE_PROGRAMS | STROBE_FEATURE_ACT | STROBE_FEATURE_TUNE;
 	else
 		f.features = 0;
+	f.features |= STROBE_FEATURE_FOLLOW;
 	return strobe_copy_back(arg, &f, sizeof(f));
 }
 

@@ -57,6 +57,7 @@ static int choose_event(struct strobe_run *run, const struct strobe_create *c,
 			struct strobe_created *answer)
 {
 	bool timer = !strcmp(c->event, "timer");
+	struct strobe_event *event;
 
 	if (timer) {
 		run->source = STROBE_SOURCE_TIMER;
@@ -64,7 +65,11 @@ static int choose_event(struct strobe_run *run, const struct strobe_create *c,
 		run->source = STROBE_SOURCE_SOFT;
 	} else {
 		run->source = STROBE_SOURCE_EVENT;
-		run->event = strobe_find_event(c->event);
+		event = strobe_is_follow(c->event) ? strobe_follow_event(run, c->event) :
+						     strobe_find_event(c->event);
+		if (IS_ERR(event))
+			return strobe_refuse(answer, STROBE_WHY_EVENT, PTR_ERR(event));
+		run->event = event;
 		/* The row was laid out for what was there then. */
 		if (!run->event || (run->event->may_skip && !run->may_skip))
 			return strobe_refuse(answer, STROBE_WHY_EVENT, -ENOENT);

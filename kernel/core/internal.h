@@ -17,6 +17,8 @@
  *   owner.c      owner fd, STROBE_CONTROL
  *   attach.c     STROBE_READER
  *   tune.c       STROBE_TUNE
+ *   follow.c     rows of a run as events and channels of another one
+ *   follow_rows.c  what they trigger
  *   bounds.c     what a run may cost others
  *   sysfs.c      /sys/class/strobe
  */
@@ -144,11 +146,18 @@ void strobe_run_fdinfo(struct seq_file *m, struct strobe_ring *ring);
 extern const struct file_operations strobe_owner_fops;
 
 /* attach.c */
+bool strobe_run_allows(const struct strobe_run *run, bool only_read);
 struct strobe_run *strobe_run_by_id(u32 id, bool only_read);
 long strobe_ioctl_reader(struct strobe_run *owned, void __user *arg);
 
 /* tune.c */
 long strobe_ioctl_tune(struct strobe_run *owned, void __user *arg);
+
+/* follow.c */
+bool strobe_is_follow(const char *name);
+struct strobe_event *strobe_follow_event(struct strobe_run *run, const char *name);
+struct strobe_channel *strobe_follow_channel(struct strobe_run *run, const char *name);
+void strobe_follow_free(struct strobe_run *run);
 
 /* sysfs.c */
 int strobe_sysfs_init(void);

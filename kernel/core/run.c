@@ -51,6 +51,7 @@ void strobe_run_exit(void)
 
 static void free_run(struct strobe_run *run)
 {
+	strobe_follow_free(run);
 	strobe_slow_free(run);
 	strobe_give_thread(run);
 	strobe_ring_free(&run->ring);
@@ -129,6 +130,7 @@ static void end_run(struct strobe_run *run, u32 state, int error)
 					  run->triggers);
 		strobe_run_unuse(run);
 	}
+	strobe_follow_free(run);
 	strobe_wake_all(&run->ring);
 }
 
@@ -147,13 +149,16 @@ void strobe_run_abort(struct strobe_run *run, int error)
 	end_run(run, STROBE_FAILED, error);
 }
 
-/* The producer has reached the limit, or found a device gone: the state is final. */
+/*
+ * The producer has reached the limit, or found a device gone: the state is final.
+ * Or the run that triggers it has ended.
+ */
 static void run_done(struct work_struct *work)
 {
 	struct strobe_run *run = container_of(work, struct strobe_run, done);
 
 	guard(mutex)(&run->lock);
-	end_run(run, STROBE_DONE, 0);
+	end_run(run, run->over ? STROBE_FAILED : STROBE_STOPPED, run->over);
 }
 
 /* The last row may have come while the producer was being silenced. */
@@ -389,6 +394,7 @@ struct strobe_run *strobe_run_new(void)
 	mutex_init(&run->lock);
 	INIT_LIST_HEAD(&run->entry);
 	INIT_LIST_HEAD(&run->listener);
+	INIT_LIST_HEAD(&run->follows);
 	INIT_WORK(&run->done, run_done);
 	strobe_timer_init(run);
 	run->timer_cpu = -1;

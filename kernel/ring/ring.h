@@ -104,6 +104,10 @@ struct strobe_ring {
  * @waiting: in ring->waiting.
  * @wanted: least head at which to wake somebody.
  * @queue: who sleeps here.
+ * @woken: of a reader in the kernel, instead of waking @queue: its row is there,
+ *	or the run has ended. Returns the head at which it wants to be woken next;
+ *	U64_MAX: not again. Interrupts off; hard, or a thread on PREEMPT_RT, or
+ *	process. NULL: a file. Constant.
  */
 struct strobe_sleeper {
 	struct list_head	entry;
@@ -111,6 +115,7 @@ struct strobe_sleeper {
 	struct list_head	waiting;
 	u64			wanted;
 	wait_queue_head_t	queue;
+	u64			(*woken)(struct strobe_sleeper *sleeper, u64 head);
 };
 
 /* ring.c */
@@ -133,7 +138,9 @@ struct file *strobe_reader_open(struct strobe_ring *ring, struct strobe_user *us
 /* wake.c */
 void strobe_ring_leave(struct strobe_ring *ring);
 int strobe_wake_join(struct strobe_ring *ring, struct strobe_sleeper *sleeper);
+void strobe_wake_forget(struct strobe_ring *ring, struct strobe_sleeper *sleeper);
 void strobe_wake_leave(struct strobe_ring *ring, struct strobe_sleeper *sleeper);
+bool strobe_wake_want(struct strobe_ring *ring, struct strobe_sleeper *sleeper, u64 row);
 bool strobe_wake_reached_or_want(struct strobe_ring *ring, struct strobe_sleeper *sleeper,
 				 u64 row);
 void strobe_wake_waiting(struct irq_work *work);

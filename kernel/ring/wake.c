@@ -49,6 +49,11 @@ void strobe_wake_waiting(struct irq_work *work)
 				least = min(least, sleeper->wanted);
 				continue;
 			}
+			if (sleeper->woken) {
+				sleeper->wanted = sleeper->woken(sleeper, head);
+				least = min(least, sleeper->wanted);
+				continue;
+			}
 			sleeper->wanted = NOT_WAITING;
 			list_del_init(&sleeper->waiting);
 			wake_up_interruptible_poll(&sleeper->queue, EPOLLIN | EPOLLRDNORM);
@@ -68,10 +73,15 @@ void strobe_wake_all(struct strobe_ring *ring)
 {
 	struct strobe_sleeper *sleeper;
 
-	scoped_guard(spinlock_irqsave, &ring->lock)
-		list_for_each_entry(sleeper, &ring->readers, entry)
-			wake_up_interruptible_poll(&sleeper->queue,
-						   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+	scoped_guard(spinlock_irqsave, &ring->lock) {
+		list_for_each_entry(sleeper, &ring->readers, entry) {
+			if (sleeper->woken)
+				sleeper->woken(sleeper, strobe_ring_head(ring));
+			else
+				wake_up_interruptible_poll(&sleeper->queue,
+							   EPOLLIN | EPOLLRDNORM | EPOLLHUP);
+		}
+	}
 }
 
 static void want(struct strobe_ring *ring, struct strobe_sleeper *sleeper, u64 row)
@@ -97,6 +107,22 @@ static bool reached(struct strobe_ring *ring, u64 row)
 }
 
 /**
+ * strobe_wake_want() - a reader wants to be woken, at once if its row is there.
+ * @ring: the ring.
+ * @sleeper: the reader.
+ * @row: rows that must be there.
+ *
+ * Context: process, or an irq_work that is not hard.
+ * Return: whether they are there, or the run has ended. Also then the reader is
+ * woken, with the next row.
+ */
+bool strobe_wake_want(struct strobe_ring *ring, struct strobe_sleeper *sleeper, u64 row)
+{
+	want(ring, sleeper, row);
+	return reached(ring, row);
+}
+
+/**
  * strobe_wake_reached_or_want() - is a row there, or will its reader be woken?
  * @ring: the ring.
  * @sleeper: the reader.
@@ -108,10 +134,22 @@ static bool reached(struct strobe_ring *ring, u64 row)
  */
 bool strobe_wake_reached_or_want(struct strobe_ring *ring, struct strobe_sleeper *sleeper, u64 row)
 {
-	if (reached(ring, row))
-		return true;
-	want(ring, sleeper, row);
-	return reached(ring, row);
+	return reached(ring, row) || strobe_wake_want(ring, sleeper, row);
+}
+
+/**
+ * strobe_wake_forget() - a reader wants no row any more.
+ * @ring: the ring.
+ * @sleeper: the reader.
+ *
+ * Context: process.
+ */
+void strobe_wake_forget(struct strobe_ring *ring, struct strobe_sleeper *sleeper)
+{
+	scoped_guard(spinlock_irqsave, &ring->lock) {
+		sleeper->wanted = NOT_WAITING;
+		list_del_init(&sleeper->waiting);
+	}
 }
 
 /* Under ring->lock. Is there room for a reader of this user? */

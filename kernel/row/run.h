@@ -220,6 +220,11 @@ enum strobe_source {
  * @start_time: the same on the run's clock.
  * @first_due: of the timer's grid, CLOCK_MONOTONIC.
  * @sysfs: its directory.
+ *
+ * @follows: struct strobe_follow, the runs that it follows. Made while the run is
+ *	created, freed when its devices have been given back.
+ * @over: why it ends because the run that triggers it has; 0: that one is complete.
+ *	Written by the producer, read by who ends it then.
  */
 struct strobe_run {
 	struct strobe_ring		ring;
@@ -284,6 +289,9 @@ struct strobe_run {
 	u64				start_time;
 	u64				first_due;
 	struct device			*sysfs;
+
+	struct list_head		follows;
+	s32				over;
 };
 
 /**

@@ -11,7 +11,7 @@ pub const RING_MAGIC: u64 = 0x0100_4542_4F52_5453;
 /// Version of the contract and of the layout; a reader refuses another one.
 pub const RING_MAJOR: u16 = 1;
 /// Grows when fields are added; a reader ignores it.
-pub const RING_MINOR: u16 = 5;
+pub const RING_MINOR: u16 = 6;
 /// Bits of [`RingHeader::incompat`] that this reader understands.
 pub const KNOWN_INCOMPAT: u32 = INCOMPAT_FAULTS | INCOMPAT_SKIPPED | INCOMPAT_ABSENT;
 /// Bit of [`RingHeader::incompat`]: rows have fault words behind their values.

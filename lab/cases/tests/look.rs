@@ -16,13 +16,13 @@ fn the_features_are_those_of_the_header() {
             size: 40,
             flags: 0,
             major: 1,
-            minor: 5,
+            minor: 6,
             create_flags: DRY_RUN | SHARED,
             reader_flags: NONBLOCK,
             incompat: 3,
             causes: 0b1_1111,
             steps_max: 1024,
-            features: 7,
+            features: 15,
         };
         assert_eq!(got, want, "{who}");
     }

@@ -478,15 +478,17 @@ fn the_administrator_may_forbid_programs_and_who_has_no_compiler_has_none() {
         }
         (answer.map(|_| ()), created.why, created.fault_step)
     };
+    /// Needs no program.
+    const FOLLOW: u64 = 8;
     let features = || features(&control()).expect("features").features;
     {
         let _forbidden = Parameter::set("programs", 0);
         assert_eq!(
             (made(), features()),
-            ((Err(EPERM), WHY_PROGRAM, NO_STEP), 0)
+            ((Err(EPERM), WHY_PROGRAM, NO_STEP), FOLLOW)
         );
     }
-    assert_eq!((made(), features()), ((Ok(()), 0, NO_STEP), 7));
+    assert_eq!((made(), features()), ((Ok(()), 0, NO_STEP), 15));
     for (name, value, want) in [
         (
             "bpf_jit_enable",

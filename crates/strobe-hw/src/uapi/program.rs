@@ -10,6 +10,8 @@ pub const FEATURE_PROGRAMS: u64 = 1 << 0;
 pub const FEATURE_ACT: u64 = 1 << 1;
 /// Variables of a program can be tuned.
 pub const FEATURE_TUNE: u64 = 1 << 2;
+/// Runs can follow others.
+pub const FEATURE_FOLLOW: u64 = 1 << 3;
 /// `strobe_program.flags`: it may leave rows out.
 pub const SKIPS: u32 = 1 << 0;
 

@@ -160,6 +160,7 @@ fn facts() -> Facts {
         "STROBE_FEATURE_PROGRAMS" = program::FEATURE_PROGRAMS,
         "STROBE_FEATURE_ACT" = program::FEATURE_ACT,
         "STROBE_FEATURE_TUNE" = program::FEATURE_TUNE,
+        "STROBE_FEATURE_FOLLOW" = program::FEATURE_FOLLOW,
         "STROBE_PROGRAM_SKIPS" = program::SKIPS,
         "STROBE_STATUS" = control_op::STATUS,
         "STROBE_START" = control_op::START,

@@ -56,7 +56,7 @@ fn a_device_that_is_not_strobe_is_named_with_the_remedy() {
     assert_eq!(
         error,
         Err("/dev/null: STROBE_LIST was refused (Inappropriate ioctl for device (os error 25)): the loaded \
-             module and this program have different versions (its contract is unknown, ours 1.5); install both \
+             module and this program have different versions (its contract is unknown, ours 1.6); install both \
              from one release, then modprobe -r strobe"
             .to_owned())
     );

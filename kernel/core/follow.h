@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A run that another one follows: what follow.c and follow_rows.c share. */
+#ifndef _STROBE_FOLLOW_H
+#define _STROBE_FOLLOW_H
+
+#include <linux/hrtimer.h>
+#include <linux/irq_work.h>
+
+#include "core/internal.h"
+
+/**
+ * struct strobe_follow - a run as a device of another one.
+ * @entry: in the follows of @run.
+ * @run: who follows. Constant.
+ * @followed: the other one; a reference. Constant.
+ * @every: every how many rows one counts. Constant once the run is made.
+ * @triggers: its rows trigger. Constant once the run is made.
+ * @sleeper: among the readers of the other run, from the beginning: who reads the
+ *	rows last pays for them.
+ * @work: triggers. Hard.
+ * @arm: wants the next row, after a hold.
+ * @hold: until the budget of the CPU has room.
+ * @lock: two CPUs may be at @work: protects @listening to @come. Of the follow that
+ *	triggers also @row and @has_row, which others have only in the producer.
+ * @listening: the run's producer is attached.
+ * @held: @hold goes on.
+ * @next: rows before this one are told, or count in @come.
+ * @come: rows that count, and were not told.
+ * @row: the last row: its words.
+ * @has_row: it is there.
+ * @seen: triggers of @run, when it has looked last; if its rows do not trigger.
+ * @device: what the run's event and its channels belong to; in no list.
+ * @event: its rows.
+ * @values: struct value, all that the run reads.
+ */
+struct strobe_follow {
+	struct list_head	entry;
+	struct strobe_run	*run;
+	struct strobe_run	*followed;
+	u32			every;
+	bool			triggers;
+	struct strobe_sleeper	sleeper;
+	struct irq_work		work;
+	struct irq_work		arm;
+	struct hrtimer		hold;
+	raw_spinlock_t		lock;	/* see above */
+	bool			listening;
+	bool			held;
+	u64			next;
+	u64			come;
+	u64			*row;
+	bool			has_row;
+	u64			seen;
+	struct strobe_device	device;
+	struct strobe_event	event;
+	struct list_head	values;
+};
+
+/* follow_rows.c */
+void strobe_follow_init(struct strobe_follow *follow);
+void strobe_follow_look(struct strobe_follow *follow);
+void strobe_follow_quiet(struct strobe_follow *follow);
+
+#endif /* _STROBE_FOLLOW_H */

@@ -6,6 +6,7 @@
 use crate::channel::Channel;
 
 pub mod kernel;
+mod run_part;
 pub mod user;
 
 pub use crate::error::Error;

@@ -191,11 +191,18 @@ impl Selection {
             Err(error) => return Ok(SelectedEngine::User(user(), Some(error))),
         };
         let is_line = matches!(plan.event.event(), Event::Gpio { .. });
+        // Of a run without the name of its engine, the user engine knows whether there are two.
+        let is_any_run = matches!(plan.event.event(), Event::Run { run, .. } if !run.contains(':'));
+        if is_any_run {
+            return Ok(SelectedEngine::User(user(), None));
+        }
         Ok(match control.dry_run(plan) {
             // Something that this engine has not; the other may have all of it, and of lines it knows best what is wrong.
             Err(engine::Error::NotHere { .. }) if is_line || user().dry_run(plan).is_ok() => {
                 SelectedEngine::User(user(), None)
             }
+            // A module that cannot follow runs.
+            Err(engine::Error::NotOfKernel(_)) => SelectedEngine::User(user(), None),
             Err(engine::Error::ProgramOfKernel(_)) if user().dry_run(plan).is_ok() => {
                 SelectedEngine::User(user(), None)
             }

@@ -488,8 +488,12 @@ fn what_follows_a_run_whose_card_goes_has_its_last_row_and_fails_as_it_does() {
         let run = format!("run:kernel:{}", followed.run.info().run);
         let parts = ["row".to_owned(), of_card].map(|part| format!("{run}.{part}"));
         let parts = parts.each_ref().map(String::as_str);
-        let follower = machine.user(&long(plan(&format!("{run}.row"), &parts)));
-        let (mut reader, mut account) = begin(&follower);
+        let follower = long(plan(&format!("{run}.row"), &parts));
+        let follower: Box<dyn OwnedRun> = match round % 2 {
+            0 => Box::new(machine.user(&follower)),
+            _ => Box::new(machine.engine.run(&follower)),
+        };
+        let (mut reader, mut account) = begin(&*follower);
         follower.start().expect("to start");
         until_rows(&reader, 10);
         machine.unplug(&SLOTS[0]);

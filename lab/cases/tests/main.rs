@@ -20,6 +20,7 @@ mod doctor;
 mod failslab;
 mod faults;
 mod fields;
+mod follow;
 mod frames;
 mod fuzz;
 mod gpio;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs of the user engine that follow a run of the kernel engine: the slow one knows which row of the fast one it belongs to.
+//! Runs of either engine that follow a run of the kernel engine: the slow one knows which row of the fast one it belongs to.
 
 use std::process::{Child, Command, Stdio};
 use std::{env, fs, process};
@@ -24,10 +24,10 @@ fn fast(rows: Option<u64>) -> <Kernel as Engine>::Run {
 }
 
 /// What follows each so many rows of it, and has started.
-fn slow(fast: &impl Run, every: u64) -> <User as Engine>::Run {
+fn slow<E: Engine>(fast: &impl Run, every: u64) -> E::Run {
     let run = format!("run:kernel:{}", fast.info().run);
     let parts = ["row", "time", "sim.ramp", "clock.time"].map(|part| format!("{run}.{part}"));
-    let follower = User::open().run(&plan(
+    let follower = E::open().run(&plan(
         &format!("{run}.row:{every}"),
         &parts.each_ref().map(String::as_str),
     ));
@@ -45,10 +45,9 @@ fn ended(follower: &impl OwnedRun) -> (Account, Snapshot) {
     (account, end)
 }
 
-#[test]
-fn a_run_follows_every_hundredth_row_of_a_faster_one_and_has_that_row() {
+fn follows_every_so_many_rows<E: Engine>() {
     let fast = fast(Some(ROWS));
-    let followers = [1, 7, 100].map(|every| (every, slow(&fast, every)));
+    let followers = [1, 7, 100].map(|every| (every, slow::<E>(&fast, every)));
     let (theirs, end) = record(&fast);
     assert_eq!((end.state, end.head), (State::Done, ROWS));
     for (every, follower) in followers {
@@ -67,12 +66,17 @@ fn a_run_follows_every_hundredth_row_of_a_faster_one_and_has_that_row() {
 }
 
 #[test]
-fn a_run_whose_owner_goes_away_takes_with_it_what_follows_and_not_the_other_way() {
+fn a_run_follows_every_hundredth_row_of_a_faster_one_and_has_that_row() {
+    follows_every_so_many_rows::<User>();
+    follows_every_so_many_rows::<Kernel>();
+}
+
+fn takes_with_it_what_follows<E: Engine>() {
     let fast = fast(None);
     let (reader, _) = begin(&fast);
     fast.start().expect("to start");
-    let gone = slow(&fast, 10);
-    let stays = slow(&fast, 10);
+    let gone = slow::<E>(&fast, 10);
+    let stays = slow::<E>(&fast, 10);
     until("rows of both", || {
         [&gone, &stays].map(|run| run.snapshot().expect("a snapshot").head >= 3) == [true; 2]
     });
@@ -83,6 +87,12 @@ fn a_run_whose_owner_goes_away_takes_with_it_what_follows_and_not_the_other_way(
     drop(fast);
     let (_, end) = ended(&stays);
     assert_eq!(end.state, State::Failed, "{end:?}");
+}
+
+#[test]
+fn a_run_whose_owner_goes_away_takes_with_it_what_follows_and_not_the_other_way() {
+    takes_with_it_what_follows::<User>();
+    takes_with_it_what_follows::<Kernel>();
 }
 
 /// `strobe record`, as another process, and what its run is called.

@@ -31,6 +31,8 @@ mod given;
 mod lines;
 mod ring_fd;
 mod run;
+mod run_names;
+mod run_rows;
 
 use entries::{accounting_of_run, catalogue, channels, named, outputs, tunables};
 use given::given;
@@ -240,6 +242,9 @@ impl Control {
         let catalogue = self.catalogue()?;
         let reads = plan.steps.iter().filter(|s| matches!(s, Step::Read(_)));
         let channel = |step: &Step| {
+            if let Some((run, part)) = run_names::part_of(step.name()) {
+                return Ok(self.channel_of_run(step.name(), run, part)?.0);
+            }
             let name = lines::shown(self.module_name("channel", step.name())?);
             let found = catalogue.channels.iter().find(|c| c.name == name);
             let mut channel = found
@@ -283,6 +288,7 @@ impl Control {
         flags: u32,
     ) -> Result<(uapi::Created, Option<OwnedFd>), Error> {
         plan.check_acts()?;
+        self.check_follows(plan)?;
         let (event, period_ns) = kernel_event(plan)?;
         let not_here = |what, name: &str| self.not_here(what, name);
         let create = uapi::Create {
@@ -345,6 +351,16 @@ impl Control {
             None => format!("event {event}"),
         };
         match answer.why {
+            why::EVENT | why::NAME if errno == Errno::ACCESS => Error::Unusable {
+                what: step.map_or("event", what),
+                name: step.map_or(event, |_| name),
+                why: "another user owns that run, and does not share it; it must be started as shared".to_owned(),
+            },
+            why::EVENT | why::NAME if errno == Errno::USERS => Error::Unusable {
+                what: step.map_or("event", what),
+                name: step.map_or(event, |_| name),
+                why: "that run has too many readers".to_owned(),
+            },
             why::EVENT => self.not_here("event", &event),
             why::PERIOD => Error::Period {
                 event,
@@ -399,8 +415,11 @@ impl Control {
         }
     }
 
-    /// The module's name of an event, a channel or an output: its own, unless it is a GPIO line.
+    /// The module's name of an event, a channel or an output: its own, unless it is a GPIO line, or a channel of a run.
     fn module_name(&self, what: &'static str, name: &str) -> Result<String, Error> {
+        if let Some((run, part)) = run_names::part_of(name).filter(|_| what == "channel") {
+            return Ok(self.channel_of_run(name, run, part)?.1);
+        }
         if !lines::is_line(name) {
             return Ok(name.to_owned());
         }
@@ -413,6 +432,7 @@ impl Control {
         let catalogue = self.catalogue().unwrap_or_default();
         let instead = match what {
             _ if lines::is_line(name) => lines::instead(&catalogue),
+            _ if run_names::part_of(name).is_some() => "`strobe status` shows the runs".to_owned(),
             "event" => catalogue.instead_of_event(),
             "output" => catalogue.instead_of_output(name),
             _ => catalogue.instead_of_channel(name),
@@ -475,10 +495,14 @@ fn kernel_event(plan: &Plan) -> Result<(Cow<'_, str>, u64), Error> {
         Event::Device(name) => Ok((name.into(), 0)),
         // If the module has the line: see `module_name`.
         Event::Gpio { .. } => Ok((plan.event.to_string().into(), 0)),
+        Event::Run { run, every } => match (run_names::number_of(run), u32::try_from(*every)) {
+            (Some(number), Ok(1)) => Ok((format!("run:{number}.row").into(), 0)),
+            (Some(number), Ok(every)) => Ok((format!("run:{number}.row:{every}").into(), 0)),
+            _ => Err(Error::NotOfKernel(plan.event.to_string())),
+        },
         Event::Uio(_)
         | Event::Iio(_)
         | Event::Counter { .. }
-        | Event::Run { .. }
         | Event::Hpet { .. }
         | Event::Eventfd(_) => Err(Error::NotOfKernel(plan.event.to_string())),
     }

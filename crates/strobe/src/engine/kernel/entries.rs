@@ -4,7 +4,7 @@
 use strobe_hw::uapi::{self, entry_flag, kind};
 use strobe_ring::{Engine, State};
 
-use super::lines;
+use super::{lines, run_names};
 use crate::accounting::Accounting;
 use crate::catalogue::{Catalogue, Device, Event, RunStatus};
 use crate::channel::{Channel, Class, Type};
@@ -17,7 +17,7 @@ pub(super) fn text(array: &[u8]) -> String {
 
 /// What an entry is called, as people write it.
 pub(super) fn named(entry: &uapi::Entry) -> String {
-    lines::shown(text(&entry.name))
+    run_names::shown(lines::shown(text(&entry.name)))
 }
 
 pub(super) fn catalogue(entries: &[uapi::Entry], generation: u64) -> Catalogue {

@@ -20,9 +20,9 @@ use super::settings::{Settings, WaitMode};
 use super::trigger::{Cadence, EventSource, Trigger, WaitOutcome};
 use crate::block;
 use crate::catalogue::Catalogue;
-use crate::channel::{Channel, Class};
 use crate::clock::RunClock;
 use crate::engine::kernel::Control;
+use crate::engine::run_part::{self, RunPart};
 use crate::error::Error;
 use crate::event::{Event, EventSpec, run_number};
 use crate::info::RunInfo;
@@ -248,18 +248,10 @@ impl EventSource for Source {
     }
 }
 
-/// What a channel is of a row.
-#[derive(Clone, Copy)]
-enum Part {
-    Number,
-    Time,
-    Value(usize),
-}
-
 /// A channel of another run.
 struct Value {
     followed: Shared,
-    part: Part,
+    part: RunPart,
 }
 
 impl ReadChannel for Value {
@@ -278,10 +270,10 @@ impl ReadChannel for Value {
         let found = Rows::new(&followed.row, followed.shape()).next();
         let found = found.ok_or(Errno::NODATA)?;
         match self.part {
-            Part::Number => Ok(found.row),
-            Part::Time => Ok(found.time),
-            Part::Value(index) if found.faults.failed(index) => Err(Errno::IO.into()),
-            Part::Value(index) => found.values.get(index).copied().ok_or(Errno::NODATA.into()),
+            RunPart::Number => Ok(found.row),
+            RunPart::Time => Ok(found.time),
+            RunPart::Value(index) if found.faults.failed(index) => Err(Errno::IO.into()),
+            RunPart::Value(index) => found.values.get(index).copied().ok_or(Errno::NODATA.into()),
         }
     }
 }
@@ -383,49 +375,21 @@ impl Provider for RunRows {
         let rest = name.strip_prefix("run:")?;
         let (run, part) = rest.split_once('.')?;
         Some(self.followed("channel", name, run).and_then(|followed| {
-            let found = about(name, part, &locked(&followed));
-            let Some((about, part)) = found else {
-                let followed = locked(&followed);
-                let channels = followed.info().channels.iter();
-                let names: Vec<&str> = channels.map(|channel| channel.name.as_str()).collect();
+            let known = locked(&followed);
+            let channels = &known.info().channels;
+            let Some((about, part)) = run_part::channel(name, part, channels, COST_NS) else {
                 return Err(Error::Unusable {
                     what: "channel",
                     name: name.to_owned(),
-                    why: format!(
-                        "that run has no channel {part}; it has row, time, {}",
-                        names.join(", ")
-                    ),
+                    why: run_part::none(part, channels),
                 });
             };
+            drop(known);
             Ok(ChannelOpener::ready(
                 about,
                 Box::new(Value { followed, part }),
             ))
         }))
-    }
-}
-
-/// What a part of a row is, as a channel of this name.
-fn about(name: &str, part: &str, followed: &FollowedRun) -> Option<(Channel, Part)> {
-    let number = |description, unit| Channel::plain(name, description, unit, COST_NS);
-    match part {
-        "row" => Some((number("number of the row of that run", ""), Part::Number)),
-        "time" => Some((
-            number("its stamp, on the clock of that run", "ns"),
-            Part::Time,
-        )),
-        part => {
-            let channels = &followed.info().channels;
-            let index = channels.iter().position(|channel| channel.name == part)?;
-            let channel = Channel {
-                name: name.to_owned(),
-                class: Class::Hard,
-                cost_ns: COST_NS,
-                in_use: false,
-                ..channels.get(index)?.clone()
-            };
-            Some((channel, Part::Value(index)))
-        }
     }
 }
 

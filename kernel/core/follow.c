@@ -141,7 +141,7 @@ static void free_follow(struct strobe_follow *follow)
 	}
 	strobe_run_put(follow->followed);
 	kfree(follow->row);
-	kfree(follow);
+	kfree_rcu(follow, rcu);
 }
 
 /**
@@ -252,7 +252,8 @@ struct strobe_event *strobe_follow_event(struct strobe_run *run, const char *nam
 	if (IS_ERR(follow))
 		return ERR_CAST(follow);
 	if (!strncmp(part, "row:", 4) && isdigit(part[4])) {
-		if (kstrtou32(part + 4, 10, &follow->every) || !follow->every)
+		if (part[4 + strspn(part + 4, DIGITS)] ||
+		    kstrtou32(part + 4, 10, &follow->every) || !follow->every)
 			return ERR_PTR(-ENOENT);
 	} else if (strcmp(part, "row")) {
 		return ERR_PTR(-ENOENT);

@@ -5,6 +5,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/irq_work.h>
+#include <linux/workqueue.h>
 
 #include "core/internal.h"
 
@@ -32,6 +33,7 @@
  * @device: what the run's event and its channels belong to; in no list.
  * @event: its rows.
  * @values: struct value, all that the run reads.
+ * @rcu: one of two CPUs that are at @work may be in it after the other has ended.
  */
 struct strobe_follow {
 	struct list_head	entry;
@@ -41,7 +43,7 @@ struct strobe_follow {
 	bool			triggers;
 	struct strobe_sleeper	sleeper;
 	struct irq_work		work;
-	struct irq_work		arm;
+	struct work_struct	arm;
 	struct hrtimer		hold;
 	raw_spinlock_t		lock;	/* see above */
 	bool			listening;
@@ -54,6 +56,7 @@ struct strobe_follow {
 	struct strobe_device	device;
 	struct strobe_event	event;
 	struct list_head	values;
+	struct rcu_head		rcu;
 };
 
 /* follow_rows.c */

@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "core/follow.h"
 #include "row/row.h"
+#include "row/slow.h"
 
 /* Of a trigger that the budget has no room for; as of boards. */
 #define HOLD_MIN_NS	(100 * NSEC_PER_USEC)
@@ -76,11 +77,11 @@ void strobe_follow_look(struct strobe_follow *follow)
 
 /* ---- triggers ---- */
 
-/* What has come, and triggers nothing any more. With triggers silent. */
-static void miss_rest(struct strobe_follow *follow)
+/* What has come triggers nothing. The caller is the only source of triggers. */
+static void miss_rest(struct strobe_follow *follow, enum strobe_missed cause)
 {
 	if (follow->come && READ_ONCE(follow->run->state) == STROBE_RUNNING)
-		strobe_miss(follow->run, STROBE_MISSED_SOURCE, follow->come);
+		strobe_miss(follow->run, cause, follow->come);
 	follow->come = 0;
 }
 
@@ -91,21 +92,29 @@ static void end_with(struct strobe_follow *follow)
 	bool failed = READ_ONCE(header->state) == STROBE_FAILED;
 
 	follow->listening = false;
-	miss_rest(follow);
+	miss_rest(follow, STROBE_MISSED_SOURCE);
 	follow->run->over = failed ? READ_ONCE(header->error) ?: -EPIPE : 0;
-	/* Once in its life: this may wake a worker. */
+	/* Rarely: this may wake a worker. */
 	follow->run->ring.ops->ended(&follow->run->ring);
 }
 
 /* Trigger, if a row that counts has come. Returns ns to keep quiet for. */
 static u64 tell(struct strobe_follow *follow, u64 head)
 {
+	struct strobe_run *run = follow->run;
 	u64 missed;
 
 	follow->come += counted(follow, follow->next, head);
 	WRITE_ONCE(follow->next, head);
+	if (!follow->come)
+		return 0;
+	/* The row that is open has the values of the one that has opened it. */
+	if (READ_ONCE(run->state) != STROBE_RUNNING || strobe_slow_is_open(run)) {
+		miss_rest(follow, STROBE_MISSED_BUSY);
+		return 0;
+	}
 	/* Of one that was overwritten before it was here the next one says it. */
-	if (!follow->come || !take_row(follow, (head - 1) / follow->every * follow->every))
+	if (!take_row(follow, (head - 1) / follow->every * follow->every))
 		return 0;
 	missed = follow->come - 1;
 	follow->come = 0;
@@ -147,10 +156,10 @@ static void arm(struct strobe_follow *follow)
 		irq_work_queue(&follow->work);
 }
 
-/* Not hard on PREEMPT_RT: it takes a lock that files take. */
-static void arm_work(struct irq_work *irq_work)
+/* In a process: it takes a lock that files take. */
+static void arm_work(struct work_struct *work)
 {
-	arm(container_of(irq_work, struct strobe_follow, arm));
+	arm(container_of(work, struct strobe_follow, arm));
 }
 
 static enum hrtimer_restart hold_over(struct hrtimer *timer)
@@ -159,7 +168,7 @@ static enum hrtimer_restart hold_over(struct hrtimer *timer)
 
 	scoped_guard(raw_spinlock_irqsave, &follow->lock)
 		WRITE_ONCE(follow->held, false);
-	irq_work_queue(&follow->arm);
+	schedule_work(&follow->arm);
 	return HRTIMER_NORESTART;
 }
 
@@ -190,19 +199,20 @@ static int rows_enable(struct strobe_event *event)
 static void rows_disable(struct strobe_event *event)
 {
 	struct strobe_follow *follow = container_of(event, struct strobe_follow, event);
+	u64 head;
 
 	scoped_guard(raw_spinlock_irqsave, &follow->lock)
 		follow->listening = false;
 	/* In this order: who is gone is not begun again by those that come after it. */
 	hrtimer_cancel(&follow->hold);
-	irq_work_sync(&follow->arm);
+	cancel_work_sync(&follow->arm);
 	strobe_wake_forget(&follow->followed->ring, &follow->sleeper);
 	irq_work_sync(&follow->work);
-	if (follow->held)
-		follow->come += counted(follow, follow->next,
-					strobe_ring_head(&follow->followed->ring));
+	head = strobe_ring_head(&follow->followed->ring);
+	follow->come += counted(follow, follow->next, head);
+	follow->next = head;
 	follow->held = false;
-	miss_rest(follow);
+	miss_rest(follow, STROBE_MISSED_SOURCE);
 }
 
 static const struct strobe_event_ops rows_ops = {
@@ -217,7 +227,7 @@ static const struct strobe_event_ops rows_ops = {
 void strobe_follow_init(struct strobe_follow *follow)
 {
 	follow->work = IRQ_WORK_INIT_HARD(work);
-	init_irq_work(&follow->arm, arm_work);
+	INIT_WORK(&follow->arm, arm_work);
 	hrtimer_setup(&follow->hold, hold_over, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 	raw_spin_lock_init(&follow->lock);
 	follow->sleeper.woken = woken;

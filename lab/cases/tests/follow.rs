@@ -191,6 +191,29 @@ fn who_begins_while_rows_are_made_gets_each_from_then_on() {
 }
 
 #[test]
+fn a_row_that_waits_for_a_slow_channel_keeps_the_values_of_the_row_that_has_opened_it() {
+    let fast = run("timer:10kHz", &["sim.ramp"], Some(3000));
+    let rows = rows_of(&fast);
+    let value = format!("run:kernel:{}.sim.ramp", fast.info().run);
+    let slow = run(&rows, &[&rows, "sim.slow", &value], None);
+    slow.start().expect("to start");
+    let (theirs, _) = record(&fast);
+    let end = ended(&slow);
+    assert_eq!(end.triggers, 3000, "{end:?}");
+    let (mut reader, mut account) = begin_at_first(&slow);
+    read_now(&mut reader, &mut account);
+    assert!(!account.rows.is_empty(), "{end:?}");
+    for row in &account.rows {
+        let their = &theirs.rows[row.values[0] as usize];
+        assert!(row.faults.is_empty(), "{row:?}");
+        assert_eq!(
+            (row.trigger, row.values[2]),
+            (row.values[0], their.values[0])
+        );
+    }
+}
+
+#[test]
 fn many_that_follow_a_fast_run_stop_no_cpu_and_each_account_is_whole() {
     let fast = Kernel::open().run(&Plan {
         // A small ring: some rows are gone before they are seen.
@@ -251,6 +274,7 @@ fn what_is_no_name_of_a_run_is_refused() {
         "row:0",
         "row:x",
         "row:+1",
+        "row:1\n",
         "row:4294967296",
         "time",
         "sim.counter",

@@ -22,7 +22,8 @@
  * @arm: wants the next row, after a hold.
  * @hold: until the budget of the CPU has room.
  * @lock: two CPUs may be at @work: protects @listening to @come. Of the follow that
- *	triggers also @row and @has_row, which others have only in the producer.
+ *	triggers also @row and @has_row: nothing else writes them, and nothing at all
+ *	while a row is open, which a thread may read them for.
  * @listening: the run's producer is attached.
  * @held: @hold goes on.
  * @next: rows before this one are told, or count in @come.

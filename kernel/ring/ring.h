@@ -106,8 +106,8 @@ struct strobe_ring {
  * @queue: who sleeps here.
  * @woken: of a reader in the kernel, instead of waking @queue: its row is there,
  *	or the run has ended. Returns the head at which it wants to be woken next;
- *	U64_MAX: not again. Interrupts off; hard, or a thread on PREEMPT_RT, or
- *	process. NULL: a file. Constant.
+ *	U64_MAX: not again; at the end nobody asks. Under @lock of the ring; hard, or a
+ *	thread on PREEMPT_RT, or process. NULL: a file. Constant.
  */
 struct strobe_sleeper {
 	struct list_head	entry;

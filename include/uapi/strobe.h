@@ -189,9 +189,10 @@
  * @STROBE_RUNNING: triggers make rows.
  * @STROBE_PAUSED: triggers are not counted.
  * @STROBE_DONE: all rows of the limit were made.
- * @STROBE_STOPPED: ended by STROBE_STOP.
+ * @STROBE_STOPPED: ended by STROBE_STOP, or with the run that triggers it.
  * @STROBE_FAILED: ended by a failure; the header's error says which:
- *	-ENODEV a device is gone, -EPIPE the owner is gone.
+ *	-ENODEV a device is gone, -EPIPE the owner is gone; of a run that has failed
+ *	with the one that triggers it, that one's.
  */
 enum strobe_state {
 	STROBE_READY	= 0,

@@ -130,19 +130,29 @@ static void lay_out(struct strobe_run *run, const struct strobe_create *c,
 	run->is_tai = c->clock == CLOCK_TAI;
 }
 
-/* Before any lock is taken: it may take long. */
-static int take_memory(struct strobe_run *run, u32 steps, u64 program, bool dry,
-		       struct strobe_created *answer)
+/* Memory that is paid for beside the ring. */
+static u64 memory_of(const struct strobe_run *run, const struct strobe_create *c,
+		     const struct strobe_step *steps, u64 program)
 {
 	u64 step = sizeof(*run->actions) + sizeof(*run->cuts) + sizeof(*run->steps) +
 		   sizeof(*run->targets);
+	u32 follows = strobe_is_follow(c->event);
+
+	for (u32 i = 0; i < c->step_count; i++)
+		follows += strobe_is_follow(steps[i].name);
+	return sizeof(*run) + c->step_count * step + strobe_follow_bytes(follows) + program;
+}
+
+/* Before any lock is taken: it may take long. */
+static int take_memory(struct strobe_run *run, u64 memory, bool dry, struct strobe_created *answer)
+{
 	size_t bytes = answer->ring_bytes;
 	int ret;
 
 	/* What no machine has nobody can pay: then nothing else is looked at. */
 	if (bytes == SIZE_MAX)
 		return strobe_refuse(answer, STROBE_WHY_MEMORY, -ENOSPC);
-	ret = strobe_ring_pay(&run->ring, bytes + sizeof(*run) + steps * step + program);
+	ret = strobe_ring_pay(&run->ring, bytes + memory);
 	if (ret)
 		return ret;
 	if (dry)
@@ -278,7 +288,8 @@ static struct file *make_run(const struct strobe_create *c, const struct strobe_
 		strobe_run_put(run);
 		return ERR_PTR(ret);
 	}
-	no_memory = take_memory(run, c->step_count, strobe_given_bytes(given), dry, answer);
+	no_memory = take_memory(run, memory_of(run, c, steps, strobe_given_bytes(given)), dry,
+				answer);
 	if (!no_memory && !dry)
 		ret = strobe_program_take(run, given, answer);
 	file = ERR_PTR(no_memory ?: ret);

@@ -18,53 +18,31 @@
 
 #define PREFIX		"run:"
 #define DIGITS		"0123456789"
-/* Rough time of a value, most of which is its share of the copy of a row. */
+/* Rough time of a value: taken from the other row, up to three times, and read. */
 #define VALUE_NS	50
-
-/**
- * struct value - a channel of the other run.
- * @channel: as a channel of this one.
- * @entry: in follow->values.
- * @word: of the row.
- * @column: whose fault bit counts; -1: none.
- */
-struct value {
-	struct strobe_channel	channel;
-	struct list_head	entry;
-	u32			word;
-	s32			column;
-};
 
 /* ---- channels ---- */
 
-static bool has_failed(const struct strobe_follow *follow, u32 column)
+static struct strobe_follow_value *to_value(struct strobe_channel *channel)
 {
-	const u64 *behind = follow->row + 4 + follow->followed->channels;
-
-	if (column < 32)
-		return follow->row[3] >> (32 + column) & 1;
-	column -= 32;
-	return behind[column / 64] >> (column % 64) & 1;
+	return container_of(channel, struct strobe_follow_value, channel);
 }
 
 /* Hard: in the producer of the run that follows, so that only one looks. */
 static int value_read(struct strobe_channel *channel, u64 *word)
 {
 	struct strobe_follow *follow = container_of(channel->device, struct strobe_follow, device);
-	const struct value *value = container_of(channel, struct value, channel);
+	const struct strobe_follow_value *value = to_value(channel);
 
 	if (!follow->triggers && follow->seen != follow->run->triggers) {
 		follow->seen = follow->run->triggers;
 		strobe_follow_look(follow);
 	}
-	/* Of what is over, the last row is no news. */
-	if (!follow->triggers && strobe_ring_is_final(&follow->followed->ring))
-		return -ENODEV;
-	if (!follow->has_row)
-		return -ENODATA;
-	if (value->column >= 0 && has_failed(follow, value->column))
+	if (follow->error)
+		return follow->error;
+	if (value->has_failed)
 		return -EIO;
-	*word = follow->row[value->word];
+	*word = value->now;
 	return 0;
 }
 
@@ -74,7 +52,7 @@ static const struct strobe_channel_ops value_ops = {
 
 /* What a part of a row is called; NULL: it has no such part. Its place to @value. */
 static const struct strobe_entry *find_part(const struct strobe_run *run, const char *part,
-					    struct value *value)
+					    struct strobe_follow_value *value)
 {
 	u32 column = 0;
 
@@ -93,7 +71,8 @@ static const struct strobe_entry *find_part(const struct strobe_run *run, const 
 	return NULL;
 }
 
-static int describe_part(struct value *value, const struct strobe_run *run, const char *part)
+static int describe_part(struct strobe_follow_value *value, const struct strobe_run *run,
+			 const char *part)
 {
 	struct strobe_channel *channel = &value->channel;
 	const struct strobe_entry *entry;
@@ -130,7 +109,7 @@ static int describe_part(struct value *value, const struct strobe_run *run, cons
 
 static void free_follow(struct strobe_follow *follow)
 {
-	struct value *value, *next;
+	struct strobe_follow_value *value, *next;
 
 	list_for_each_entry_safe(value, next, &follow->values, entry)
 		kfree(value);
@@ -140,7 +119,6 @@ static void free_follow(struct strobe_follow *follow)
 		strobe_user_put(follow->sleeper.user);
 	}
 	strobe_run_put(follow->followed);
-	kfree(follow->row);
 	kfree_rcu(follow, rcu);
 }
 
@@ -172,6 +150,7 @@ static struct strobe_follow *new_follow(struct strobe_run *run, struct strobe_ru
 	follow->followed = followed;
 	follow->every = 1;
 	follow->seen = U64_MAX;
+	follow->error = -ENODATA;
 	strobe_follow_init(follow);
 	INIT_LIST_HEAD(&follow->values);
 	snprintf(follow->device.full_name, sizeof(follow->device.full_name), PREFIX "%u",
@@ -181,13 +160,9 @@ static struct strobe_follow *new_follow(struct strobe_run *run, struct strobe_ru
 	follow->event.name = "row";
 	follow->event.accounting = STROBE_ACCOUNTING_EXACT;
 	INIT_LIST_HEAD(&follow->event.listeners);
-	follow->row = kzalloc(followed->ring.row_size, GFP_KERNEL_ACCOUNT);
-	ret = follow->row ? 0 : -ENOMEM;
-	if (!ret) {
-		follow->sleeper.user = run->ring.owner;
-		ret = strobe_wake_join(&followed->ring, &follow->sleeper);
-		follow->sleeper.user = ret ? NULL : strobe_user_hold(run->ring.owner);
-	}
+	follow->sleeper.user = run->ring.owner;
+	ret = strobe_wake_join(&followed->ring, &follow->sleeper);
+	follow->sleeper.user = ret ? NULL : strobe_user_hold(run->ring.owner);
 	if (ret) {
 		free_follow(follow);
 		return ERR_PTR(ret);
@@ -235,6 +210,15 @@ bool strobe_is_follow(const char *name)
 }
 
 /**
+ * strobe_follow_bytes() - memory that so many names of other runs can take.
+ * @names: how many.
+ */
+u64 strobe_follow_bytes(u32 names)
+{
+	return names * (sizeof(struct strobe_follow) + sizeof(struct strobe_follow_value));
+}
+
+/**
  * strobe_follow_event() - rows of another run as the event of a run.
  * @run: the run, which has nothing of others yet.
  * @name: "run:ID.row" or "run:ID.row:N".
@@ -272,8 +256,8 @@ struct strobe_event *strobe_follow_event(struct strobe_run *run, const char *nam
  */
 struct strobe_channel *strobe_follow_channel(struct strobe_run *run, const char *name)
 {
+	struct strobe_follow_value *value;
 	struct strobe_follow *follow;
-	struct value *value;
 	const char *part;
 	int ret;
 

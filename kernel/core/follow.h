@@ -22,18 +22,19 @@
  * @arm: wants the next row, after a hold.
  * @hold: until the budget of the CPU has room.
  * @lock: two CPUs may be at @work: protects @listening to @come. Of the follow that
- *	triggers also @row and @has_row: nothing else writes them, and nothing at all
- *	while a row is open, which a thread may read them for.
+ *	triggers also @error, and what @values have: nothing else writes them, and
+ *	nothing at all while a row is open, which a thread may read them for.
  * @listening: the run's producer is attached.
  * @held: @hold goes on.
+ * @late: it has gone on since the last trigger.
  * @next: rows before this one are told, or count in @come.
  * @come: rows that count, and were not told.
- * @row: the last row: its words.
- * @has_row: it is there.
+ * @error: why @values have nothing of a row; 0: they have.
  * @seen: triggers of @run, when it has looked last; if its rows do not trigger.
  * @device: what the run's event and its channels belong to; in no list.
  * @event: its rows.
- * @values: struct value, all that the run reads.
+ * @values: struct strobe_follow_value, all that the run reads. Constant once it is
+ *	made.
  * @rcu: one of two CPUs that are at @work may be in it after the other has ended.
  */
 struct strobe_follow {
@@ -49,15 +50,35 @@ struct strobe_follow {
 	raw_spinlock_t		lock;	/* see above */
 	bool			listening;
 	bool			held;
+	bool			late;
 	u64			next;
 	u64			come;
-	u64			*row;
-	bool			has_row;
+	int			error;
 	u64			seen;
 	struct strobe_device	device;
 	struct strobe_event	event;
 	struct list_head	values;
 	struct rcu_head		rcu;
+};
+
+/**
+ * struct strobe_follow_value - a channel of the other run. Constant are
+ * @channel: as a channel of this one.
+ * @entry: in follow->values.
+ * @word: of the row.
+ * @column: whose fault bit counts; -1: none.
+ *
+ * Of the row that was taken last, written by who takes it:
+ * @now: the word.
+ * @has_failed: the fault bit.
+ */
+struct strobe_follow_value {
+	struct strobe_channel	channel;
+	struct list_head	entry;
+	u32			word;
+	s32			column;
+	u64			now;
+	bool			has_failed;
 };
 
 /* follow_rows.c */

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "core/follow.h"
+#include "row/budget.h"
 #include "row/row.h"
 #include "row/slow.h"
 
@@ -42,21 +43,39 @@ static bool is_there(const struct strobe_ring *ring, u64 head, u64 row)
 	return row < head && row >= strobe_ring_oldest(head, ring->mask + 1, ring->limit);
 }
 
-/* Copy a row, as a reader does: see row/row.h. Whether it was there all the time. */
+static void take_value(struct strobe_follow_value *value, const u64 *row, const u64 *faults)
+{
+	u32 bit = 32 + value->column;
+	u64 word;
+
+	value->now = READ_ONCE(row[value->word]);
+	if (value->column < 0)
+		return;
+	word = bit < 64 ? READ_ONCE(row[3]) : READ_ONCE(faults[bit / 64 - 1]);
+	value->has_failed = word >> (bit % 64) & 1;
+}
+
+/*
+ * Copy what is wanted of a row, as a reader does: see row/row.h. Whether the row was
+ * there all the time.
+ */
 static bool take_row(struct strobe_follow *follow, u64 number)
 {
 	const struct strobe_ring *ring = &follow->followed->ring;
-	const u64 *slot = ring->slots + (number & ring->mask) * ring->stride;
+	const u64 *row = ring->slots + (number & ring->mask) * ring->stride;
+	struct strobe_follow_value *value;
 
-	follow->has_row = false;
+	follow->error = -ENODATA;
 	if (!is_there(ring, strobe_ring_head(ring), number))
 		return false;
-	for (u32 i = 0; i < ring->row_size / 8; i++)
-		follow->row[i] = READ_ONCE(slot[i]);
+	list_for_each_entry(value, &follow->values, entry)
+		take_value(value, row, row + 4 + follow->followed->channels);
 	/* D, pairs with A in strobe_take_row(): what was overwritten shows. */
 	smp_rmb();
-	follow->has_row = is_there(ring, READ_ONCE(ring->header->head), number);
-	return follow->has_row;
+	if (!is_there(ring, READ_ONCE(ring->header->head), number))
+		return false;
+	follow->error = 0;
+	return true;
 }
 
 /**
@@ -67,8 +86,15 @@ static bool take_row(struct strobe_follow *follow, u64 number)
  */
 void strobe_follow_look(struct strobe_follow *follow)
 {
+	const struct strobe_ring *ring = &follow->followed->ring;
+
+	/* Of what is over, the last row is no news. */
+	if (strobe_ring_is_final(ring)) {
+		follow->error = -ENODEV;
+		return;
+	}
 	for (int i = 0; i < TRIES; i++) {
-		u64 head = strobe_ring_head(&follow->followed->ring);
+		u64 head = strobe_ring_head(ring);
 
 		if (!head || take_row(follow, head - 1))
 			return;
@@ -77,12 +103,21 @@ void strobe_follow_look(struct strobe_follow *follow)
 
 /* ---- triggers ---- */
 
-/* What has come triggers nothing. The caller is the only source of triggers. */
-static void miss_rest(struct strobe_follow *follow, enum strobe_missed cause)
+/*
+ * So many of those that have come trigger nothing. The caller is the only source of
+ * triggers.
+ */
+static void miss(struct strobe_follow *follow, enum strobe_missed cause, u64 count)
 {
-	if (follow->come && READ_ONCE(follow->run->state) == STROBE_RUNNING)
-		strobe_miss(follow->run, cause, follow->come);
-	follow->come = 0;
+	if (count && READ_ONCE(follow->run->state) == STROBE_RUNNING)
+		strobe_miss(follow->run, cause, count);
+	follow->come -= count;
+}
+
+/* Why those before the newest trigger nothing. */
+static enum strobe_missed why_missed(const struct strobe_follow *follow)
+{
+	return follow->late || follow->held ? STROBE_MISSED_THROTTLED : STROBE_MISSED_SOURCE;
 }
 
 /* The other run has no more rows. Nothing triggers any more. */
@@ -92,17 +127,23 @@ static void end_with(struct strobe_follow *follow)
 	bool failed = READ_ONCE(header->state) == STROBE_FAILED;
 
 	follow->listening = false;
-	miss_rest(follow, STROBE_MISSED_SOURCE);
+	miss(follow, why_missed(follow), follow->come);
 	follow->run->over = failed ? READ_ONCE(header->error) ?: -EPIPE : 0;
 	/* Rarely: this may wake a worker. */
 	follow->run->ring.ops->ended(&follow->run->ring);
 }
 
+/* What the interrupt has cost since @start, and what it cost to raise it. */
+static u64 cost_since(u64 start)
+{
+	return strobe_rates.overhead + min(strobe_budget_clock() - start, strobe_rates.longest);
+}
+
 /* Trigger, if a row that counts has come. Returns ns to keep quiet for. */
-static u64 tell(struct strobe_follow *follow, u64 head)
+static u64 tell(struct strobe_follow *follow, u64 head, u64 start, bool *paid)
 {
 	struct strobe_run *run = follow->run;
-	u64 missed;
+	u64 now;
 
 	follow->come += counted(follow, follow->next, head);
 	WRITE_ONCE(follow->next, head);
@@ -110,24 +151,29 @@ static u64 tell(struct strobe_follow *follow, u64 head)
 		return 0;
 	/* The row that is open has the values of the one that has opened it. */
 	if (READ_ONCE(run->state) != STROBE_RUNNING || strobe_slow_is_open(run)) {
-		miss_rest(follow, STROBE_MISSED_BUSY);
+		miss(follow, STROBE_MISSED_BUSY, follow->come);
 		return 0;
 	}
 	/* Of one that was overwritten before it was here the next one says it. */
 	if (!take_row(follow, (head - 1) / follow->every * follow->every))
 		return 0;
-	missed = follow->come - 1;
+	miss(follow, why_missed(follow), follow->come - 1);
 	follow->come = 0;
-	return strobe_event_trigger(&follow->event, ktime_get_ns(), 0, missed);
+	follow->late = false;
+	*paid = true;
+	now = ktime_get_ns();
+	/* Nobody else listens to an event that is this run's own. */
+	return strobe_trigger(run, now, now, cost_since(start));
 }
 
-/* Trigger, or hold, or end. Under follow->lock. */
-static void look_and_tell(struct strobe_follow *follow)
+/* Trigger, or hold, or end. Under follow->lock. Whether the trigger has paid for it. */
+static bool look_and_tell(struct strobe_follow *follow, u64 start)
 {
+	bool paid = false;
 	const struct strobe_ring *ring = &follow->followed->ring;
 	/* Final state before the rows: what is not there now never comes. */
 	bool final = strobe_ring_is_final(ring);
-	u64 quiet = tell(follow, strobe_ring_head(ring));
+	u64 quiet = tell(follow, strobe_ring_head(ring), start, &paid);
 
 	if (final) {
 		end_with(follow);
@@ -136,15 +182,21 @@ static void look_and_tell(struct strobe_follow *follow)
 		hrtimer_start(&follow->hold, ns_to_ktime(clamp(quiet, HOLD_MIN_NS, HOLD_MAX_NS)),
 			      HRTIMER_MODE_REL_PINNED_HARD);
 	}
+	return paid;
 }
 
 static void work(struct irq_work *irq_work)
 {
 	struct strobe_follow *follow = container_of(irq_work, struct strobe_follow, work);
 
+	u64 start = strobe_budget_clock();
+	bool paid = false;
+
 	scoped_guard(raw_spinlock_irqsave, &follow->lock)
 		if (follow->listening && !follow->held)
-			look_and_tell(follow);
+			paid = look_and_tell(follow, start);
+	if (!paid)
+		strobe_budget_charge(this_cpu_ptr(&strobe_budget), start, cost_since(start));
 }
 
 /* Want the next row, and trigger at once if it is there: then woken() wants those after it. */
@@ -166,8 +218,10 @@ static enum hrtimer_restart hold_over(struct hrtimer *timer)
 {
 	struct strobe_follow *follow = container_of(timer, struct strobe_follow, hold);
 
-	scoped_guard(raw_spinlock_irqsave, &follow->lock)
+	scoped_guard(raw_spinlock_irqsave, &follow->lock) {
 		WRITE_ONCE(follow->held, false);
+		follow->late = true;
+	}
 	schedule_work(&follow->arm);
 	return HRTIMER_NORESTART;
 }
@@ -191,6 +245,7 @@ static int rows_enable(struct strobe_event *event)
 		/* What was made before was of another time. */
 		WRITE_ONCE(follow->next, strobe_ring_head(&follow->followed->ring));
 		follow->come = 0;
+		follow->late = false;
 	}
 	arm(follow);
 	return 0;
@@ -211,8 +266,8 @@ static void rows_disable(struct strobe_event *event)
 	head = strobe_ring_head(&follow->followed->ring);
 	follow->come += counted(follow, follow->next, head);
 	follow->next = head;
+	miss(follow, why_missed(follow), follow->come);
 	follow->held = false;
-	miss_rest(follow, STROBE_MISSED_SOURCE);
 }
 
 static const struct strobe_event_ops rows_ops = {

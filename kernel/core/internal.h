@@ -155,6 +155,7 @@ long strobe_ioctl_tune(struct strobe_run *owned, void __user *arg);
 
 /* follow.c */
 bool strobe_is_follow(const char *name);
+u64 strobe_follow_bytes(u32 names);
 struct strobe_event *strobe_follow_event(struct strobe_run *run, const char *name);
 struct strobe_channel *strobe_follow_channel(struct strobe_run *run, const char *name);
 void strobe_follow_free(struct strobe_run *run);

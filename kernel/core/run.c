@@ -9,6 +9,7 @@
  *	  |    limit: DONE |              |
  *	  +--- STOP: STOPPED; unplug, close: FAILED
  *
+ * A run that another one triggers is STOPPED with it, and FAILED if that one is.
  * The producer makes only the step from RUNNING to DONE, or to FAILED when it
  * finds a device gone. All others are made under run->lock, after the producer
  * has been silenced, which takes as long as the run's channels do. So
@@ -130,8 +131,8 @@ static void end_run(struct strobe_run *run, u32 state, int error)
 					  run->triggers);
 		strobe_run_unuse(run);
 	}
-	strobe_follow_free(run);
 	strobe_wake_all(&run->ring);
+	strobe_follow_free(run);
 }
 
 /**
@@ -158,6 +159,8 @@ static void run_done(struct work_struct *work)
 	struct strobe_run *run = container_of(work, struct strobe_run, done);
 
 	guard(mutex)(&run->lock);
+	if (run->state == STROBE_RUNNING)
+		strobe_slow_finish(run);
 	end_run(run, run->over ? STROBE_FAILED : STROBE_STOPPED, run->over);
 }
 

@@ -26,7 +26,8 @@ struct vm_area_struct;
 /**
  * struct strobe_ring_ops - what the owner of a ring is told.
  * @ended: the header's state is final by the doing of the producer, which has
- *	queued @wake. Hard interrupt, or a thread on PREEMPT_RT.
+ *	queued @wake; or the run has ended that triggers this one. Hard interrupt, or
+ *	a thread on PREEMPT_RT.
  * @show: lines for the fdinfo of a ring fd. Process.
  * @release: nobody has the ring any more: free it, and what it is embedded in.
  *	Process.
@@ -65,7 +66,7 @@ struct strobe_ring_ops {
  * @ops: see above.
  * @owner: who has made it; a reference.
  * @charged: bytes that are charged, with what it is embedded in.
- * @kref: one for who makes the rows, one for each ring fd.
+ * @kref: one for who makes the rows, one for each ring fd and each run that follows.
  * @pages: all pages.
  * @page_count: how many.
  * @bytes: what is mapped.

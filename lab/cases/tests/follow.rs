@@ -10,7 +10,7 @@ use strobe::reader::{Begin, ReaderOptions, RunReader};
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, record, until, until_rows};
 use strobe_cases::grouped::{GROUP, Grouped, USER};
-use strobe_cases::machine::patience;
+use strobe_cases::machine::{Sim, patience};
 use strobe_cases::raw::{Census, READ, WRITE, census, control, create, list, request, step};
 use strobe_cases::rounds::rounds;
 use strobe_cases::{Account, Engine, Kernel, plan};
@@ -210,6 +210,22 @@ fn a_row_that_waits_for_a_slow_channel_keeps_the_values_of_the_row_that_has_open
             (row.trigger, row.values[2]),
             (row.values[0], their.values[0])
         );
+    }
+}
+
+#[test]
+fn a_row_that_awaits_a_value_when_the_other_run_ends_is_made_but_not_awaited_for_ever() {
+    let sim = Sim::well();
+    for (arrives_ns, rows_made) in [(100_000_000, 1), (3_600_000_000_000, 0)] {
+        sim.set("sim_async_ns", arrives_ns);
+        let fast = run("timer:1kHz", &["sim.ramp"], Some(1));
+        let rows = rows_of(&fast);
+        let slow = run(&rows, &[&rows, "sim.async"], None);
+        slow.start().expect("to start");
+        fast.start().expect("to start");
+        let end = ended(&slow);
+        assert_eq!((end.state, end.error), (State::Stopped, 0), "{end:?}");
+        assert_eq!((end.triggers, end.head), (1, rows_made), "{end:?}");
     }
 }
 

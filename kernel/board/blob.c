@@ -53,12 +53,10 @@ static int refuse(const struct place *place, const char *what)
 static bool name_again(const void *entries, size_t size, unsigned int index)
 {
 	const char *name = (const char *)entries + index * size;
-	const char *other;
 
-	for (other = entries; other < name; other += size) {
+	for (const char *other = entries; other < name; other += size)
 		if (!strcmp(other, name))
 			return true;
-	}
 	return false;
 }
 
@@ -232,14 +230,11 @@ static int check_writes(struct place place, const struct board_blob *blob)
 static int check_list(const struct place *place, const struct board_blob *blob,
 		      unsigned int first, unsigned int count, bool pending)
 {
-	unsigned int i;
-
 	if (first + count > blob->header->writes)
 		return refuse(place, "list of writes lies outside");
-	for (i = first; i < first + count; i++) {
+	for (unsigned int i = first; i < first + count; i++)
 		if ((blob->writes[i].flags & STROBE_BOARD_WRITE_PENDING) && !pending)
 			return refuse(place, "write of what is pending, where nothing is");
-	}
 	return 0;
 }
 

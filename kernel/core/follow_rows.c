@@ -133,10 +133,33 @@ static void end_with(struct strobe_follow *follow)
 	follow->run->ring.ops->ended(&follow->run->ring);
 }
 
-/* What the interrupt has cost since @start, and what it cost to raise it. */
+/* When the last interrupt of a follow was over: several may be served in one. */
+static DEFINE_PER_CPU(u64, served);
+
+/* What an interrupt has cost since @start, and what it cost to raise it. */
 static u64 cost_since(u64 start)
 {
-	return strobe_rates.overhead + min(strobe_budget_clock() - start, strobe_rates.longest);
+	u64 overhead = min(strobe_rates.overhead, start - this_cpu_read(served));
+
+	return overhead + min(strobe_budget_clock() - start, strobe_rates.longest);
+}
+
+static void charge_since(u64 start)
+{
+	strobe_budget_charge(this_cpu_ptr(&strobe_budget), start, cost_since(start));
+}
+
+/* A trigger that finds the row before it open. Returns as tell(). */
+static u64 miss_busy(struct strobe_follow *follow, u64 start, bool *paid)
+{
+	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
+
+	miss(follow, STROBE_MISSED_BUSY, follow->come);
+	if (strobe_budget_admits(budget, start))
+		return 0;
+	*paid = true;
+	return strobe_budget_ns(strobe_budget_turn_away(budget, start, cost_since(start),
+							follow->run->row_ticks));
 }
 
 /* Trigger, if a row that counts has come. Returns ns to keep quiet for. */
@@ -149,11 +172,16 @@ static u64 tell(struct strobe_follow *follow, u64 head, u64 start, bool *paid)
 	WRITE_ONCE(follow->next, head);
 	if (!follow->come)
 		return 0;
-	/* The row that is open has the values of the one that has opened it. */
-	if (READ_ONCE(run->state) != STROBE_RUNNING || strobe_slow_is_open(run)) {
-		miss(follow, STROBE_MISSED_BUSY, follow->come);
+	/* What is fetched only now completes the row before, as with every event. */
+	if (run->slow && run->slow->fetches)
+		strobe_slow_complete(run->slow);
+	if (READ_ONCE(run->state) != STROBE_RUNNING) {
+		follow->come = 0;
 		return 0;
 	}
+	/* The row that is open has the values of the one that has opened it. */
+	if (strobe_slow_is_open(run))
+		return miss_busy(follow, start, paid);
 	/* Of one that was overwritten before it was here the next one says it. */
 	if (!take_row(follow, (head - 1) / follow->every * follow->every))
 		return 0;
@@ -190,13 +218,11 @@ static void work(struct irq_work *irq_work)
 	struct strobe_follow *follow = container_of(irq_work, struct strobe_follow, work);
 
 	u64 start = strobe_budget_clock();
-	bool paid = false;
 
 	scoped_guard(raw_spinlock_irqsave, &follow->lock)
-		if (follow->listening && !follow->held)
-			paid = look_and_tell(follow, start);
-	if (!paid)
-		strobe_budget_charge(this_cpu_ptr(&strobe_budget), start, cost_since(start));
+		if (follow->listening && (follow->held || !look_and_tell(follow, start)))
+			charge_since(start);
+	this_cpu_write(served, strobe_budget_clock());
 }
 
 /* Want the next row, and trigger at once if it is there: then woken() wants those after it. */
@@ -217,12 +243,14 @@ static void arm_work(struct work_struct *work)
 static enum hrtimer_restart hold_over(struct hrtimer *timer)
 {
 	struct strobe_follow *follow = container_of(timer, struct strobe_follow, hold);
+	u64 start = strobe_budget_clock();
 
 	scoped_guard(raw_spinlock_irqsave, &follow->lock) {
 		WRITE_ONCE(follow->held, false);
 		follow->late = true;
 	}
 	schedule_work(&follow->arm);
+	charge_since(start);
 	return HRTIMER_NORESTART;
 }
 

@@ -18,6 +18,7 @@
  * long as somebody has them open.
  */
 #include <linux/cred.h>
+#include <linux/delay.h>
 #include <linux/irq_work.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -27,6 +28,9 @@
 #include "events/events.h"
 #include "row/slow.h"
 #include "row/trace.h"
+
+/* How long values may take that a row awaits when there are no more triggers. */
+#define AWAIT_MS	1000
 
 /* For what waits for locks: those of others go on meanwhile. */
 static struct workqueue_struct *strobe_wq;
@@ -150,6 +154,17 @@ void strobe_run_abort(struct strobe_run *run, int error)
 	end_run(run, STROBE_FAILED, error);
 }
 
+/* Unless the last row of a run whose triggers are over awaits values: until @last. */
+static bool end_if_complete(struct strobe_run *run, ktime_t last)
+{
+	guard(mutex)(&run->lock);
+	if (run->state == STROBE_RUNNING && strobe_slow_awaits(run) &&
+	    !READ_ONCE(run->quit) && ktime_before(ktime_get(), last))
+		return false;
+	end_run(run, run->over ? STROBE_FAILED : STROBE_STOPPED, run->over);
+	return true;
+}
+
 /*
  * The producer has reached the limit, or found a device gone: the state is final.
  * Or the run that triggers it has ended.
@@ -157,11 +172,15 @@ void strobe_run_abort(struct strobe_run *run, int error)
 static void run_done(struct work_struct *work)
 {
 	struct strobe_run *run = container_of(work, struct strobe_run, done);
+	ktime_t last;
 
-	guard(mutex)(&run->lock);
-	if (run->state == STROBE_RUNNING)
-		strobe_slow_finish(run);
-	end_run(run, run->over ? STROBE_FAILED : STROBE_STOPPED, run->over);
+	/* The values' time begins when the steps are done. */
+	scoped_guard(mutex, &run->lock)
+		strobe_slow_awaits(run);
+	last = ktime_add_ms(ktime_get(), AWAIT_MS);
+	/* Not under the lock: others may stop it meanwhile. */
+	while (!end_if_complete(run, last))
+		usleep_range(500, 1000);
 }
 
 /* The last row may have come while the producer was being silenced. */

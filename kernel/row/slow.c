@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Life of what a run with slow channels has besides; open_row.c has what it does. */
 #include <linux/cleanup.h>
-#include <linux/delay.h>
-#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "row/row.h"
 #include "row/slow.h"
-
-/* How long values may take that a row awaits when there are no more triggers. */
-#define FINISH_MS	1000
 
 /* Nothing arrives any more. */
 static void give_up(const struct strobe_run *run)
@@ -21,31 +16,23 @@ static void give_up(const struct strobe_run *run)
 			strobe_ticket_give_up(action->value);
 }
 
-static bool is_awaited(struct strobe_slow *slow)
-{
-	bool awaited;
-
-	scoped_guard(raw_spinlock_irqsave, &slow->lock)
-		awaited = slow->open && slow->awaited;
-	return awaited;
-}
-
 /**
- * strobe_slow_finish() - let values arrive that the open row awaits.
+ * strobe_slow_awaits() - does a row only wait for values that have not arrived?
  * @run: any run; its triggers are over.
- *
- * Not for ever: what is not there then does not count. Who is in a hurry sets
- * run->quit.
  *
  * Context: process, under run->lock.
  */
-void strobe_slow_finish(struct strobe_run *run)
+bool strobe_slow_awaits(struct strobe_run *run)
 {
-	ktime_t end = ktime_add_ms(ktime_get(), FINISH_MS);
+	struct strobe_slow *slow = run->slow;
+	bool awaits;
 
-	while (run->slow && is_awaited(run->slow) && !READ_ONCE(run->quit) &&
-	       ktime_before(ktime_get(), end))
-		usleep_range(500, 1000);
+	if (!slow)
+		return false;
+	strobe_slow_flush(run);
+	scoped_guard(raw_spinlock_irqsave, &slow->lock)
+		awaits = slow->open && slow->awaited;
+	return awaits;
 }
 
 /**

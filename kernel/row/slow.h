@@ -73,7 +73,7 @@ void strobe_slow_count(struct strobe_slow *slow);
 
 /* slow.c */
 int strobe_slow_init(struct strobe_run *run, u32 priority);
-void strobe_slow_finish(struct strobe_run *run);
+bool strobe_slow_awaits(struct strobe_run *run);
 void strobe_slow_settle(struct strobe_run *run);
 void strobe_slow_free(struct strobe_run *run);
 

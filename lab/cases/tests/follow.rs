@@ -14,7 +14,7 @@ use strobe_cases::machine::{Sim, patience};
 use strobe_cases::raw::{Census, READ, WRITE, census, control, create, list, request, step};
 use strobe_cases::rounds::rounds;
 use strobe_cases::{Account, Engine, Kernel, plan};
-use strobe_ring::{Snapshot, State};
+use strobe_ring::{Missed, Snapshot, State};
 
 type KernelRun = <Kernel as Engine>::Run;
 
@@ -218,15 +218,30 @@ fn a_row_that_awaits_a_value_when_the_other_run_ends_is_made_but_not_awaited_for
     let sim = Sim::well();
     for (arrives_ns, rows_made) in [(100_000_000, 1), (3_600_000_000_000, 0)] {
         sim.set("sim_async_ns", arrives_ns);
-        let fast = run("timer:1kHz", &["sim.ramp"], Some(1));
-        let rows = rows_of(&fast);
-        let slow = run(&rows, &[&rows, "sim.async"], None);
-        slow.start().expect("to start");
-        fast.start().expect("to start");
-        let end = ended(&slow);
-        assert_eq!((end.state, end.error), (State::Stopped, 0), "{end:?}");
-        assert_eq!((end.triggers, end.head), (1, rows_made), "{end:?}");
+        // In the second run the step of sim.async comes after one of the thread.
+        for channels in [&["sim.async"][..], &["sim.slow", "sim.async"]] {
+            let fast = run("timer:1kHz", &["sim.ramp"], Some(1));
+            let slow = run(&rows_of(&fast), channels, None);
+            slow.start().expect("to start");
+            fast.start().expect("to start");
+            let end = ended(&slow);
+            assert_eq!((end.state, end.error), (State::Stopped, 0), "{end:?}");
+            assert_eq!((end.triggers, end.head), (1, rows_made), "{end:?}");
+        }
     }
+}
+
+#[test]
+fn a_value_that_is_fetched_before_the_next_row_delays_none() {
+    let fast = run("timer:1kHz", &["sim.ramp"], Some(300));
+    let rows = rows_of(&fast);
+    let slow = run(&rows, &[&rows, "sim.next"], None);
+    slow.start().expect("to start");
+    fast.start().expect("to start");
+    let end = ended(&slow);
+    assert_eq!((end.state, end.triggers), (State::Stopped, 300), "{end:?}");
+    assert_eq!(end.missed_by[Missed::Busy as usize], 0, "{end:?}");
+    assert!(end.head > 200, "{end:?}");
 }
 
 #[test]

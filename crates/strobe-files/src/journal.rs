@@ -31,13 +31,15 @@ mod blocks;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod messages;
+mod part;
 mod rows;
 mod segment;
 
 use blocks::Blocks;
 use messages::Messages;
+pub use part::StoredBatch;
 use rows::interleave;
-pub use segment::{Segment, StoredBatch, has_batch};
+pub use segment::{Segment, has_batch};
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]

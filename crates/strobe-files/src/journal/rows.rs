@@ -14,11 +14,13 @@ use crate::sink::table::rows_at_once;
 pub(super) fn interleave(batch: &RecordBatch, shape: RowShape, words: &mut Vec<u64>) -> Option<()> {
     let (width, rows) = (shape.words() as usize, batch.num_rows());
     words.clear();
-    words.resize(width * rows, 0);
-    let at_once = rows_at_once(width);
-    let begins = (0..rows).step_by(at_once);
-    for (begin, words) in begins.zip(words.chunks_mut(width * at_once)) {
-        let part = batch.slice(begin, at_once.min(rows - begin));
+    words.reserve(width * rows);
+    for begin in (0..rows).step_by(rows_at_once(width)) {
+        let part = batch.slice(begin, rows_at_once(width).min(rows - begin));
+        let before = words.len();
+        // Cleared part by part: what is near is written again at once.
+        words.resize(before + width * part.num_rows(), 0);
+        let (_, words) = words.split_at_mut(before);
         interleave_part(&part, shape, words)?;
     }
     Some(())

@@ -1,132 +1,29 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! An `.arrows` file that is read from any of its batches on, also while it grows.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
-use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use arrow_ipc::reader::StreamReader;
-use arrow_schema::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+use arrow_ipc::reader::{StreamReader, read_record_batch};
+use arrow_ipc::root_as_message;
+use arrow_schema::{ArrowError, SchemaRef};
 use strobe::info::{RunInfo, Totals};
 
 use super::messages::{Batch, END, length};
+use super::part::{Next, Part, StoredBatch};
 use super::{Error, check_format, interleave, run, totals};
 
 /// Part of a recording. What is known of the run is in each part of it, and the account in the last one.
 pub struct Segment {
     path: String,
-    stream: StreamReader<Part>,
+    part: Part,
+    schema: SchemaRef,
     info: RunInfo,
     totals: Option<Totals>,
-}
-
-/// The bytes of a file up to some place: what is behind it may be half of something.
-struct Part {
-    file: BufReader<File>,
-    at: u64,
-    end: u64,
-}
-
-impl Part {
-    /// Goes there; what is in memory of the file is used again.
-    fn go(&mut self, at: u64) -> io::Result<()> {
-        let by = at.wrapping_sub(self.at) as i64;
-        self.file.seek_relative(by)?;
-        self.at = at;
-        Ok(())
-    }
-
-    /// What is next, and where that ends; it is not read yet.
-    fn look(&mut self) -> io::Result<Next> {
-        let at = self.at;
-        let next = self.head();
-        self.go(at)?;
-        match next {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Next::Nothing),
-            next => next,
-        }
-    }
-
-    fn head(&mut self) -> io::Result<Next> {
-        let mut start = [0; 8];
-        self.read_exact(&mut start)?;
-        let left = self.end.saturating_sub(self.at);
-        let Some(length) = length(start).filter(|length| *length <= left) else {
-            return Ok(match start == END {
-                true => Next::End,
-                false => Next::Nothing,
-            });
-        };
-        let mut head = vec![0; usize::try_from(length).unwrap_or(0)];
-        self.read_exact(&mut head)?;
-        let next = Batch::of_head(&head).filter(|next| next.bytes <= self.end - self.at);
-        let at = self.at;
-        Ok(next.map_or(Next::Nothing, |next| Next::Batch(next, at)))
-    }
-
-    /// See [`Segment::stored`].
-    fn stored(&mut self, row: u64, to: u64, least: u64) -> io::Result<Option<StoredBatch>> {
-        loop {
-            let begin = self.at;
-            let Next::Batch(batch, at) = self.look()? else {
-                return Ok(None);
-            };
-            let (Some(words), Some(more)) = (batch.first, batch.rows.checked_sub(1)) else {
-                return Ok(None);
-            };
-            let (first, last) = (self.word(at + words)?, self.word(at + words + 8 * more)?);
-            let end = at + batch.bytes;
-            if last < row && first <= last {
-                self.go(end)?;
-                continue;
-            }
-            let is_all = last.wrapping_sub(first) == more && batch.bytes >= least;
-            if first != row || !is_all || last >= to {
-                return Ok(None);
-            }
-            let mut bytes = Vec::with_capacity((end - begin) as usize);
-            // Without what is in between, which would clear the memory first.
-            self.file.seek(SeekFrom::Start(begin))?;
-            let read = self.file.get_mut().take(end - begin);
-            { read }.read_to_end(&mut bytes)?;
-            self.at = begin + bytes.len() as u64;
-            if self.at < end {
-                self.go(begin)?;
-                return Ok(None);
-            }
-            return Ok(Some(StoredBatch {
-                rows: first..last + 1,
-                bytes,
-            }));
-        }
-    }
-
-    /// The word at this place of the file.
-    fn word(&self, at: u64) -> io::Result<u64> {
-        let mut word = [0; 8];
-        self.file.get_ref().read_exact_at(&mut word, at)?;
-        Ok(u64::from_le_bytes(word))
-    }
-}
-
-/// What comes next in a stream.
-enum Next {
-    /// A batch that is there as a whole, and where its columns begin.
-    Batch(Batch, u64),
-    /// The end of the stream.
-    End,
-    /// Half of something, or nothing that is known.
-    Nothing,
-}
-
-/// A batch as it lies in a file: a message of the stream.
-pub struct StoredBatch {
-    /// Its rows.
-    pub rows: Range<u64>,
-    /// All of it.
-    pub bytes: Vec<u8>,
 }
 
 /// Whether a batch that is there as a whole begins in this file, at this place or behind it.
@@ -158,17 +55,6 @@ pub fn has_batch(path: &Path, from: u64) -> Result<bool, Error> {
         .any(|at| is_batch(at).is_some()))
 }
 
-impl Read for Part {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
-        let room = buffer.len().min(left);
-        let (buffer, _) = buffer.split_at_mut(room);
-        let count = self.file.read(buffer)?;
-        self.at += count as u64;
-        Ok(count)
-    }
-}
-
 impl Segment {
     /// Opens a file, of which so many bytes are written.
     ///
@@ -185,7 +71,8 @@ impl Segment {
             why,
         };
         let file = BufReader::new(File::open(path).map_err(failed)?);
-        let stream = match StreamReader::try_new(Part { file, at: 0, end }, None) {
+        let mut part = Part { file, at: 0, end };
+        let stream = match StreamReader::try_new(&mut part, None) {
             Err(ArrowError::IoError(_, source))
                 if source.kind() != io::ErrorKind::UnexpectedEof =>
             {
@@ -198,7 +85,8 @@ impl Segment {
         Ok(Segment {
             info: run(&schema).map_err(foreign)?,
             totals: totals(schema.metadata()).map_err(foreign)?,
-            stream,
+            schema,
+            part,
             path: name,
         })
     }
@@ -215,7 +103,7 @@ impl Segment {
 
     /// Where the next batch begins.
     pub fn offset(&self) -> u64 {
-        self.stream.get_ref().at
+        self.part.at
     }
 
     /// Goes on with the batch that begins there.
@@ -223,7 +111,7 @@ impl Segment {
     /// # Errors
     /// Those of the file.
     pub fn seek(&mut self, offset: u64) -> Result<(), Error> {
-        let part = self.stream.get_mut();
+        let part = &mut self.part;
         let source = match part.file.seek(SeekFrom::Start(offset)) {
             Ok(_) => {
                 part.at = offset;
@@ -240,7 +128,7 @@ impl Segment {
     /// # Errors
     /// Those of the file.
     pub fn skip(&mut self, end: u64) -> Result<bool, Error> {
-        let part = self.stream.get_mut();
+        let part = &mut self.part;
         part.end = end;
         let skipped = part.look().and_then(|next| match next {
             Next::Batch(batch, at) => part.go(at + batch.bytes).map(|()| true),
@@ -252,13 +140,27 @@ impl Segment {
         })
     }
 
+    /// Goes past the batches that end before this row, without reading their rows.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn pass(&mut self, row: u64, end: u64) -> Result<(), Error> {
+        let part = &mut self.part;
+        part.end = end;
+        let passed = part.pass(row).map(|_| ());
+        passed.map_err(|source| Error::File {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
     /// Whether the stream ends there, and with it what is before `end`.
     ///
     /// # Errors
     /// Those of the file.
     pub fn is_end(&mut self, at: u64, end: u64) -> Result<bool, Error> {
         self.seek(at)?;
-        let part = self.stream.get_mut();
+        let part = &mut self.part;
         part.end = end;
         let next = part.look().map_err(|source| Error::File {
             path: self.path.clone(),
@@ -280,7 +182,7 @@ impl Segment {
         least: u64,
         end: u64,
     ) -> Result<Option<StoredBatch>, Error> {
-        let part = self.stream.get_mut();
+        let part = &mut self.part;
         part.end = end;
         part.stored(row, to, least).map_err(|source| Error::File {
             path: self.path.clone(),
@@ -293,38 +195,55 @@ impl Segment {
     /// # Errors
     /// The file cannot be read, or what is there is no batch of the recording.
     pub fn read(&mut self, end: u64) -> Result<Option<Vec<u64>>, Error> {
-        let part = self.stream.get_mut();
+        let part = &mut self.part;
         if part.at >= end {
             return Ok(None);
         }
         part.end = end;
+        let failed = |source| Error::File {
+            path: self.path.clone(),
+            source,
+        };
         let foreign = |why: String| Error::Foreign {
             path: self.path.clone(),
             why,
         };
-        let next = part.look().map_err(|source| Error::File {
-            path: self.path.clone(),
-            source,
-        })?;
-        if matches!(next, Next::Nothing) {
-            return Err(foreign("a batch is torn or damaged".to_owned()));
-        }
-        let batch = match self.stream.next() {
-            None => return Ok(None),
-            Some(Err(ArrowError::IoError(_, source)))
-                if source.kind() != io::ErrorKind::UnexpectedEof =>
-            {
-                let path = self.path.clone();
-                return Err(Error::File { path, source });
-            }
-            Some(batch) => batch.map_err(|error| foreign(error.to_string()))?,
+        let torn = || foreign("a batch is torn or damaged".to_owned());
+        let (batch, at) = match part.look().map_err(failed)? {
+            Next::Batch(batch, at) => (batch, at),
+            Next::End => return Ok(None),
+            Next::Nothing => return Err(torn()),
         };
+        let (head, end) = ((at - part.at) as usize, at + batch.bytes);
+        let bytes = part.up_to(end).map_err(failed)?;
+        if part.at != end {
+            return Err(torn());
+        }
+        let batch = record_batch(bytes, head, &self.schema);
+        let batch = batch.map_err(|error| foreign(error.to_string()))?;
         let mut words = Vec::new();
         match interleave(&batch, self.info.shape(), &mut words) {
             Some(()) => Ok(Some(words)),
             None => Err(foreign("a column has the wrong type".to_owned())),
         }
     }
+}
+
+/// A message of the stream as a batch, the columns of which stay where they are. So many bytes of it are its head.
+fn record_batch(
+    bytes: Vec<u8>,
+    head: usize,
+    schema: &SchemaRef,
+) -> Result<RecordBatch, ArrowError> {
+    let bytes = Buffer::from_vec(bytes);
+    // Behind the mark and the length.
+    let said = bytes.get(8..head).unwrap_or_default();
+    let message = root_as_message(said).map_err(|error| ArrowError::IpcError(error.to_string()))?;
+    let batch = message.header_as_record_batch();
+    let batch = batch.ok_or_else(|| ArrowError::IpcError("no batch".to_owned()))?;
+    let (columns, schema) = (bytes.slice(head), SchemaRef::clone(schema));
+    let version = message.version();
+    read_record_batch(&columns, batch, schema, &HashMap::new(), None, &version)
 }
 
 #[cfg(test)]
@@ -410,6 +329,25 @@ mod tests {
                 .expect("a file")
                 .is_none()
         );
+    }
+
+    #[test]
+    fn batches_before_a_row_are_gone_past_and_not_read() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let offsets = write(&file);
+        let mut segment = Segment::open(file.path(), offsets[4]).expect("a segment");
+        let mut pass = |row, end| {
+            segment.pass(row, end).expect("a file");
+            segment.offset()
+        };
+        assert_eq!(pass(0, offsets[4]), offsets[0]);
+        assert_eq!(pass(2, offsets[4]), offsets[2]);
+        assert_eq!(pass(1, offsets[4]), offsets[2], "never back");
+        assert_eq!(pass(99, offsets[3]), offsets[3], "no further than asked");
+        assert_eq!(pass(99, offsets[4]), offsets[4]);
+        segment.seek(offsets[0]).expect("a place");
+        segment.pass(3, offsets[4]).expect("a file");
+        assert_eq!(segment.read(offsets[4]).expect("rows").expect("one")[0], 3);
     }
 
     #[test]

@@ -110,6 +110,8 @@ impl SegmentReader {
         let width = self.info.shape().words() as usize;
         let mut found: Vec<u64> = Vec::new();
         let mut first = 0;
+        // Who was given rows by others, or comes late, does not read them to get to the next ones.
+        self.segment.pass(row, bytes)?;
         loop {
             let offset = self.segment.offset();
             let words = match self.segment.read(bytes) {

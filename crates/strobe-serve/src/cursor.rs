@@ -7,7 +7,7 @@ use std::time::Duration;
 use strobe::block::{Block, Place};
 use strobe::info::RunInfo;
 use strobe_files::journal::{Error, StoredBatch};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinHandle;
 
 use crate::spool::{Found, OnDisk, Piece, Progress, SegmentReader, Spool};
@@ -179,30 +179,51 @@ impl Cursor {
         }
     }
 
+    /// Begins to read the rows that follow those that were given, if these were from a file, and so are the next: who wants
+    /// them soon need not wait for them then. One read more than is waited for, at most.
+    pub fn ahead(&mut self) {
+        let row = self.next.max(self.skip);
+        let is_given = self.held.as_ref().is_some_and(|held| held.end() <= row);
+        if !is_given || self.pending.is_some() {
+            return;
+        }
+        // Files that are waited for come first.
+        let (Found::OnDisk(place), Ok(turn)) = (self.find(1), READING.try_acquire()) else {
+            return;
+        };
+        self.begin(place, None, turn);
+    }
+
+    /// Begins to read a file: a batch that ends before this row, or rows.
+    fn begin(&mut self, place: OnDisk, batch: Option<u64>, turn: SemaphorePermit<'static>) {
+        let row = self.next.max(self.skip);
+        let (before, end) = (self.reading.take(), place.end());
+        let read = tokio::task::spawn_blocking(move || {
+            // Held by the read: who asks and goes away does not make room for one more.
+            let _turn = turn;
+            Ok(match batch {
+                None => Read::Rows(place.read(before, row)?),
+                Some(to) => {
+                    let (stored, reading) = place.stored(before, row, to)?;
+                    Read::Batch(stored, reading)
+                }
+            })
+        });
+        let is_batch = batch.is_some();
+        self.pending = Some(Pending {
+            read,
+            end,
+            is_batch,
+        });
+    }
+
     /// Reads a file, which takes its time: a batch that ends before this row, or rows.
     async fn read(&mut self, place: OnDisk, batch: Option<u64>) {
-        let row = self.next.max(self.skip);
         if self.pending.is_none() {
             // Nobody closes it.
-            let turn = READING.acquire().await;
-            let (before, end) = (self.reading.take(), place.end());
-            let read = tokio::task::spawn_blocking(move || {
-                // Held by the read: who asks and goes away does not make room for one more.
-                let _turn = turn;
-                Ok(match batch {
-                    None => Read::Rows(place.read(before, row)?),
-                    Some(to) => {
-                        let (stored, reading) = place.stored(before, row, to)?;
-                        Read::Batch(stored, reading)
-                    }
-                })
-            });
-            let is_batch = batch.is_some();
-            self.pending = Some(Pending {
-                read,
-                end,
-                is_batch,
-            });
+            if let Ok(turn) = READING.acquire().await {
+                self.begin(place, batch, turn);
+            }
         }
         let Some(pending) = &mut self.pending else {
             return;
@@ -340,6 +361,52 @@ mod tests {
         runtime.shutdown_background();
         drop(answers);
         assert_eq!(done.expect("a free thread").expect("an answer"), "stopped");
+    }
+
+    #[test]
+    fn what_follows_rows_of_a_file_is_read_while_the_client_has_these_and_once() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut cursor = Cursor::new(spool(folder.path(), 10_000), From::Row(0));
+        let runtime = crate::start::runtime().expect("a runtime");
+        let blocks = runtime.block_on(async {
+            cursor.ahead();
+            assert!(cursor.pending.is_none(), "nothing was given yet");
+            let mut blocks = vec![cursor.next(10).await.expect("rows")];
+            cursor.ahead();
+            assert!(cursor.pending.is_none(), "there are rows of this batch yet");
+            blocks.push(cursor.next(usize::MAX).await.expect("rows"));
+            cursor.ahead();
+            let read = |cursor: &Cursor| cursor.pending.as_ref().map(|p| p.read.id());
+            let begun = read(&cursor).expect("a read");
+            cursor.ahead();
+            assert_eq!(read(&cursor), Some(begun));
+            while !cursor
+                .pending
+                .as_ref()
+                .is_some_and(|p| p.read.is_finished())
+            {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            // What is read is given without the file.
+            std::fs::remove_file(folder.path().join(FILE)).expect("removed");
+            blocks.push(cursor.next(usize::MAX).await.expect("rows"));
+            cursor.ahead();
+            assert!(cursor.pending.is_none(), "nothing follows");
+            blocks
+        });
+        let all = blocks
+            .iter()
+            .map(|block| (block.first(), block.len(), block.lost()));
+        let batch = blocks[0].len() + blocks[1].len();
+        assert_eq!(
+            all.collect::<Vec<_>>(),
+            [
+                (0, 10, 0),
+                (10, batch - 10, 0),
+                (batch as u64, 10_000 - batch, 0)
+            ]
+        );
     }
 
     #[test]

@@ -25,8 +25,9 @@ use crate::cursor::{Cursor, From};
 use crate::shared::Turn;
 use crate::spool::Progress;
 
-/// Bytes of rows that go out at once.
-const FRAME: usize = 128 * 1024;
+/// Bytes of rows that go out at once, at most: so many that a client which reads as fast as it can seldom has to be woken, and
+/// few enough to be kept for others, however little that may be. The memory is taken as it is needed: slow runs need little.
+const FRAME: usize = (1 << 20) - (4 << 10);
 /// How long a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// After this time without rows something is sent that does no harm: who has gone is noticed.
@@ -376,6 +377,10 @@ impl Client<'_> {
             sent += rows as u64;
             if rows == 0 {
                 continue;
+            }
+            if !others.has_others() {
+                // Otherwise the next rows are soon there for who is first to make them, which may be another one.
+                cursor.ahead();
             }
             let is_shared = encoder.knows_before(first) && others.has_others();
             frame.begin();

@@ -423,8 +423,11 @@ fn a_program_and_an_output_work_in_a_run_that_follows() {
     assert_eq!(end.head, 200);
     let end = ended(&slow);
     assert_eq!(end.triggers, 200);
+    // Each tenth of those that were not missed on a slow machine.
+    let made = 200 - end.missed();
     assert!(
-        end.skipped >= 170 && end.head + end.missed() + end.skipped == 200,
+        made > 100 && (made / 10..=made.div_ceil(10)).contains(&end.head),
         "{end:?}"
     );
+    assert_eq!(end.skipped, made - end.head, "{end:?}");
 }

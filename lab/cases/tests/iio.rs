@@ -3,7 +3,7 @@
 //!
 //! `$STROBE_ROUNDS` says how often the device is unplugged.
 // lab: --module iio-trig-hrtimer --module iio_dummy --module strobe_iio --module lab_gpio --module 'strobe_gpio raw=lab'
-// kernels: amd64 rt
+// kernels: amd64 rt debug kcsan
 
 use std::thread;
 use std::time::Duration;

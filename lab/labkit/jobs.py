@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Test jobs: programs that run side by side, print one after the other, and are counted together."""
 
+import os
 import re
 import subprocess
 import sys
@@ -29,11 +30,30 @@ class Job:
     environment: dict[str, str] | None = None
 
     def run(self) -> "list[Result]":
-        start = time.monotonic()
-        # It ends when this program does, whatever ends it.
-        done = subprocess.run(["setpriv", "--pdeathsig", "TERM", *self.command], cwd=self.directory, env=self.environment,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        return [Result(self, done.stdout, done.returncode, time.monotonic() - start)]
+        ended = run(self.command, self.directory, self.environment)
+        return [Result(self, ended.output, ended.status, ended.seconds, ended.cpu)]
+
+
+@dataclass
+class Ended:
+    """A program that has ended."""
+
+    output: str  # stdout and stderr
+    status: int
+    seconds: float
+    cpu: float  # seconds: its own, and of all programs that it has waited for
+
+
+def run(command: list[str], directory: Path, environment: dict[str, str] | None = None) -> Ended:
+    """Runs a program to its end."""
+    start = time.monotonic()
+    # It ends when this program does, whatever ends it.
+    with subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *command], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as program:
+        output = program.stdout.read() if program.stdout else ""
+        _, status, used = os.wait4(program.pid, 0)
+        program.returncode = os.waitstatus_to_exitcode(status)
+    return Ended(output, program.returncode, time.monotonic() - start, used.ru_utime + used.ru_stime)
 
 
 @dataclass
@@ -44,6 +64,7 @@ class Result:
     output: str
     status: int
     seconds: float
+    cpu: float | None = None  # seconds, of all its processes; unknown for one of several that share a guest
     passed: int = field(init=False)
     failed: int = field(init=False)
 
@@ -98,9 +119,10 @@ def run_all(*queues: tuple[Iterable[Runs], int]) -> list[Result]:
             ended += [pool.submit(job.run) for job in jobs]
         for result in (result for done in as_completed(ended) for result in done.result()):
             state = "FAILED" if result.failed else "ok"
+            cpu = "" if result.cpu is None else f", CPU {result.cpu:.1f} s"
             print(f"--- {result.job.title}\n{result.output.rstrip()}\n"
                   f"--- {state} {result.job.title}: {result.passed} passed, {result.failed} failed, "
-                  f"exit status {result.status}, {result.seconds:.1f} s\n")
+                  f"exit status {result.status}, {result.seconds:.1f} s{cpu}\n")
             sys.stdout.flush()
             results.append(result)
     return results

@@ -6,16 +6,14 @@ If the guest ends before they do, the case that ran then has failed, and those a
 
 import re
 import shlex
-import subprocess
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import TREE, foreign, log
 from .cases import TIMEOUT, Case, guest
 from .emulator import impossible_flags
-from .jobs import COMPLAINT, Job, Result
+from .jobs import COMPLAINT, Job, Result, run
 from .kernel import slowness
 
 # What the guest's script says, on stdout and in the kernel's log.
@@ -53,17 +51,14 @@ class Shared:
             script, record = Path(directory) / "cases", Path(directory) / "log"
             script.write_text(script_of(cases, TIMEOUT * slowness(self.kernel)))
             words = [*guest(self.kernel, cases[0]), "--timeout", str(PATIENCE), "--file", str(script), "--log", str(record), "--", "sh", "cases"]
-            start = time.monotonic()
-            # It ends when this program does, whatever ends it.
-            done = subprocess.run(["setpriv", "--pdeathsig", "TERM", *words], cwd=TREE, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-            said = done.stdout
+            ended = run(words, TREE)
             kernel_log = record.read_text(errors="replace") if record.exists() else ""
             if not again and (flags := impossible_flags(kernel_log)):
                 print(f"lab: the emulator has mixed up the state of its CPU (EFLAGS {flags}), and its guest says nothing of "
                       f"{cases[0].name} ({self.kernel}); another guest is started. Its log:\n{kernel_log[-6000:]}\n", flush=True)
                 return self.boot(cases, again=True)
-            return self.results(cases, said, done.returncode, kernel_log, time.monotonic() - start)
+            print(f"--- guest of {len(cases)} cases ({self.kernel}), {cases[0].name} the first: {ended.seconds:.1f} s, CPU {ended.cpu:.1f} s\n", flush=True)
+            return self.results(cases, ended.output, ended.status, kernel_log, ended.seconds)
 
     def results(self, cases: list[Case], said: str, status: int, kernel_log: str, seconds: float) -> list[Result]:
         """What a guest has said, case by case; and of itself, if it has failed without a case to blame."""

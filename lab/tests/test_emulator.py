@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-import subprocess
 import unittest
 from contextlib import redirect_stdout
 from io import StringIO
@@ -8,6 +7,7 @@ from unittest.mock import patch
 
 from labkit.cases import case
 from labkit.emulator import impossible_flags
+from labkit.jobs import Ended
 from labkit.shared import Shared
 
 BROKEN = "lab: case fuzz\nOops: double fault: 0000\nRSP: 0018:ffa0 EFLAGS: 3ff33e12\n"
@@ -32,11 +32,11 @@ class Guests:
     def __init__(self, *logs: str) -> None:
         self.logs = list(logs)
 
-    def run(self, words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+    def run(self, words: list[str], _: Path) -> Ended:
         log = self.logs.pop(0)
         Path(words[words.index("--log") + 1]).write_text(log)
         said = "--- lab: fuzz begins at 1.0\ntest result: ok. 2 passed; 0 failed\n--- lab: fuzz ends at 2.0 with 0\n"
-        return subprocess.CompletedProcess(words, 70 if log else 0, said)
+        return Ended(said, 70 if log else 0, 3.0, 2.0)
 
 
 class Again(unittest.TestCase):
@@ -44,7 +44,7 @@ class Again(unittest.TestCase):
         """Passed and failed, what was said, and the guests that were not started."""
         fuzz = case("fuzz", "", ["fuzz::x"])
         guests, said = Guests(*logs), StringIO()
-        with patch("labkit.shared.subprocess.run", guests.run), redirect_stdout(said):
+        with patch("labkit.shared.run", guests.run), redirect_stdout(said):
             results = Shared("amd64", [fuzz]).run()
         return [(result.passed, result.failed) for result in results], said.getvalue(), guests.logs
 
@@ -59,7 +59,8 @@ class Again(unittest.TestCase):
 
     def test_a_kernel_that_complains_fails_at_once(self) -> None:
         results, said, left = self.of("lab: case fuzz\nOops: 0000\nRSP: 0018:ffa0 EFLAGS: 00010246\n", "")
-        self.assertEqual((results, left, said), ([(2, 1)], [""], ""))
+        self.assertEqual((results, left), ([(2, 1)], [""]))
+        self.assertEqual(said, "--- guest of 1 cases (amd64), fuzz the first: 3.0 s, CPU 2.0 s\n\n")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import contextlib
 import io
+import shlex
 import tempfile
 import unittest
 from pathlib import Path
@@ -41,6 +42,14 @@ class JobsTest(unittest.TestCase):
                 results = run_all(([waits, job("last", "true")], 1), ([comes], 2))
         self.assertEqual(sorted(result.job.title for result in results), ["comes", "last", "waits"])
         self.assertEqual(said.getvalue().count("\n--- ok "), 3)
+
+    def test_a_job_says_what_it_took_also_of_the_cpu(self) -> None:
+        busy = "i=0; while [ $i != 100000 ]; do i=$((i + 1)); done; echo 'test result: ok. 1 passed; 0 failed'; exit 3"
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            (result,) = run_all(([Job("busy", ["sh", "-c", f"sh -c {shlex.quote(busy)}"], Path("/"))], 1))
+        self.assertEqual((result.passed, result.status), (1, 3))
+        self.assertGreater(result.cpu or 0, 0.01)
+        self.assertRegex(said.getvalue(), r"exit status 3, \d+\.\d s, CPU \d+\.\d s\n")
 
     def test_the_reasons_are_the_lines_that_tell_what_failed(self) -> None:
         noise = "".join(f"line {number}\n" for number in range(50))

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import BUILD, LabError, cache, sanitizer, say, suite, tool
+from . import BUILD, LabError, cache, sanitizer, say, suite, tool, vmlinux
 
 # Debian 12 carries 6.12 beside its own kernel, under a name with the number; from Debian 13 on it is the kernel.
 IMAGES = {
@@ -56,6 +56,12 @@ class Kernel:
 
     @property
     def image(self) -> Path:
+        """What QEMU starts: the unpacked one, if there is one."""
+        unpacked = self.root / "boot" / f"vmlinux-{self.release}"
+        return unpacked if unpacked.exists() else self.packed
+
+    @property
+    def packed(self) -> Path:
         return self.root / "boot" / f"vmlinuz-{self.release}"
 
     @property
@@ -88,13 +94,19 @@ def kernel(flavour: str) -> Kernel:
 
     Its version is chosen then, and stays until it is deleted from the cache: so builds and runs agree.
     """
+    found = Kernel(flavour, root_of(flavour))
+    vmlinux.unpack(found.packed)
+    return found
+
+
+def root_of(flavour: str) -> Path:
     if flavour in sanitizer.FLAVOURS:
-        return Kernel(flavour, sanitizer.built(flavour))
+        return sanitizer.built(flavour)
     if flavour == "newest":
-        return Kernel(flavour, cache.unpacked("linux-newest", list, newest))
+        return cache.unpacked("linux-newest", list, newest)
     if flavour not in IMAGES:
         raise LabError(f"no kernel is called {flavour!r}; there are {', '.join(KERNELS)}")
-    return Kernel(flavour, cache.unpacked(f"linux-{flavour}", lambda: packages(flavour), finish))
+    return cache.unpacked(f"linux-{flavour}", lambda: packages(flavour), finish)
 
 
 def packages(flavour: str) -> list[str]:

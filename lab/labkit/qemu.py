@@ -45,6 +45,7 @@ class Machine:
     icount: int | None = None
     devices: list[str] = field(default_factory=list)
     monitor: bool = False
+    wake: bool = False  # it suspends itself
     plugins: list[str] = field(default_factory=list)
     append: list[str] = field(default_factory=list)
     qemu: list[str] = field(default_factory=list)
@@ -58,10 +59,12 @@ def cmdline(machine: Machine, kernel: Kernel) -> str:
 
 def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
     """QEMU's command line. The guest's initramfs is work/initramfs; its ports are files in work."""
+    # When a guest wakes, QEMU puts an unpacked kernel into its memory once more, over the one that runs.
+    image = kernel.packed if machine.wake else kernel.image
     words = [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none",
              "-machine", "q35", "-accel", ACCELERATORS[machine.accel], "-cpu", "host" if machine.accel == "kvm" else kernel.needs.cpu,
              "-smp", str(machine.cpus), "-m", str(machine.memory or kernel.needs.memory),
-             "-kernel", str(kernel.image), "-initrd", str(work / "initramfs"),
+             "-kernel", str(image), "-initrd", str(work / "initramfs"),
              "-append", cmdline(machine, kernel), "-serial", f"file:{work}/log"]
     if machine.icount is not None:
         # rr=record, though nobody wants the record: only then do the CPU and QEMU's main loop exclude each other. Else

@@ -114,6 +114,14 @@ class Kernels(InTemporaryDirectory):
         self.assertIn("-cpu max,la57=off -smp 2 -m 2048 ", words("debug"))
         self.assertIn("hung_task_timeout_secs=480 ", words("kcsan"))
 
+    def test_a_guest_that_suspends_itself_unpacks_its_kernel(self) -> None:
+        (self.path / "lib/modules/6.12").mkdir(parents=True)
+        (self.path / "boot").mkdir()
+        (self.path / "boot/vmlinux-6.12").touch()
+        stock = kernel.Kernel("amd64", self.path)
+        self.assertIn(f"-kernel {self.path}/boot/vmlinux-6.12 ", " ".join(qemu.command(qemu.Machine(), stock, self.path)))
+        self.assertIn(f"-kernel {self.path}/boot/vmlinuz-6.12 ", " ".join(qemu.command(qemu.Machine(wake=True), stock, self.path)))
+
     def test_only_a_deterministic_guest_is_a_batch_job_of_the_host(self) -> None:
         (self.path / "lib/modules/6.12").mkdir(parents=True)
         stock = kernel.Kernel("amd64", self.path)

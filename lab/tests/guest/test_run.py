@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What lab/run promises, shown with real guests."""
 
+import functools
 import hashlib
 import os
 import random
@@ -34,65 +35,93 @@ MODULE_DESCRIPTION("A module that warns when told to");
 
 
 class Guest(unittest.TestCase):
-    def setUp(self) -> None:
+    path: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.begin()
+
+    @classmethod
+    def begin(cls) -> None:
         directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = Path(directory.name)
+        cls.addClassCleanup(directory.cleanup)
+        cls.path = Path(directory.name)
         # The lab's own temporary files go where leftovers can be seen.
-        (self.path / "tmp").mkdir()
-        self.environment = os.environ | {"TMPDIR": str(self.path / "tmp")}
+        (cls.path / "tmp").mkdir()
 
-    def run_lab(self, *words: str | Path) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run([LAB / "run", "--no-strobe", *words], env=self.environment, capture_output=True, stdin=subprocess.DEVNULL)
+    @classmethod
+    def run_lab(cls, *words: str | Path) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([LAB / "run", "--no-strobe", *words], env=cls.environment(), capture_output=True, stdin=subprocess.DEVNULL)
 
-    def toy(self, kernel: str) -> Path:
-        source = self.path / "source"
-        source.mkdir(exist_ok=True)
-        (source / "toy.c").write_text(MODULE)
-        (source / "Kbuild").write_text("obj-m := toy.o\n")
-        subprocess.run([LAB / "kmod", "--kernel", kernel, "--source", source, "--out", self.path / "built", "W=1"], check=True)
-        (module,) = (self.path / "built").glob(f"*{'-rt' if kernel == 'rt' else ''}-amd64/kernel/toy.ko")
-        return module
+    @classmethod
+    def environment(cls) -> dict[str, str]:
+        return os.environ | {"TMPDIR": str(cls.path / "tmp")}
+
+
+# What a guest does of which most is asked. The process that it leaves behind holds its stdout.
+SCRIPT = """
+sleep 1000 &
+echo one; echo two >&2; echo three >/dev/stderr
+cat data
+printf '<%s>' "$@"; echo
+mkdir $OUT/d; head -c 100000 /dev/urandom >$OUT/d/f; sha256sum <$OUT/d/f
+grep -il 0x11e8 /sys/bus/pci/devices/*/device | wc -l; test -d /sys/bus/pci/drivers/uio_pci_generic; echo $?
+exit 7
+"""
+WORDS = ("--cpus", "--", "a b", "it's", '"$HOME"', "", "*", "\\n")
+DATA = random.Random(1).randbytes(1 << 20) + b"\r\n\r\0\xff\n\n"
 
 
 class Command(Guest):
+    """One guest, for each takes seconds."""
+
+    done: subprocess.CompletedProcess[bytes]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        (cls.path / "data").write_bytes(DATA)
+        cls.done = cls.run_lab("--timeout", "200", "--file", cls.path / "data", "--out", cls.path / "out", "--device", "edu", "--device", "edu",
+                               "--module", "uio_pci_generic", "--", "sh", "-c", SCRIPT, "sh", *WORDS)
+
+    def after_the_data(self) -> list[str]:
+        return self.done.stdout[len(b"one\n" + DATA):].decode().splitlines()
+
     def test_stdout_stderr_and_status_pass_through_and_are_not_mixed(self) -> None:
-        done = self.run_lab("--", "sh", "-c", "echo one; echo two >&2; echo three >/dev/stderr; exit 7")
-        self.assertEqual((done.stdout, done.stderr, done.returncode), (b"one\n", b"two\nthree\n", 7))
+        self.assertEqual((self.done.stdout[:4], self.done.stderr, self.done.returncode), (b"one\n", b"two\nthree\n", 7))
 
     def test_every_byte_of_a_big_output_arrives_unchanged(self) -> None:
-        data = random.Random(1).randbytes(1 << 20) + b"\r\n\r\0\xff\n\n"
-        (self.path / "data").write_bytes(data)
-        done = self.run_lab("--file", self.path / "data", "--", "cat", "data")
-        self.assertEqual(done.returncode, 0)
-        self.assertTrue(done.stdout == data)
+        self.assertTrue(self.done.stdout.startswith(b"one\n" + DATA + b"<"))
 
     def test_words_with_spaces_and_quotes_stay_words(self) -> None:
-        words = ("--cpus", "--", "a b", "it's", '"$HOME"', "", "*", "\\n")
-        done = self.run_lab("--", "printf", "<%s>", *words)
-        self.assertEqual(done.stdout.decode(), "".join(f"<{word}>" for word in words))
+        self.assertEqual(self.after_the_data()[0], "".join(f"<{word}>" for word in WORDS))
+
+    def test_a_process_left_behind_does_not_hold_up_the_end(self) -> None:
+        self.assertEqual((len(self.after_the_data()), self.done.returncode), (4, 7))
+
+    def test_files_come_back_also_when_the_command_fails(self) -> None:
+        here = hashlib.sha256((self.path / "out/d/f").read_bytes()).hexdigest()
+        self.assertEqual(self.after_the_data()[1], f"{here}  -")
+
+    def test_the_cards_asked_for_are_there(self) -> None:
+        self.assertEqual(self.after_the_data()[2:], ["2", "0"])
 
     def test_a_command_that_does_not_exist_is_127(self) -> None:
         self.assertEqual(self.run_lab("--", "nonsense").returncode, 127)
 
-    def test_a_process_left_behind_does_not_hold_up_the_end(self) -> None:
-        done = self.run_lab("--timeout", "200", "--", "sh", "-c", "sleep 1000 & echo started")
-        self.assertEqual((done.stdout, done.returncode), (b"started\n", 0))
-
-    def test_files_come_back_also_when_the_command_fails(self) -> None:
-        script = 'mkdir $OUT/d; head -c 100000 /dev/urandom >$OUT/d/f; sha256sum <$OUT/d/f; exit 3'
-        done = self.run_lab("--out", self.path / "out", "--", "sh", "-c", script)
-        self.assertEqual(done.returncode, 3)
-        here = hashlib.sha256((self.path / "out/d/f").read_bytes()).hexdigest()
-        self.assertEqual(done.stdout.decode(), f"{here}  -\n")
-
-    def test_the_cards_asked_for_are_there(self) -> None:
-        done = self.run_lab("--device", "edu", "--device", "edu", "--module", "uio_pci_generic", "--",
-                            "sh", "-c", "grep -il 0x11e8 /sys/bus/pci/devices/*/device | wc -l; test -d /sys/bus/pci/drivers/uio_pci_generic")
-        self.assertEqual((done.stdout, done.returncode), (b"2\n", 0))
-
 
 class Faults(Guest):
+    @classmethod
+    @functools.cache
+    def toy(cls, kernel: str) -> Path:
+        source = cls.path / "source"
+        source.mkdir(exist_ok=True)
+        (source / "toy.c").write_text(MODULE)
+        (source / "Kbuild").write_text("obj-m := toy.o\n")
+        subprocess.run([LAB / "kmod", "--kernel", kernel, "--source", source, "--out", cls.path / kernel, "W=1"], check=True)
+        (module,) = (cls.path / kernel).glob("*/kernel/toy.ko")
+        return module
+
     def test_a_warning_of_the_kernel_is_status_70_whatever_the_command_says(self) -> None:
         for kernel in ("amd64", "rt"):
             with self.subTest(kernel):
@@ -133,6 +162,9 @@ class Faults(Guest):
 
 
 class Ends(Guest):
+    def setUp(self) -> None:
+        self.begin()  # what one leaves behind is not another's
+
     def leftovers(self) -> list[str]:
         ours = [path.name for path in (self.path / "tmp").iterdir()]
         for process in Path("/proc").glob("[0-9]*/cmdline"):
@@ -150,7 +182,7 @@ class Ends(Guest):
 
     def start(self) -> subprocess.Popen[bytes]:
         """A guest that would sleep for ever, booting."""
-        lab = subprocess.Popen([LAB / "run", "--no-strobe", "--", "sleep", "1000"], env=self.environment)
+        lab = subprocess.Popen([LAB / "run", "--no-strobe", "--", "sleep", "1000"], env=self.environment())
         self.wait_until(lambda: any(log.stat().st_size for log in (self.path / "tmp").glob("*/log")))
         return lab
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Channels of a row that are fields of one register are of one instant, in both engines: the lab's counter counts
 //! nanoseconds, so two accesses never read the same.
-// lab: --device lab-counter --module uio_pci_generic
+// lab: --device lab-counter,id=first --device lab-counter,master=first --module uio_pci_generic
 
 use strobe::engine::user::{Settings, User};
 use strobe::plan::{Plan, Step};

@@ -2,7 +2,7 @@
 //! A ring has as many pages as its maker wants. Where nothing interrupts the kernel but what it allows, giving them back
 //! keeps nobody off the CPU. (A kernel that is preemptible throughout has no such places.)
 // kernels: amd64
-// lab: --memory 2048
+// lab: --memory 3072
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -151,7 +151,7 @@ class Parts(unittest.TestCase):
         run = {command for command in run if command.split()[0] in cases and "--unsafe" not in command}
         own = {word for word in self.part if (self.tree / f"lab/cases/tests/{word}.rs").exists()}
         self.assertEqual(self.part - own, run)
-        self.assertEqual(own, {"hotplug", "rpmsg_removal", "sequence"})
+        self.assertEqual(own, {"hotplug", "icount_attribution", "rpmsg_removal", "sequence"})
 
 
 if __name__ == "__main__":

@@ -40,7 +40,9 @@ run:             ## a demonstration of both engines: on this machine, and in a g
 	@cargo build --profile demo -p strobe-cli --bin strobe --no-default-features --features hdf5,plot
 	@lab/demo
 
-test: setup build-kernel build-tests build-guest ## every test, on the host and in guests
+# The modules beside the programs, of which the last are compiled on one CPU.
+test: setup      ## every test, on the host and in guests
+	@$(MAKE) -s build-kernel & modules=$$!; $(MAKE) -s build-tests build-guest; programs=$$?; wait $$modules && exit $$programs
 	@lab/suite
 
 lab: build-kernel build-host build-guest ## only the tests in guests

@@ -3,7 +3,7 @@
 //!
 //! `$STROBE_ROUNDS` says how often it is unplugged.
 // lab: --module interrupt-cnt --module 'lab_gpio counted=1'
-// kernels: amd64 rt debug kcsan
+// kernels: amd64 rt debug
 
 use std::fs;
 use std::path::{Path, PathBuf};

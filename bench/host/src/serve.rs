@@ -35,8 +35,8 @@ pub struct Options {
     /// Rounds, in each of which each way has its turn
     #[arg(long, default_value_t = 9)]
     rounds: u32,
-    /// Rows that a client reads in a turn
-    #[arg(long, default_value_t = 1_000_000)]
+    /// Rows that a client reads in a turn; few of them are read before a connection has its full speed
+    #[arg(long, default_value_t = 4_000_000)]
     rows: u64,
     #[command(flatten)]
     undisturbed: undisturbed::Words,

@@ -28,8 +28,9 @@ use crate::cursor::{Cursor, From};
 use crate::served_run::ServedRun;
 use crate::shared::{Making, Pool, Turn};
 
-/// Bytes that are written at once, about: enough that a write does not count, few enough for many clients.
-pub const PIECE: usize = 128 << 10;
+/// Bytes that are written at once, about: so many that a client which reads as fast as it can seldom has to be woken, few
+/// enough for many clients, and to be kept for others.
+pub const PIECE: usize = (1 << 20) - (4 << 10);
 /// After so long without a row the client is shown that the connection is alive.
 const SILENCE: Duration = Duration::from_secs(10);
 

@@ -23,16 +23,12 @@
 
 /* ---- channels ---- */
 
-static struct strobe_follow_value *to_value(struct strobe_channel *channel)
-{
-	return container_of(channel, struct strobe_follow_value, channel);
-}
-
 /* Hard: in the producer of the run that follows, so that only one looks. */
 static int value_read(struct strobe_channel *channel, u64 *word)
 {
 	struct strobe_follow *follow = container_of(channel->device, struct strobe_follow, device);
-	const struct strobe_follow_value *value = to_value(channel);
+	const struct strobe_follow_value *value =
+		container_of(channel, struct strobe_follow_value, channel);
 
 	if (!follow->triggers && follow->seen != follow->run->triggers) {
 		follow->seen = follow->run->triggers;

@@ -149,59 +149,59 @@ static void charge_since(u64 start)
 	strobe_budget_charge(this_cpu_ptr(&strobe_budget), start, cost_since(start));
 }
 
-/* A trigger that finds the row before it open. Returns as tell(). */
-static u64 miss_busy(struct strobe_follow *follow, u64 start, bool *paid)
-{
-	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
-
-	miss(follow, STROBE_MISSED_BUSY, follow->come);
-	if (strobe_budget_admits(budget, start))
-		return 0;
-	*paid = true;
-	return strobe_budget_ns(strobe_budget_turn_away(budget, start, cost_since(start),
-							follow->run->row_ticks));
-}
-
-/* Trigger, if a row that counts has come. Returns ns to keep quiet for. */
-static u64 tell(struct strobe_follow *follow, u64 head, u64 start, bool *paid)
+/* Whether one of the rows that have come triggers: then its values are taken. */
+static bool take_trigger(struct strobe_follow *follow, u64 head)
 {
 	struct strobe_run *run = follow->run;
-	u64 now;
 
 	follow->come += counted(follow, follow->next, head);
 	WRITE_ONCE(follow->next, head);
 	if (!follow->come)
-		return 0;
+		return false;
 	/* What is fetched only now completes the row before, as with every event. */
 	if (run->slow && run->slow->fetches)
 		strobe_slow_complete(run->slow);
-	if (READ_ONCE(run->state) != STROBE_RUNNING) {
-		follow->come = 0;
-		return 0;
-	}
 	/* The row that is open has the values of the one that has opened it. */
-	if (strobe_slow_is_open(run))
-		return miss_busy(follow, start, paid);
+	if (READ_ONCE(run->state) != STROBE_RUNNING || strobe_slow_is_open(run)) {
+		miss(follow, STROBE_MISSED_BUSY, follow->come);
+		return false;
+	}
 	/* Of one that was overwritten before it was here the next one says it. */
 	if (!take_row(follow, (head - 1) / follow->every * follow->every))
-		return 0;
+		return false;
 	miss(follow, why_missed(follow), follow->come - 1);
 	follow->come = 0;
 	follow->late = false;
-	*paid = true;
-	now = ktime_get_ns();
-	/* Nobody else listens to an event that is this run's own. */
-	return strobe_trigger(run, now, now, cost_since(start));
+	return true;
 }
 
-/* Trigger, or hold, or end. Under follow->lock. Whether the trigger has paid for it. */
-static bool look_and_tell(struct strobe_follow *follow, u64 start)
+/* Trigger, if a row that counts has come. Returns ns to keep quiet for. */
+static u64 tell(struct strobe_follow *follow, u64 head, u64 start)
 {
-	bool paid = false;
+	struct strobe_budget *budget = this_cpu_ptr(&strobe_budget);
+	struct strobe_run *run = follow->run;
+	u64 now;
+
+	if (take_trigger(follow, head)) {
+		now = ktime_get_ns();
+		/* Nobody else listens to an event that is this run's own. */
+		return strobe_trigger(run, now, now, cost_since(start));
+	}
+	/* An interrupt that triggers nothing costs as much. */
+	if (unlikely(!strobe_budget_admits(budget, start)))
+		return strobe_budget_ns(strobe_budget_turn_away(budget, start, cost_since(start),
+								run->row_ticks));
+	charge_since(start);
+	return 0;
+}
+
+/* Trigger, or hold, or end. Under follow->lock. */
+static void look_and_tell(struct strobe_follow *follow, u64 start)
+{
 	const struct strobe_ring *ring = &follow->followed->ring;
 	/* Final state before the rows: what is not there now never comes. */
 	bool final = strobe_ring_is_final(ring);
-	u64 quiet = tell(follow, strobe_ring_head(ring), start, &paid);
+	u64 quiet = tell(follow, strobe_ring_head(ring), start);
 
 	if (final) {
 		end_with(follow);
@@ -210,18 +210,19 @@ static bool look_and_tell(struct strobe_follow *follow, u64 start)
 		hrtimer_start(&follow->hold, ns_to_ktime(clamp(quiet, HOLD_MIN_NS, HOLD_MAX_NS)),
 			      HRTIMER_MODE_REL_PINNED_HARD);
 	}
-	return paid;
 }
 
 static void work(struct irq_work *irq_work)
 {
 	struct strobe_follow *follow = container_of(irq_work, struct strobe_follow, work);
-
 	u64 start = strobe_budget_clock();
 
-	scoped_guard(raw_spinlock_irqsave, &follow->lock)
-		if (follow->listening && (follow->held || !look_and_tell(follow, start)))
+	scoped_guard(raw_spinlock_irqsave, &follow->lock) {
+		if (follow->listening && !follow->held)
+			look_and_tell(follow, start);
+		else if (follow->listening)
 			charge_since(start);
+	}
 	this_cpu_write(served, strobe_budget_clock());
 }
 

@@ -176,7 +176,7 @@ static void run_done(struct work_struct *work)
 
 	/* The values' time begins when the steps are done. */
 	scoped_guard(mutex, &run->lock)
-		strobe_slow_awaits(run);
+		strobe_slow_flush(run);
 	last = ktime_add_ms(ktime_get(), AWAIT_MS);
 	/* Not under the lock: others may stop it meanwhile. */
 	while (!end_if_complete(run, last))

@@ -17,8 +17,8 @@ static void give_up(const struct strobe_run *run)
 }
 
 /**
- * strobe_slow_awaits() - does a row only wait for values that have not arrived?
- * @run: any run; its triggers are over.
+ * strobe_slow_awaits() - does a row await values that have not arrived?
+ * @run: any run; its triggers are over, and its steps done.
  *
  * Context: process, under run->lock.
  */
@@ -29,7 +29,6 @@ bool strobe_slow_awaits(struct strobe_run *run)
 
 	if (!slow)
 		return false;
-	strobe_slow_flush(run);
 	scoped_guard(raw_spinlock_irqsave, &slow->lock)
 		awaits = slow->open && slow->awaited;
 	return awaits;

@@ -11,6 +11,9 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+/// Bytes of rows that are written at once, at most: so many that a client which reads as fast as it can seldom has to be woken,
+/// few enough for many clients, and to be kept for others, however little that may be.
+pub const PIECE: usize = (1 << 20) - (4 << 10);
 /// How many forms may have as much as one may.
 const FORMS: usize = 4;
 /// Bytes of a piece besides what was made: slow runs have many small ones.

@@ -22,12 +22,12 @@ use super::connection::Connection;
 use super::failure::Failure;
 use super::hello::{Hello, Policy};
 use super::query::Format;
-use super::rows::{PIECE, Wanted, shared};
+use super::rows::{Wanted, shared};
 use super::runs::run;
 use super::view::RunView;
 use crate::cursor::{Cursor, From};
 use crate::served_run::ServedRun;
-use crate::shared::{Making, Pool, Turn};
+use crate::shared::{Making, PIECE, Pool, Turn};
 
 /// Bytes of a client's message, at most.
 const MESSAGE_MAX: usize = 64 << 10;

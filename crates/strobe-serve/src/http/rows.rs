@@ -26,11 +26,10 @@ use super::query::{Format, OnLoss, RowsQuery, names, query};
 use super::runs::run;
 use crate::cursor::{Cursor, From};
 use crate::served_run::ServedRun;
-use crate::shared::{Making, Pool, Turn};
+use crate::shared::{Making, PIECE, Pool, Turn};
 
-/// Bytes that are written at once, about: so many that a client which reads as fast as it can seldom has to be woken, few
-/// enough for many clients, and to be kept for others.
-pub const PIECE: usize = (1 << 20) - (4 << 10);
+/// The same of text: it is longer than its rows, and takes longer to make than a client to wake.
+const TEXT_PIECE: usize = 128 << 10;
 /// After so long without a row the client is shown that the connection is alive.
 const SILENCE: Duration = Duration::from_secs(10);
 
@@ -289,7 +288,11 @@ impl Feed {
     async fn blocks(&mut self) -> io::Result<Vec<Block>> {
         let mut blocks = Vec::new();
         let width = self.served.info().shape().bytes().max(1) as usize;
-        let mut room = (PIECE / width).max(1);
+        let piece = match self.format {
+            Format::Arrow => PIECE,
+            Format::Csv => TEXT_PIECE,
+        };
+        let mut room = (piece / width).max(1);
         while room > 0 && !self.is_over {
             let left = self.to.saturating_sub(self.next);
             let at_most = room.min(usize::try_from(left).unwrap_or(usize::MAX));

@@ -22,12 +22,9 @@ use super::reason::Reason;
 use super::rows::{Encoder, Made};
 use super::wire::{Frame, Wire};
 use crate::cursor::{Cursor, From};
-use crate::shared::Turn;
+use crate::shared::{PIECE, Turn};
 use crate::spool::Progress;
 
-/// Bytes of rows that go out at once, at most: so many that a client which reads as fast as it can seldom has to be woken, and
-/// few enough to be kept for others, however little that may be. The memory is taken as it is needed: slow runs need little.
-const FRAME: usize = (1 << 20) - (4 << 10);
 /// How long a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// After this time without rows something is sent that does no harm: who has gone is noticed.
@@ -306,8 +303,8 @@ impl Client<'_> {
         mut encoder: Encoder,
         mut cursor: Cursor,
     ) -> io::Result<After> {
-        let at_most = (FRAME / capture::row_bytes(captures).max(1)).max(1);
-        let mut frame = Frame::new(FRAME);
+        let at_most = (PIECE / capture::row_bytes(captures).max(1)).max(1);
+        let mut frame = Frame::new(PIECE);
         let mut sent = 0;
         let mut held: Option<Block> = None;
         let others = of.sent.reader(captures.to_vec());

@@ -27,7 +27,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// An empty one, with room for so many bytes of rows.
+    /// An empty one, with room for so many bytes of rows; the memory is taken as it is needed: slow runs need little.
     pub fn new(bytes: usize) -> Frame {
         Frame {
             bytes: vec![0; HEAD + bytes],

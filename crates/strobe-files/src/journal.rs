@@ -28,6 +28,7 @@ use crate::fields::{self, Fields};
 use crate::sink::{FORMAT, SKIPPED};
 
 mod blocks;
+mod columns;
 #[cfg(feature = "hdf5")]
 mod hdf5;
 mod messages;
@@ -36,10 +37,10 @@ mod rows;
 mod segment;
 
 use blocks::Blocks;
+pub use columns::Columns;
 use messages::Messages;
-pub use part::StoredBatch;
 use rows::interleave;
-pub use segment::{Segment, has_batch};
+pub use segment::{Segment, StoredBatch, has_batch};
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]

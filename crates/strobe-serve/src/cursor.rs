@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A client's place in the rows of a run.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use strobe::block::{Block, Place};
 use strobe::info::RunInfo;
-use strobe_files::journal::{Error, StoredBatch};
+use strobe_files::journal::{Columns, Error, StoredBatch};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinHandle;
 
 use crate::spool::{Found, OnDisk, Piece, Progress, SegmentReader, Spool};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// How often a file that cannot be read is tried again, before its rows count as lost, and how long that takes.
 const TRIES: u32 = 5;
@@ -46,6 +47,8 @@ pub struct Cursor {
     held: Option<Piece>,
     /// A batch from the disk that was not given yet.
     stored: Option<StoredBatch>,
+    /// The number of the first row of such a batch, and its columns, which may have been given.
+    columns: Option<(u64, Arc<Columns>)>,
     /// The file that they are from.
     reading: Option<SegmentReader>,
     /// A file is being read.
@@ -69,7 +72,7 @@ struct Pending {
 /// What was read.
 enum Read {
     Rows(Option<(Piece, SegmentReader)>),
-    Batch(Option<StoredBatch>, SegmentReader),
+    Batch(StoredBatch, SegmentReader),
 }
 
 impl Cursor {
@@ -88,6 +91,7 @@ impl Cursor {
             skip: next,
             held: None,
             stored: None,
+            columns: None,
             reading: None,
             pending: None,
             tries: 0,
@@ -133,6 +137,34 @@ impl Cursor {
     /// The next batch as it lies on the disk, for who wants no other form of it: if it begins with the next row, which is not
     /// in memory, and ends before `to`. `None`: ask for the [`next`](Self::next) rows. May be dropped at any moment.
     pub async fn batch(&mut self, to: u64) -> Option<StoredBatch> {
+        let stored = self.stored(to).await?;
+        self.pass(stored.rows.end).then_some(stored)
+    }
+
+    /// The next rows, at most so many, among the columns of a batch on the disk, for who wants no other form of them: if
+    /// nothing failed in any row of this batch. `None`: ask for the [`next`](Self::next) rows. May be dropped at any moment.
+    pub async fn columns(&mut self, at_most: usize) -> Option<(Arc<Columns>, Range<usize>)> {
+        if self.in_columns().is_none() {
+            let stored = self.stored(u64::MAX).await?;
+            let first = stored.rows.start;
+            let columns = stored.columns().filter(Columns::is_whole)?;
+            self.columns = Some((first, Arc::new(columns)));
+        }
+        let (columns, rows) = self.in_columns()?;
+        let rows = rows.start..rows.end.min(rows.start.saturating_add(at_most));
+        self.pass(self.next + rows.len() as u64)
+            .then_some((columns, rows))
+    }
+
+    /// The columns that are there, and which of their rows are next, if one is.
+    fn in_columns(&self) -> Option<(Arc<Columns>, Range<usize>)> {
+        let (first, columns) = self.columns.as_ref()?;
+        let given = usize::try_from(self.next.checked_sub(*first)?).ok()?;
+        (given < columns.len()).then(|| (Arc::clone(columns), given..columns.len()))
+    }
+
+    /// The next batch as it lies on the disk, which is not given by this.
+    async fn stored(&mut self, to: u64) -> Option<StoredBatch> {
         let row = self.next;
         let is_held = self.held.as_ref().is_some_and(|held| held.end() > row);
         if is_held || self.skip > row {
@@ -144,8 +176,7 @@ impl Cursor {
         }
         // A read that was begun before may be of other rows.
         let is_next = |stored: &StoredBatch| stored.rows.start == row && stored.rows.end <= to;
-        let stored = self.stored.take().filter(is_next)?;
-        self.pass(stored.rows.end).then_some(stored)
+        self.stored.take().filter(is_next)
     }
 
     /// Goes on after the rows before this one, which the client has from somebody else. Whether it does: not if it is to leave
@@ -182,11 +213,16 @@ impl Cursor {
         }
     }
 
-    /// Begins to read the rows that follow those that were given, if these were from a file, and so are the next: who wants
-    /// them soon need not wait for them then. One read more than is waited for, at most.
-    pub fn ahead(&mut self) {
+    /// Begins to read what follows the rows that were given, for who takes [`columns`](Self::columns) or not, if these were
+    /// from a file, and so are the next: who wants them soon need not wait for them then. One read more than is waited for,
+    /// at most.
+    pub fn ahead(&mut self, by_columns: bool) {
         let row = self.next.max(self.skip);
-        let is_given = self.held.as_ref().is_some_and(|held| held.end() <= row);
+        let is_left = [
+            self.held.as_ref().map(|held| held.end() > row),
+            self.columns.as_ref().map(|_| self.in_columns().is_some()),
+        ];
+        let is_given = is_left.contains(&Some(false)) && !is_left.contains(&Some(true));
         if !is_given || self.pending.is_some() {
             return;
         }
@@ -194,10 +230,10 @@ impl Cursor {
         let (Found::OnDisk(place), Ok(turn)) = (self.find(1), READING.try_acquire()) else {
             return;
         };
-        self.begin(place, None, turn);
+        self.begin(place, by_columns.then_some(u64::MAX), turn);
     }
 
-    /// Begins to read a file: a batch that ends before this row, or rows.
+    /// Begins to read a file: a batch that ends before this row, if that is wanted and there is one, or rows.
     fn begin(&mut self, place: OnDisk, batch: Option<u64>, turn: SemaphorePermit<'static>) {
         let row = self.next.max(self.skip);
         let (before, end) = (self.reading.take(), place.end());
@@ -206,10 +242,10 @@ impl Cursor {
             let _turn = turn;
             Ok(match batch {
                 None => Read::Rows(place.read(before, row)?),
-                Some(to) => {
-                    let (stored, reading) = place.stored(before, row, to)?;
-                    Read::Batch(stored, reading)
-                }
+                Some(to) => match place.stored(before, row, to)? {
+                    (Some(stored), reading) => Read::Batch(stored, reading),
+                    (None, reading) => Read::Rows(place.read(Some(reading), row)?),
+                },
             })
         });
         let is_batch = batch.is_some();
@@ -220,7 +256,7 @@ impl Cursor {
         });
     }
 
-    /// Reads a file, which takes its time: a batch that ends before this row, or rows.
+    /// Reads a file, which takes its time: what [`begin`](Self::begin) does.
     async fn read(&mut self, place: OnDisk, batch: Option<u64>) {
         if self.pending.is_none() {
             // Nobody closes it.
@@ -240,7 +276,7 @@ impl Cursor {
                 self.tries = 0;
             }
             Ok(Ok(Read::Batch(stored, reading))) => {
-                (self.stored, self.reading) = (stored, Some(reading));
+                (self.stored, self.reading) = (Some(stored), Some(reading));
                 self.tries = 0;
             }
             // A gap, up to the next file.
@@ -260,7 +296,7 @@ impl Cursor {
 
     fn give(&mut self, piece: Piece) -> Block {
         let lost = piece.first - self.next;
-        (self.next, self.stored) = (piece.end(), None);
+        (self.next, self.stored, self.columns) = (piece.end(), None, None);
         self.rows += piece.rows.len() as u64;
         self.lost += lost;
         let numbers = (piece.first, lost);

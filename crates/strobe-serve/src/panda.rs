@@ -18,6 +18,7 @@ mod control;
 mod devices;
 mod enable;
 mod field;
+mod frame_rows;
 mod get;
 mod header;
 mod line;

@@ -53,16 +53,12 @@ impl Part {
     }
 
     /// See [`Segment::stored`](super::Segment::stored).
-    pub(super) fn stored(
-        &mut self,
-        row: u64,
-        to: u64,
-        least: u64,
-    ) -> io::Result<Option<StoredBatch>> {
+    pub(super) fn stored(&mut self, row: u64, to: u64, least: u64) -> io::Result<Option<Stored>> {
         let Some(Ends {
             first,
             last,
             batch,
+            columns,
             end,
         }) = self.pass(row)?
         else {
@@ -78,8 +74,9 @@ impl Part {
             self.go(begin)?;
             return Ok(None);
         }
-        Ok(Some(StoredBatch {
+        Ok(Some(Stored {
             rows: first..last + 1,
+            head: (columns - begin) as usize,
             bytes,
         }))
     }
@@ -111,6 +108,7 @@ impl Part {
                     first,
                     last,
                     batch,
+                    columns: at,
                     end,
                 }));
             }
@@ -142,16 +140,18 @@ pub(super) struct Ends {
     first: u64,
     last: u64,
     batch: Batch,
+    /// Where its columns begin.
+    columns: u64,
     /// Where it ends.
     end: u64,
 }
 
-/// A batch as it lies in a file: a message of the stream.
-pub struct StoredBatch {
-    /// Its rows.
-    pub rows: Range<u64>,
-    /// All of it.
-    pub bytes: Vec<u8>,
+/// A batch as it lies in the file.
+pub(super) struct Stored {
+    pub(super) rows: Range<u64>,
+    /// All of it, and how many of them are before its columns.
+    pub(super) bytes: Vec<u8>,
+    pub(super) head: usize,
 }
 
 impl Read for Part {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
@@ -12,9 +13,11 @@ use arrow_ipc::reader::{StreamReader, read_record_batch};
 use arrow_ipc::root_as_message;
 use arrow_schema::{ArrowError, SchemaRef};
 use strobe::info::{RunInfo, Totals};
+use strobe_ring::RowShape;
 
+use super::columns::Columns;
 use super::messages::{Batch, END, length};
-use super::part::{Next, Part, StoredBatch};
+use super::part::{Next, Part, Stored};
 use super::{Error, check_format, interleave, run, totals};
 
 /// Part of a recording. What is known of the run is in each part of it, and the account in the last one.
@@ -184,10 +187,17 @@ impl Segment {
     ) -> Result<Option<StoredBatch>, Error> {
         let part = &mut self.part;
         part.end = end;
-        part.stored(row, to, least).map_err(|source| Error::File {
+        let stored = part.stored(row, to, least).map_err(|source| Error::File {
             path: self.path.clone(),
             source,
-        })
+        })?;
+        Ok(stored.map(|Stored { rows, bytes, head }| StoredBatch {
+            rows,
+            bytes,
+            head,
+            schema: SchemaRef::clone(&self.schema),
+            shape: self.info.shape(),
+        }))
     }
 
     /// The words of the next batch's rows; `None` if there is none before `end`. After an error nothing more is read.
@@ -226,6 +236,26 @@ impl Segment {
             Some(()) => Ok(Some(words)),
             None => Err(foreign("a column has the wrong type".to_owned())),
         }
+    }
+}
+
+/// A batch as it lies in a file: a message of the stream.
+pub struct StoredBatch {
+    /// Its rows.
+    pub rows: Range<u64>,
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// Bytes before its columns.
+    head: usize,
+    schema: SchemaRef,
+    shape: RowShape,
+}
+
+impl StoredBatch {
+    /// Its columns; `None`: they are damaged.
+    pub fn columns(self) -> Option<Columns> {
+        let batch = record_batch(self.bytes, self.head, &self.schema);
+        Columns::of(&batch.ok()?, self.shape)
     }
 }
 

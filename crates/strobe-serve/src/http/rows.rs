@@ -273,7 +273,7 @@ impl Feed {
             }
         }
         if is_there && self.is_as_stored() {
-            if let Some(StoredBatch { rows, bytes }) = self.cursor.batch(self.to).await {
+            if let Some(StoredBatch { rows, bytes, .. }) = self.cursor.batch(self.to).await {
                 self.next = rows.end;
                 let bytes = Bytes::from(bytes);
                 self.sent.keep(rows, bytes.len(), bytes.clone());

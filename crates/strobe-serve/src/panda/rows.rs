@@ -7,12 +7,13 @@
 
 mod columns;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::sync::Arc;
 
 use strobe::block::Block;
 use strobe::channel::{Channel, Type};
+use strobe::info::RunInfo;
 use strobe::ring::{Row, Rows};
 
 use super::capture::{Capture, How, Origin, SAMPLES};
@@ -68,6 +69,8 @@ struct Before {
 /// Makes the columns of one reader.
 #[derive(Clone)]
 pub struct Encoder {
+    /// When the run began.
+    begun: u64,
     cells: Vec<Cell>,
     row_bytes: usize,
     /// The quick way for rows in which nothing failed, if there is one.
@@ -78,10 +81,12 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// For these columns of rows that have these values.
-    pub fn new(captures: &[Capture], values: &[Channel]) -> Self {
-        let cells: Vec<Cell> = captures.iter().map(|c| cell(c, values)).collect();
+    /// For these columns of the rows of a run that has begun.
+    pub fn new(captures: &[Capture], of: &RunInfo) -> Self {
+        let cells = captures.iter().map(|c| cell(c, &of.channels));
+        let cells: Vec<Cell> = cells.collect();
         Encoder {
+            begun: of.start.time,
             columns: Columns::new(&cells),
             cells,
             row_bytes: super::capture::row_bytes(captures),
@@ -116,8 +121,7 @@ impl Encoder {
     /// Appends the rows of this block.
     pub fn encode(&mut self, block: &Block, to: &mut Frame) {
         let out = to.more(block.len() * self.row_bytes);
-        let begun = block.info().start.time;
-        let (shape, width) = (block.info().shape(), block.width());
+        let (begun, width, shape) = (self.begun, block.width(), block.info().shape());
         let at_once = (NEAR / self.row_bytes.max(8 * width)).max(1);
         let parts = block.words().chunks(width * at_once);
         for (words, out) in parts.zip(out.chunks_mut((self.row_bytes * at_once).max(1))) {
@@ -125,7 +129,12 @@ impl Encoder {
             let is_whole = |_: &&Columns| rows.into_iter().all(|row| row.faults.is_empty());
             match self.columns.as_ref().filter(is_whole) {
                 Some(columns) => {
-                    columns.put(words, width, (begun, self.time_before(words, begun)), out);
+                    columns.put(
+                        words,
+                        width,
+                        (begun, self.time_before(words.first().copied())),
+                        out,
+                    );
                     if let Some(last) = rows.last() {
                         self.follow(&last);
                     }
@@ -139,11 +148,11 @@ impl Encoder {
         }
     }
 
-    /// When the row before these was made: before the first one of all there is the start.
-    fn time_before(&self, words: &[u64], begun: u64) -> Option<u64> {
+    /// When the row before this one was made: before the first one of all there is the start.
+    fn time_before(&self, first: Option<u64>) -> Option<u64> {
         match self.before {
             Some(before) => Some(before.time),
-            None => (words.first() == Some(&0)).then_some(begun),
+            None => (first == Some(0)).then_some(self.begun),
         }
     }
 

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::acquisition::Acquisition;
 use super::arm::Arm;
 use super::capture::{self, Capture};
+use super::frame_rows::FrameRows;
 use super::header::About;
 use super::line::{Line, Lines};
 use super::options::Options;
@@ -229,7 +230,7 @@ impl Client<'_> {
             started: strobe_files::date::iso8601(info.start.realtime),
         };
         self.wire.header(&captures, options, &about).await?;
-        let mut encoder = Encoder::new(&captures, &info.channels);
+        let mut encoder = Encoder::new(&captures, &info);
         if let Some(before) = first.checked_sub(1) {
             let mut before = served.cursor(From::Row(before));
             let block = tokio::select! {
@@ -323,11 +324,11 @@ impl Client<'_> {
                     Turn::Make(mine) => making = mine,
                 }
             }
-            let block = match held.take() {
-                Some(block) => Some(block),
+            let found = match held.take() {
+                Some(block) => Some(FrameRows::Blocks(vec![block])),
                 None => tokio::select! {
                     biased;
-                    block = cursor.next(at_most) => block,
+                    found = FrameRows::next(&mut cursor, &encoder, at_most) => found,
                     result = gone(&mut self.reader) => return Err(result),
                     () = sleep(IDLE) => {
                         drop(making);
@@ -336,15 +337,16 @@ impl Client<'_> {
                     }
                 },
             };
-            let Some(block) = block else {
+            let Some(mut rows) = found else {
                 drop(making);
                 return self.end(of, options, sent, Some(&cursor.progress())).await;
             };
-            if block.lost() > 0 {
+            let mut first = next;
+            if let Some(block) = rows.after_loss() {
                 making = None;
                 let progress = cursor.progress();
                 if !options.gaps {
-                    let reason = blame(&block, &progress);
+                    let reason = blame(block, &progress);
                     self.wire
                         .end(options, sent, reason, Some(&progress))
                         .await?;
@@ -353,37 +355,22 @@ impl Client<'_> {
                         false => After::Cut,
                     });
                 }
-                let lost = block.first() - block.lost()..block.first();
-                self.wire.gap(options, lost).await?;
+                first = block.first();
+                self.wire.gap(options, first - block.lost()..first).await?;
                 encoder.lose();
             }
-            let (first, mut rows) = (block.first(), block.len());
-            let mut blocks = vec![block];
-            // What has come in small pieces goes out in large ones.
-            while rows < at_most {
-                let Some(block) = cursor.ready(at_most - rows) else {
-                    break;
-                };
-                if block.lost() > 0 {
-                    held = Some(block);
-                    break;
-                }
-                rows += block.len();
-                blocks.push(block);
-            }
-            sent += rows as u64;
-            if rows == 0 {
+            held = rows.gather(&mut cursor, at_most);
+            let count = rows.len() as u64;
+            if count == 0 {
                 continue;
             }
+            sent += count;
             if !others.has_others() {
                 // Otherwise the next rows are soon there for who is first to make them, which may be another one.
-                cursor.ahead();
+                cursor.ahead(encoder.takes_columns());
             }
             let is_shared = encoder.knows_before(first) && others.has_others();
-            frame.begin();
-            for block in &blocks {
-                encoder.encode(block, &mut frame);
-            }
+            rows.encode(&mut encoder, &mut frame);
             let frame = frame.whole();
             if is_shared {
                 let made = Made {
@@ -391,7 +378,7 @@ impl Client<'_> {
                     bytes: Arc::from(frame),
                     after: encoder.clone(),
                 };
-                others.keep(first..first + rows as u64, frame.len(), made);
+                others.keep(first..first + count, frame.len(), made);
             }
             drop(making);
             self.wire.rows(options, captures, frame).await?;

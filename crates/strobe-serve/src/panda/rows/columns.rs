@@ -4,10 +4,13 @@
 //! Words that lie side by side in the row and in what goes out are copied together. All that is done to a part of the rows is done
 //! while it is in a CPU's nearest cache.
 
+use std::ops::Range;
+
 use strobe::channel::Type;
 use strobe::ring::layout::ROW_HEADER_WORDS;
+use strobe_files::journal;
 
-use super::{Cell, seconds};
+use super::{Before, Cell, Encoder, Frame, NEAR, seconds};
 
 /// Words of a row that are copied together, at most: what a loop whose length is known copies in one go.
 const TOGETHER: usize = 8;
@@ -69,73 +72,137 @@ impl Columns {
         &self,
         words: &[u64],
         width: usize,
-        (begun, before): (u64, Option<u64>),
+        times: (u64, Option<u64>),
         out: &mut [u8],
     ) {
         for (step, from, to) in self.steps.iter().copied() {
-            let both = Both {
-                rows: words.chunks_exact(width),
-                out: out.chunks_exact_mut(8 * self.width),
-                from,
-                to,
-            };
-            let mut before = before;
+            let rows = words.chunks_exact(width);
+            let out = out.chunks_exact_mut(8 * self.width);
             match step {
-                Step::Copy(1) => both.copy::<1>(),
-                Step::Copy(2) => both.copy::<2>(),
-                Step::Copy(3) => both.copy::<3>(),
-                Step::Copy(4) => both.copy::<4>(),
-                Step::Copy(5) => both.copy::<5>(),
-                Step::Copy(6) => both.copy::<6>(),
-                Step::Copy(7) => both.copy::<7>(),
-                Step::Copy(_) => both.copy::<TOGETHER>(),
-                Step::Value(kind, scale, offset) => {
-                    both.make(|word| kind.number(word) * scale + offset);
+                Step::Copy(1) => copy::<1>(rows, from, out, to),
+                Step::Copy(2) => copy::<2>(rows, from, out, to),
+                Step::Copy(3) => copy::<3>(rows, from, out, to),
+                Step::Copy(4) => copy::<4>(rows, from, out, to),
+                Step::Copy(5) => copy::<5>(rows, from, out, to),
+                Step::Copy(6) => copy::<6>(rows, from, out, to),
+                Step::Copy(7) => copy::<7>(rows, from, out, to),
+                Step::Copy(_) => copy::<TOGETHER>(rows, from, out, to),
+                _ => step.put(rows.filter_map(|row| row.get(from)), times, out, to),
+            }
+        }
+    }
+
+    /// The same of rows that are columns.
+    fn put_columns(
+        &self,
+        of: &journal::Columns,
+        rows: Range<usize>,
+        (begun, mut before): (u64, Option<u64>),
+        out: &mut [u8],
+    ) {
+        let at_once = (NEAR / (8 * self.width).max(1)).max(1);
+        let parts = out.chunks_mut(8 * self.width * at_once);
+        for (begin, out) in rows.clone().step_by(at_once).zip(parts) {
+            let rows = begin..rows.end.min(begin + at_once);
+            let words = |place: usize| of.at(place).get(rows.clone()).unwrap_or_default();
+            for (step, from, to) in self.steps.iter().copied() {
+                let together = match step {
+                    Step::Copy(words) => words,
+                    _ => 1,
+                };
+                for index in 0..together {
+                    let out = out.chunks_exact_mut(8 * self.width);
+                    let words = words(from + index).iter();
+                    step.put(words, (begun, before), out, to + index);
                 }
-                Step::Time => both.make(|time| seconds(time.wrapping_sub(begun))),
-                Step::Duration => both.make(|now| {
-                    let before = before.replace(now);
-                    before.map_or(f64::NAN, |before| seconds(now.wrapping_sub(before)))
-                }),
             }
+            before = words(TIME).last().copied();
         }
     }
 }
 
-/// Rows and what goes out of them, and the places in both.
-struct Both<R, O> {
-    rows: R,
-    out: O,
-    from: usize,
+impl Step {
+    /// Puts what becomes of one word of each row to this place of what goes out of it.
+    fn put<'w, 'o>(
+        self,
+        words: impl Iterator<Item = &'w u64>,
+        (begun, mut before): (u64, Option<u64>),
+        out: impl Iterator<Item = &'o mut [u8]>,
+        to: usize,
+    ) {
+        match self {
+            Step::Copy(_) => make(words, out, to, |word| word),
+            Step::Value(kind, scale, offset) => make(words, out, to, |word| {
+                (kind.number(word) * scale + offset).to_bits()
+            }),
+            Step::Time => make(words, out, to, |time| {
+                seconds(time.wrapping_sub(begun)).to_bits()
+            }),
+            Step::Duration => make(words, out, to, |now| {
+                let before = before.replace(now);
+                let since = before.map_or(f64::NAN, |then| seconds(now.wrapping_sub(then)));
+                since.to_bits()
+            }),
+        }
+    }
+}
+
+/// One word of each row.
+fn make<'w, 'o>(
+    words: impl Iterator<Item = &'w u64>,
+    out: impl Iterator<Item = &'o mut [u8]>,
     to: usize,
-}
-
-impl<'r, 'o, R, O> Both<R, O>
-where
-    R: Iterator<Item = &'r [u64]>,
-    O: Iterator<Item = &'o mut [u8]>,
-{
-    fn copy<const WORDS: usize>(self) {
-        let (from, to) = (self.from..self.from + WORDS, 8 * self.to);
-        for (row, out) in self.rows.zip(self.out) {
-            let (Some(words), Some(out)) = (row.get(from.clone()), out.get_mut(to..to + 8 * WORDS))
-            else {
-                return;
-            };
-            for (out, word) in out.chunks_exact_mut(8).zip(words) {
-                out.copy_from_slice(&word.to_le_bytes());
-            }
-        }
-    }
-
-    fn make(self, mut of: impl FnMut(u64) -> f64) {
-        let (from, to) = (self.from, 8 * self.to);
-        for (row, out) in self.rows.zip(self.out) {
-            let (Some(word), Some(out)) = (row.get(from), out.get_mut(to..to + 8)) else {
-                return;
-            };
+    mut of: impl FnMut(u64) -> u64,
+) {
+    for (word, out) in words.zip(out) {
+        if let Some(out) = out.get_mut(8 * to..8 * to + 8) {
             out.copy_from_slice(&of(*word).to_le_bytes());
         }
+    }
+}
+
+/// So many words of each row that lie side by side.
+fn copy<'r, 'o, const WORDS: usize>(
+    rows: impl Iterator<Item = &'r [u64]>,
+    from: usize,
+    out: impl Iterator<Item = &'o mut [u8]>,
+    to: usize,
+) {
+    for (row, out) in rows.zip(out) {
+        let (Some(words), Some(out)) = (
+            row.get(from..from + WORDS),
+            out.get_mut(8 * to..8 * (to + WORDS)),
+        ) else {
+            return;
+        };
+        for (out, word) in out.chunks_exact_mut(8).zip(words) {
+            out.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+}
+
+impl Encoder {
+    /// Whether rows can be given to it as columns.
+    pub fn takes_columns(&self) -> bool {
+        self.columns.is_some()
+    }
+
+    /// Appends these rows, in none of which anything failed. Nothing, if it takes no columns.
+    pub fn encode_columns(&mut self, of: &journal::Columns, rows: Range<usize>, to: &mut Frame) {
+        let (Some(columns), Some(last)) = (&self.columns, rows.clone().last()) else {
+            return;
+        };
+        let before = self.time_before(of.at(ROW).get(rows.start).copied());
+        let out = to.more(rows.len() * self.row_bytes);
+        columns.put_columns(of, rows, (self.begun, before), out);
+        let word = |words: &[u64]| words.get(last).copied().unwrap_or_default();
+        self.has_lost = false;
+        self.before = Some(Before {
+            row: word(of.at(ROW)),
+            trigger: word(of.at(TRIGGER)),
+            skipped: word(of.skipped()),
+            time: word(of.at(TIME)),
+        });
     }
 }
 

@@ -12,7 +12,7 @@ const ROWS: [[u64; 6]; 3] = [
     [7, 10, 3_500, 2 << 32, 6, -1_i64 as u64],
 ];
 
-fn capture(name: &str, how: How, kind: Type, scale: f64) -> Capture {
+pub(in crate::panda) fn capture(name: &str, how: How, kind: Type, scale: f64) -> Capture {
     Capture {
         name: name.to_uppercase(),
         how,
@@ -31,7 +31,7 @@ fn capture(name: &str, how: How, kind: Type, scale: f64) -> Capture {
     }
 }
 
-fn extra(extra: Extra) -> Capture {
+pub(in crate::panda) fn extra(extra: Extra) -> Capture {
     Capture {
         from: Origin::Extra(extra),
         ..capture("x", How::Value, Type::U64, 1.0)
@@ -39,15 +39,14 @@ fn extra(extra: Extra) -> Capture {
 }
 
 fn block() -> Block {
+    let words = Arc::new(ROWS.concat());
+    Block::new(Arc::new(about()), words, 0..3, (5, 0), &mut None)
+}
+
+fn about() -> RunInfo {
     let mut info = info(values().to_vec());
     info.start.time = 500;
-    Block::new(
-        Arc::new(info),
-        Arc::new(ROWS.concat()),
-        0..3,
-        (5, 0),
-        &mut None,
-    )
+    info
 }
 
 fn values() -> [Channel; 2] {
@@ -72,7 +71,7 @@ fn words_keep_all_their_bits_and_what_failed_is_no_value() {
         capture("a.u", How::Value, Type::U64, 1.0),
         capture("a.s", How::Value, Type::S64, 1.0),
     ];
-    let mut encoder = Encoder::new(&captures, &values());
+    let mut encoder = Encoder::new(&captures, &about());
     let mut frame = Frame::new(0);
     encoder.encode(&block(), &mut frame);
     let bytes = rows_of(&mut frame);
@@ -94,7 +93,7 @@ fn values_differences_and_what_is_known_of_a_row_are_as_they_should() {
         extra(Extra::Trigger),
         extra(Extra::Duration),
     ];
-    let mut encoder = Encoder::new(&captures, &values());
+    let mut encoder = Encoder::new(&captures, &about());
     let mut frame = Frame::new(0);
     encoder.encode(&block(), &mut frame);
     let bytes = rows_of(&mut frame);
@@ -113,7 +112,7 @@ fn values_differences_and_what_is_known_of_a_row_are_as_they_should() {
 #[test]
 fn the_bits_say_what_failed_was_missed_and_lost() {
     let captures = [extra(Extra::Bits)];
-    let mut encoder = Encoder::new(&captures, &values());
+    let mut encoder = Encoder::new(&captures, &about());
     let mut frame = Frame::new(0);
     encoder.lose();
     encoder.encode(&block(), &mut frame);
@@ -132,9 +131,7 @@ fn by_columns_it_is_the_same_as_row_by_row() {
         extra(Extra::Time),
         capture("a.u", How::Value, Type::U64, 1.0),
     ];
-    let mut info = info(values().to_vec());
-    info.start.time = 500;
-    let info = Arc::new(info);
+    let info = Arc::new(about());
     let block = |first: u64| {
         let rows = (first..first + 3).map(|row| [row, row + 1, 1000 * row, 0, row << 60, !row]);
         let words = rows.collect::<Vec<_>>().concat();
@@ -147,8 +144,8 @@ fn by_columns_it_is_the_same_as_row_by_row() {
         )
     };
     for first in [0, 5] {
-        let mut encoder = Encoder::new(&captures, &values());
-        let mut other = Encoder::new(&captures, &values());
+        let mut encoder = Encoder::new(&captures, &about());
+        let mut other = Encoder::new(&captures, &about());
         assert!(encoder.columns.is_some());
         other.columns = None;
         let (mut frame, mut others) = (Frame::new(0), Frame::new(0));

@@ -3,9 +3,14 @@
 
 import uPlot from "uplot";
 
+import { bars } from "./bars";
 import { make, say } from "./dom";
 import type { Mark, Traces } from "./traces";
 import { count, labels, si, value } from "./words";
+
+/** Of a line. */
+const WIDTH = 1.25;
+const lines = uPlot.paths.linear!();
 
 export interface Look {
   name: string;
@@ -97,7 +102,8 @@ export class Strip {
 
   private options(hands: Hands, width: number): uPlot.Options {
     const { look, colors } = this;
-    const line: uPlot.Series = { stroke: look.color, width: 1.25, points: { size: 4, fill: look.color } };
+    const paths: uPlot.Series.PathBuilder = (plot, series, first, last) => (this.isDense(first, last) ? null : lines(plot, series, first, last));
+    const line: uPlot.Series = { stroke: look.color, width: WIDTH, points: { size: 4, fill: look.color }, paths };
     const axis = { stroke: colors.text, font: colors.font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false } };
     return {
       width,
@@ -122,6 +128,7 @@ export class Strip {
         { ...axis, size: 70, space: 22, values: (_, splits, __, ___, step) => labels(splits, step, look.unit) },
       ],
       hooks: {
+        drawSeries: [(_, series) => series === 1 && this.fill()],
         draw: [() => this.mark()],
         setCursor: [() => this.read()],
         setSelect: [
@@ -134,6 +141,33 @@ export class Strip {
         ],
       },
     };
+  }
+
+  /** Whether these points are so many that bars are drawn of them, and no lines. */
+  private isDense(first: number, last: number): boolean {
+    return last - first > this.plot.bbox.width / devicePixelRatio / 2;
+  }
+
+  private fill(): void {
+    const { plot } = this;
+    const { ctx, bbox, data } = plot;
+    const [first, last] = plot.series[0]!.idxs ?? [0, -1];
+    if (!this.isDense(first, last)) return;
+    const [time, high, low] = data as [number[], (number | null)[], (number | null)[]];
+    const { min, max } = plot.scales["y"] as { min: number; max: number };
+    const [from, to] = this.range;
+    const x = (at: number) => bbox.left + ((at - from) / (to - from)) * bbox.width;
+    const y = (value: number) => bbox.top + ((max - value) / (max - min)) * bbox.height;
+    const width = WIDTH * devicePixelRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    ctx.fillStyle = this.look.color;
+    for (const { left, right, top, bottom } of bars({ time, low, high }, first, last, x, y)) {
+      ctx.fillRect(left, top - width / 2, right - left, bottom - top + width);
+    }
+    ctx.restore();
   }
 
   /** Missed triggers hang from above, lost rows stand below. */

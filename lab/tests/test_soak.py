@@ -36,9 +36,10 @@ class Soak(unittest.TestCase):
     def test_what_a_card_has_counted_must_be_the_rows(self) -> None:
         def heard(raised: int, merged: int) -> list[str]:
             soak = self.program.Soak(1, boards=True)
-            rows = soak.piece
+            rows = soak.piece * soak.pieces
             for card in ("counter", "counter2"):
-                soak.take(f"{card}.eoc piece 1 rows {rows} missed 0 lost 0 late 9 sha256 {DIGEST}")
+                for piece in range(6):
+                    soak.take(f"{card}.eoc piece {piece} rows {soak.piece} missed 0 lost 0 late 9 sha256 {DIGEST}")
                 soak.take(f"{card}.eoc end rows {rows} triggers {rows} missed 0 read {rows} lost 0 errors 0"
                           f" raised {rows + raised} merged {merged}")
             return soak.faults()
@@ -51,6 +52,9 @@ class Soak(unittest.TestCase):
         self.assertEqual((soak.pieces, soak.piece), (1, 180_000))
         soak = self.program.Soak(24)
         self.assertEqual((soak.pieces, soak.piece), (24, ROWS))
+        # Ten minutes at 500 Hz.
+        soak = self.program.Soak(24, boards=True)
+        self.assertEqual((soak.pieces, soak.piece), (144, 300_000))
 
     def test_a_run_that_never_ends_is_no_success(self) -> None:
         self.assertIn(f"sim.ramp: rows is None, not {ROWS}", self.heard("sim.ramp is still at it"))

@@ -83,11 +83,11 @@ pub struct Figures {
 /// Measures, and says what came out; whether all targets are met.
 pub fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let before = Machine::from_now();
-    let turns = 2 * CLIENTS.len() as u64 * u64::from(options.rounds);
+    let turns = (2 * CLIENTS.len() as u64 + 1) * u64::from(options.rounds);
     let bar = ProgressBar::new(turns);
     bar.enable_steady_tick(Duration::from_millis(200));
     let figures = throughput(options.rounds, options.rows, &bar)?;
-    let bus = bus::measure(options.rows)?;
+    let bus = published(options.rounds, options.rows, &bar)?;
     let undisturbed = undisturbed::measure(&options.undisturbed)?;
     bar.finish_and_clear();
     let figures = Figures {
@@ -147,6 +147,21 @@ fn throughput(rounds: u32, rows: u64, bar: &ProgressBar) -> Result<Vec<Figure>, 
         }
     }
     Ok(figures)
+}
+
+/// How fast a bus has rows, and raw TCP as many, in turn.
+fn published(
+    rounds: u32,
+    rows: u64,
+    bar: &ProgressBar,
+) -> Result<Option<bus::Figure>, Box<dyn Error>> {
+    let raw = Raw::start(rows * ROW_BYTES)?;
+    bus::measure(rows, rounds, || {
+        bar.inc(1);
+        let begun = Instant::now();
+        protocol::raw(raw.address, rows * ROW_BYTES)?;
+        Ok(begun.elapsed())
+    })
 }
 
 /// All these clients at once, each on a thread of its own.

@@ -21,14 +21,39 @@ const QUIET: Duration = Duration::from_secs(2);
 /// What was measured.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// Rows that were kept, a second.
-    pub rows_per_s: f64,
-    /// Time of the daemon on CPUs, ns a row.
+    /// Rows that were kept, a second, of each round.
+    pub rows_per_s: Vec<f64>,
+    /// The same as a share of what raw TCP has given in the same round.
+    pub of_raw: Vec<f64>,
+    /// Time of the daemon on CPUs, ns a row, over all rounds.
     pub cpu_ns: f64,
 }
 
-/// All rows are in the daemon before the bus is there. `None`: there is no nats-server.
-pub fn measure(rows: u64) -> Result<Option<Figure>, Box<dyn Error>> {
+/// Rows a second and CPU a row of each round, and beside it what `raw` takes for as many rows. `None`: there is no nats-server.
+pub fn measure(
+    rows: u64,
+    rounds: u32,
+    mut raw: impl FnMut() -> Result<Duration, Box<dyn Error>>,
+) -> Result<Option<Figure>, Box<dyn Error>> {
+    let mut figure = Figure {
+        rows_per_s: Vec::new(),
+        of_raw: Vec::new(),
+        cpu_ns: 0.0,
+    };
+    for _ in 0..rounds {
+        let Some((rows_per_s, cpu_ns)) = published(rows)? else {
+            return Ok(None);
+        };
+        let of_raw = rows_per_s * raw()?.as_secs_f64() / rows as f64;
+        figure.rows_per_s.push(rows_per_s);
+        figure.of_raw.push(of_raw);
+        figure.cpu_ns += cpu_ns / f64::from(rounds);
+    }
+    Ok(Some(figure))
+}
+
+/// All rows are in the daemon before the bus is there.
+fn published(rows: u64) -> Result<Option<(f64, f64)>, Box<dyn Error>> {
     let (port, monitor) = (free_port()?, free_port()?);
     let publish = format!("[publish.nats]\nurl = \"nats://{port}\"\n");
     let mut daemon = Daemon::start("user", 2 * rows * ROW_BYTES, &publish)?;
@@ -57,10 +82,9 @@ pub fn measure(rows: u64) -> Result<Option<Figure>, Box<dyn Error>> {
     if had.bytes < rows * ROW_BYTES {
         return Err(format!("nats-server has {} bytes of {rows} rows", had.bytes).into());
     }
-    Ok(Some(Figure {
-        rows_per_s: rows as f64 / (last - begun).as_secs_f64(),
-        cpu_ns: 1e9 * (cpu_s(daemon.pid())? - before) / rows as f64,
-    }))
+    let rows_per_s = rows as f64 / (last - begun).as_secs_f64();
+    let cpu_ns = 1e9 * (cpu_s(daemon.pid())? - before) / rows as f64;
+    Ok(Some((rows_per_s, cpu_ns)))
 }
 
 /// What the server says of all its streams.

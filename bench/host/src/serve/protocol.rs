@@ -100,7 +100,8 @@ fn line(from: &mut impl BufRead) -> io::Result<String> {
     }
 }
 
-fn raw(to: SocketAddr, bytes: u64) -> io::Result<()> {
+/// Reads so many bytes by raw TCP.
+pub fn raw(to: SocketAddr, bytes: u64) -> io::Result<()> {
     skip(&mut connect(to)?, bytes)
 }
 

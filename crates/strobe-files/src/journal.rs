@@ -40,7 +40,7 @@ use blocks::Blocks;
 pub use columns::Columns;
 use messages::Messages;
 use rows::interleave;
-pub use segment::{Segment, StoredBatch, has_batch};
+pub use segment::{ReadBatch, Segment, StoredBatch, has_batch};
 
 /// Why a file cannot be read.
 #[derive(Debug, thiserror::Error)]

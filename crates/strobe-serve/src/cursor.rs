@@ -11,7 +11,7 @@ use strobe_files::journal::{Columns, Error, StoredBatch};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::task::JoinHandle;
 
-use crate::spool::{Found, OnDisk, Piece, Progress, SegmentReader, Spool};
+use crate::spool::{FileRows, Found, OnDisk, Piece, Progress, SegmentReader, Spool};
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -47,7 +47,7 @@ pub struct Cursor {
     held: Option<Piece>,
     /// A batch from the disk that was not given yet.
     stored: Option<StoredBatch>,
-    /// The number of the first row of such a batch, and its columns, which may have been given.
+    /// Columns of such a batch, some rows of which were not given yet, and the number of its first row.
     columns: Option<(u64, Arc<Columns>)>,
     /// The file that they are from.
     reading: Option<SegmentReader>,
@@ -65,13 +65,22 @@ struct Pending {
     read: JoinHandle<Result<Read, Error>>,
     /// The row after those that may be found.
     end: u64,
-    /// Of a batch: what cannot be had as such is read as rows.
-    is_batch: bool,
+    form: Form,
+}
+
+/// What is wanted of a file. What cannot be had so is read as rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Rows,
+    /// The next batch in which nothing failed.
+    Columns,
+    /// The next batch as it lies there, if it ends before this row.
+    Batch(u64),
 }
 
 /// What was read.
 enum Read {
-    Rows(Option<(Piece, SegmentReader)>),
+    Rows(Option<(FileRows, SegmentReader)>),
     Batch(StoredBatch, SegmentReader),
 }
 
@@ -117,7 +126,7 @@ impl Cursor {
             let progress = self.watch.borrow_and_update().clone();
             match self.find(at_most) {
                 Found::Rows(piece) => return Some(self.give(piece)),
-                Found::OnDisk(place) => self.read(place, None).await,
+                Found::OnDisk(place) => self.read(place, Form::Rows).await,
                 Found::Nothing if progress.is_over() => return self.rest(&progress),
                 Found::Nothing => {
                     let _ = self.watch.changed().await;
@@ -137,7 +146,13 @@ impl Cursor {
     /// The next batch as it lies on the disk, for who wants no other form of it: if it begins with the next row, which is not
     /// in memory, and ends before `to`. `None`: ask for the [`next`](Self::next) rows. May be dropped at any moment.
     pub async fn batch(&mut self, to: u64) -> Option<StoredBatch> {
-        let stored = self.stored(to).await?;
+        if self.stored.is_none() {
+            self.fetch(Form::Batch(to)).await;
+        }
+        // A read that was begun before may be of other rows.
+        let is_next =
+            |stored: &StoredBatch| stored.rows.start == self.next && stored.rows.end <= to;
+        let stored = self.stored.take().filter(is_next)?;
         self.pass(stored.rows.end).then_some(stored)
     }
 
@@ -145,10 +160,7 @@ impl Cursor {
     /// nothing failed in any row of this batch. `None`: ask for the [`next`](Self::next) rows. May be dropped at any moment.
     pub async fn columns(&mut self, at_most: usize) -> Option<(Arc<Columns>, Range<usize>)> {
         if self.in_columns().is_none() {
-            let stored = self.stored(u64::MAX).await?;
-            let first = stored.rows.start;
-            let columns = stored.columns().filter(Columns::is_whole)?;
-            self.columns = Some((first, Arc::new(columns)));
+            self.fetch(Form::Columns).await;
         }
         let (columns, rows) = self.in_columns()?;
         let rows = rows.start..rows.end.min(rows.start.saturating_add(at_most));
@@ -163,20 +175,14 @@ impl Cursor {
         (given < columns.len()).then(|| (Arc::clone(columns), given..columns.len()))
     }
 
-    /// The next batch as it lies on the disk, which is not given by this.
-    async fn stored(&mut self, to: u64) -> Option<StoredBatch> {
-        let row = self.next;
-        let is_held = self.held.as_ref().is_some_and(|held| held.end() > row);
-        if is_held || self.skip > row {
-            return None;
+    /// Reads the next rows in this form, if they are on the disk only.
+    async fn fetch(&mut self, form: Form) {
+        if self.skip > self.next {
+            return;
         }
-        if self.stored.is_none() {
-            let place = self.spool.only_on_disk(row)?;
-            self.read(place, Some(to)).await;
+        if let Found::OnDisk(place) = self.find(1) {
+            self.read(place, form).await;
         }
-        // A read that was begun before may be of other rows.
-        let is_next = |stored: &StoredBatch| stored.rows.start == row && stored.rows.end <= to;
-        self.stored.take().filter(is_next)
     }
 
     /// Goes on after the rows before this one, which the client has from somebody else. Whether it does: not if it is to leave
@@ -186,6 +192,9 @@ impl Cursor {
         if is_next {
             self.rows += end - self.next;
             (self.next, self.last, self.stored) = (end, None, None);
+            if self.in_columns().is_none() {
+                self.columns = None;
+            }
         }
         is_next
     }
@@ -213,67 +222,70 @@ impl Cursor {
         }
     }
 
-    /// Begins to read what follows the rows that were given, for who takes [`columns`](Self::columns) or not, if these were
-    /// from a file, and so are the next: who wants them soon need not wait for them then. One read more than is waited for,
-    /// at most.
+    /// Begins to read what follows the rows that were given, for who takes [`columns`](Self::columns) or not, if it is on the
+    /// disk only: who wants it soon need not wait for it then. One read more than is waited for, at most.
     pub fn ahead(&mut self, by_columns: bool) {
-        let row = self.next.max(self.skip);
-        let is_left = [
-            self.held.as_ref().map(|held| held.end() > row),
-            self.columns.as_ref().map(|_| self.in_columns().is_some()),
-        ];
-        let is_given = is_left.contains(&Some(false)) && !is_left.contains(&Some(true));
-        if !is_given || self.pending.is_some() {
+        if self.rows == 0 || self.in_columns().is_some() || self.pending.is_some() {
             return;
         }
         // Files that are waited for come first.
         let (Found::OnDisk(place), Ok(turn)) = (self.find(1), READING.try_acquire()) else {
             return;
         };
-        self.begin(place, by_columns.then_some(u64::MAX), turn);
+        let form = if by_columns {
+            Form::Columns
+        } else {
+            Form::Rows
+        };
+        self.begin(place, form, turn);
     }
 
-    /// Begins to read a file: a batch that ends before this row, if that is wanted and there is one, or rows.
-    fn begin(&mut self, place: OnDisk, batch: Option<u64>, turn: SemaphorePermit<'static>) {
+    /// Begins to read a file.
+    fn begin(&mut self, place: OnDisk, form: Form, turn: SemaphorePermit<'static>) {
         let row = self.next.max(self.skip);
         let (before, end) = (self.reading.take(), place.end());
         let read = tokio::task::spawn_blocking(move || {
             // Held by the read: who asks and goes away does not make room for one more.
             let _turn = turn;
-            Ok(match batch {
-                None => Read::Rows(place.read(before, row)?),
-                Some(to) => match place.stored(before, row, to)? {
+            let rows = |before| {
+                let found = place.read(before, row)?;
+                Ok(found.map(|(piece, reading)| (FileRows::Piece(piece), reading)))
+            };
+            Ok(match form {
+                Form::Rows => Read::Rows(rows(before)?),
+                Form::Columns => Read::Rows(place.columns(before, row)?),
+                Form::Batch(to) => match place.stored(before, row, to)? {
                     (Some(stored), reading) => Read::Batch(stored, reading),
-                    (None, reading) => Read::Rows(place.read(Some(reading), row)?),
+                    (None, reading) => Read::Rows(rows(Some(reading))?),
                 },
             })
         });
-        let is_batch = batch.is_some();
-        self.pending = Some(Pending {
-            read,
-            end,
-            is_batch,
-        });
+        self.pending = Some(Pending { read, end, form });
     }
 
-    /// Reads a file, which takes its time: what [`begin`](Self::begin) does.
-    async fn read(&mut self, place: OnDisk, batch: Option<u64>) {
+    /// Reads a file, which takes its time.
+    async fn read(&mut self, place: OnDisk, form: Form) {
         if self.pending.is_none() {
             // Nobody closes it.
             if let Ok(turn) = READING.acquire().await {
-                self.begin(place, batch, turn);
+                self.begin(place, form, turn);
             }
         }
         let Some(pending) = &mut self.pending else {
             return;
         };
         let (read, end) = ((&mut pending.read).await, pending.end);
-        let is_batch = pending.is_batch;
+        let form = pending.form;
         self.pending = None;
         match read {
-            Ok(Ok(Read::Rows(Some((piece, reading))))) => {
-                (self.held, self.reading) = (Some(piece), Some(reading));
-                self.tries = 0;
+            Ok(Ok(Read::Rows(Some((rows, reading))))) => {
+                match rows {
+                    FileRows::Piece(piece) => self.held = Some(piece),
+                    FileRows::Columns(first, columns) => {
+                        self.columns = Some((first, Arc::new(columns)));
+                    }
+                }
+                (self.reading, self.tries) = (Some(reading), 0);
             }
             Ok(Ok(Read::Batch(stored, reading))) => {
                 (self.stored, self.reading) = (Some(stored), Some(reading));
@@ -281,7 +293,7 @@ impl Cursor {
             }
             // A gap, up to the next file.
             Ok(Ok(Read::Rows(None))) => self.skip_to(end),
-            Ok(Err(_)) | Err(_) if is_batch => {}
+            Ok(Err(_)) | Err(_) if form != Form::Rows => {}
             // It may have been given up in this moment, or there are too many open files.
             Ok(Err(_)) | Err(_) if self.tries < TRIES => {
                 self.tries += 1;

@@ -33,7 +33,7 @@ pub use progress::Progress;
 pub use recent::Piece;
 use recent::Recent;
 use rows::{Disk, Rows};
-pub(crate) use segment_reader::{OnDisk, SegmentReader};
+pub(crate) use segment_reader::{FileRows, OnDisk, SegmentReader};
 use segments::{Found as Files, Segments};
 use writer::{Work, Writer};
 
@@ -254,14 +254,6 @@ impl Spool {
             (Some(piece), _) => Found::Rows(piece.from(row, at_most)),
             (None, _) => Found::Nothing,
         }
-    }
-
-    /// Where this row is on the disk, if it is not in memory: who reads the newest rows does not wait for a disk.
-    pub(crate) fn only_on_disk(&self, row: u64) -> Option<OnDisk> {
-        let rows = self.lock();
-        let place = rows.segments.place(row)?;
-        let is_here = rows.in_memory(row).is_some_and(|piece| piece.first <= row);
-        (!is_here).then_some(OnDisk::at(place))
     }
 
     /// Writes what is in memory, and nothing after that: the daemon ends. Returns when that is done, or after this time;

@@ -252,11 +252,25 @@ pub struct StoredBatch {
 }
 
 impl StoredBatch {
-    /// Its columns; `None`: they are damaged.
-    pub fn columns(self) -> Option<Columns> {
-        let batch = record_batch(self.bytes, self.head, &self.schema);
-        Columns::of(&batch.ok()?, self.shape)
+    /// Its columns, if nothing failed in any of its rows. `None`: it is damaged.
+    pub fn read(self) -> Option<ReadBatch> {
+        let batch = record_batch(self.bytes, self.head, &self.schema).ok()?;
+        let columns = Columns::of(&batch, self.shape)?;
+        if columns.is_whole() {
+            return Some(ReadBatch::Columns(columns));
+        }
+        let mut words = Vec::new();
+        interleave(&batch, self.shape, &mut words)?;
+        Some(ReadBatch::Words(words))
     }
+}
+
+/// What is in a batch.
+pub enum ReadBatch {
+    /// All that there is.
+    Columns(Columns),
+    /// The words of its rows, with those that say what failed.
+    Words(Vec<u64>),
 }
 
 /// A message of the stream as a batch, the columns of which stay where they are. So many bytes of it are its head.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use strobe::info::RunInfo;
-use strobe_files::journal::{Error, Segment, StoredBatch};
+use strobe_files::journal::{Columns, Error, ReadBatch, Segment, StoredBatch};
 
 use super::recent::Piece;
 use super::segments::Place;
@@ -47,6 +47,29 @@ impl OnDisk {
             .map(|piece| (piece, reading)))
     }
 
+    /// The same, but the batch that begins with this row as its columns, if it is no small one and nothing failed in it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn columns(
+        &self,
+        before: Option<SegmentReader>,
+        row: u64,
+    ) -> Result<Option<(FileRows, SegmentReader)>, Error> {
+        let (stored, reading) = self.stored(before, row, u64::MAX)?;
+        let rows = match stored.and_then(StoredBatch::read) {
+            Some(ReadBatch::Columns(columns)) => FileRows::Columns(row, columns),
+            Some(ReadBatch::Words(words)) => {
+                FileRows::Piece(Piece::new(Arc::clone(&reading.info), words, row))
+            }
+            None => {
+                let found = self.read(Some(reading), row)?;
+                return Ok(found.map(|(piece, reading)| (FileRows::Piece(piece), reading)));
+            }
+        };
+        Ok(Some((rows, reading)))
+    }
+
     /// The batch that begins with this row, as it lies there, if there is one, and ends before `to`, and is no small one; and
     /// what reads on.
     ///
@@ -64,6 +87,13 @@ impl OnDisk {
         reading.next = Some(stored.as_ref().map_or(row, |stored| stored.rows.end));
         Ok((stored, reading))
     }
+}
+
+/// Rows of a file.
+pub(crate) enum FileRows {
+    Piece(Piece),
+    /// A batch in which nothing failed, and the number of its first row.
+    Columns(u64, Columns),
 }
 
 /// A file of the spool, open.

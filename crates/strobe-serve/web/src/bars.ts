@@ -17,16 +17,28 @@ export interface Points {
   high: ArrayLike<number | null | undefined>;
 }
 
-/** The bars of the points from `first` to `last`. Each touches the one before, as a line would. */
-export function bars(points: Points, first: number, last: number, x: (time: number) => number, y: (value: number) => number): Bar[] {
+/** From where to where a line is drawn. */
+export type Line = [x1: number, y1: number, x2: number, y2: number];
+
+/** The bars of the points from `first` to `last`. Each touches the one before, as a line would, or a line goes to it, if it is
+ * further away than `far` pixels: nothing is known of what is between. */
+export function bars(
+  points: Points,
+  [first, last]: [number, number],
+  x: (time: number) => number,
+  y: (value: number) => number,
+  far: number,
+): { bars: Bar[]; lines: Line[] } {
   const found: Bar[] = [];
+  const lines: Line[] = [];
   let open: Bar | undefined;
   let before: Bar | undefined;
   const close = (right: number) => {
     if (!open) return;
     open.right = Math.max(right, open.left + 1);
-    const { top, bottom } = open;
-    if (before) {
+    const { left, top, bottom } = open;
+    if (before && before.right < left) lines.push([before.left, (before.top + before.bottom) / 2, left, (top + bottom) / 2]);
+    else if (before) {
       open.top = Math.min(top, before.bottom);
       open.bottom = Math.max(bottom, before.top);
     }
@@ -35,20 +47,20 @@ export function bars(points: Points, first: number, last: number, x: (time: numb
     before = { ...open, top, bottom };
     open = undefined;
   };
-  for (let point = first; point <= last; point++) {
+  for (let point = Math.max(first, 0); point <= last && point < points.time.length; point++) {
     const [low, high] = [points.low[point], points.high[point]];
     const left = Math.round(x(points.time[point]!));
     if (low == null || high == null) {
-      close(left);
+      close(-Infinity);
       before = undefined;
       continue;
     }
-    if (open && left > open.left) close(left);
+    if (open && left > open.left) close(left - open.left > far ? -Infinity : left);
     const [top, bottom] = [y(high), y(low)];
     open ??= { left, right: left, top, bottom };
     open.top = Math.min(open.top, top);
     open.bottom = Math.max(open.bottom, bottom);
   }
   close(-Infinity);
-  return found;
+  return { bars: found, lines };
 }

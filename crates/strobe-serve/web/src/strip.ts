@@ -102,7 +102,7 @@ export class Strip {
 
   private options(hands: Hands, width: number): uPlot.Options {
     const { look, colors } = this;
-    const paths: uPlot.Series.PathBuilder = (plot, series, first, last) => (this.isDense(first, last) ? null : lines(plot, series, first, last));
+    const paths: uPlot.Series.PathBuilder = (plot, series, first, last) => (this.isDense ? null : lines(plot, series, first, last));
     const line: uPlot.Series = { stroke: look.color, width: WIDTH, points: { size: 4, fill: look.color }, paths };
     const axis = { stroke: colors.text, font: colors.font, grid: { stroke: colors.grid, width: 1 }, ticks: { show: false } };
     return {
@@ -143,30 +143,48 @@ export class Strip {
     };
   }
 
-  /** Whether these points are so many that bars are drawn of them, and no lines. */
-  private isDense(first: number, last: number): boolean {
+  /** The points that are in the picture. */
+  private get inside(): [number, number] {
+    return this.plot.series[0]!.idxs ?? [0, -1];
+  }
+
+  /** Whether these are so many that bars are drawn of them, and no lines. */
+  private get isDense(): boolean {
+    const [first, last] = this.inside;
     return last - first > this.plot.bbox.width / devicePixelRatio / 2;
   }
 
   private fill(): void {
-    const { plot } = this;
-    const { ctx, bbox, data } = plot;
-    const [first, last] = plot.series[0]!.idxs ?? [0, -1];
-    if (!this.isDense(first, last)) return;
+    if (!this.isDense) return;
+    const { ctx, bbox, data, scales } = this.plot;
     const [time, high, low] = data as [number[], (number | null)[], (number | null)[]];
-    const { min, max } = plot.scales["y"] as { min: number; max: number };
+    const { min, max } = scales["y"] as { min: number; max: number };
     const [from, to] = this.range;
-    const x = (at: number) => bbox.left + ((at - from) / (to - from)) * bbox.width;
+    const right = bbox.left + bbox.width;
+    const x = (at: number) => {
+      const exact = bbox.left + ((at - from) / (to - from)) * bbox.width;
+      // The newest point is at the very edge, where nothing would be seen of it.
+      return at <= to ? Math.min(exact, right - 1) : exact;
+    };
     const y = (value: number) => bbox.top + ((max - value) / (max - min)) * bbox.height;
-    const width = WIDTH * devicePixelRatio;
+    const one = devicePixelRatio;
+    const width = WIDTH * one;
+    // One point more at each side: what is drawn there goes on beyond the edge.
+    const [first, last] = this.inside;
+    const drawn = bars({ time, low, high }, [first - 1, last + 1], x, y, 4 * one);
     ctx.save();
     ctx.beginPath();
     ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
     ctx.clip();
-    ctx.fillStyle = this.look.color;
-    for (const { left, right, top, bottom } of bars({ time, low, high }, first, last, x, y)) {
-      ctx.fillRect(left, top - width / 2, right - left, bottom - top + width);
+    ctx.fillStyle = ctx.strokeStyle = this.look.color;
+    for (const { left, right, top, bottom } of drawn.bars) ctx.fillRect(left, top - width / 2, right - left, bottom - top + width);
+    ctx.lineWidth = width;
+    ctx.beginPath();
+    for (const [x1, y1, x2, y2] of drawn.lines) {
+      ctx.moveTo(x1, y1);
+      ctx.lineTo(x2, y2);
     }
+    ctx.stroke();
     ctx.restore();
   }
 

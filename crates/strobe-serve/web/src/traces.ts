@@ -60,7 +60,7 @@ export class Traces {
     if (marks) this.marks.push(...marks);
     else if (message.missed > 0 || message.lost > 0) this.mark(message);
     // No line is drawn over rows that are not there.
-    if (this.end !== undefined && message.first > this.end && message.time.length > 0) this.gap(message.time[0]!);
+    if (this.end !== undefined && message.first > this.end && message.time.length > 0) this.gap(this.newest ?? message.time[0]!);
     for (let point = 0; point < message.time.length; point++) {
       this.row.push(message.row[point]!);
       this.time.push(message.time[point]!);
@@ -96,6 +96,7 @@ export class Traces {
     this.marked = this.marks.at(-1);
   }
 
+  /** From the last point on, where nothing is drawn. */
   private gap(time: number): void {
     this.row.push(this.end!);
     this.time.push(time);

@@ -118,3 +118,39 @@ async fn who_has_rows_from_somebody_else_goes_on_after_them() {
     let block = cursor.next(1000).await.expect("rows");
     assert_eq!((block.first(), block.lost()), (150, 50));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_in_memory_are_not_given_up_because_the_disk_has_only_later_ones() {
+    const ROWS: u64 = 400_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let bounds = Bounds {
+        recent: 8 << 20,
+        bytes: 4 << 20,
+        age: None,
+    };
+    let spool = Spool::on_disk(run(), bounds, folder.path()).expect("a spool");
+    for row in (0..ROWS).step_by(5000) {
+        append(&spool, row..row + 5000, 0);
+        wait_until(&spool, "it is written", |p| p.written == row + 5000);
+    }
+    spool.finish(account(ROWS));
+    let first = |block: Option<Block>| block.expect("rows").first();
+    let mut cursor = Cursor::new(Arc::clone(&spool), From::Row(0));
+    let oldest = first(cursor.next(1).await);
+    let files = std::fs::read_dir(folder.path()).expect("files");
+    let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+    let on_disk = names.filter_map(|name| name.split('.').next()?.parse::<u64>().ok());
+    assert!(on_disk.min().expect("a file") > oldest + 10_000);
+    let mut cursor = Cursor::new(Arc::clone(&spool), From::Row(0));
+    assert!(cursor.batch(u64::MAX).await.is_none());
+    assert_eq!(
+        (first(cursor.next(1).await), cursor.lost()),
+        (oldest, oldest)
+    );
+    let mut cursor = Cursor::new(spool, From::Row(0));
+    assert!(cursor.columns(1).await.is_none());
+    assert_eq!(
+        (first(cursor.next(1).await), cursor.lost()),
+        (oldest, oldest)
+    );
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// A trace that has about as many points as pixels, or more: to stroke lines through all of them takes ten times as long as to fill
-// the columns of pixels between their least and greatest values.
+// A trace that has more points than pixels: to stroke lines through all of them takes ten times as long as to fill the columns of
+// pixels between their least and greatest values.
 
 /** Columns of pixels from `left` to before `right`, and what is filled of them. */
 export interface Bar {

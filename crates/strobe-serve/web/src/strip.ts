@@ -148,10 +148,10 @@ export class Strip {
     return this.plot.series[0]!.idxs ?? [0, -1];
   }
 
-  /** Whether these are so many that bars are drawn of them, and no lines. */
+  /** Whether these are more than there are pixels: bars are drawn of them, and no lines. */
   private get isDense(): boolean {
     const [first, last] = this.inside;
-    return last - first > this.plot.bbox.width / devicePixelRatio / 2;
+    return last - first > this.plot.bbox.width / devicePixelRatio;
   }
 
   private fill(): void {

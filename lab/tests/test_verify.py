@@ -121,6 +121,17 @@ class Steps(unittest.TestCase):
             found = (tree / step.command.split()[0]).exists() or step.command.startswith("env ")
             self.assertTrue(found, step.command)
 
+    def test_cargo_takes_what_a_step_says_to_it(self) -> None:
+        verify = program("verify")
+        steps = [step for step in verify.measurements() + verify.soak() if "cargo test" in step.command]
+        self.assertTrue(steps)
+        for step in steps:
+            own, _, _ = step.command.partition(" -- ")
+            words = own.partition("cargo test ")[2].split()
+            names = [word for before, word in zip(["", *words], words)
+                     if not word.startswith("-") and before not in ("--exclude", "--test", "-p", "--package")]
+            self.assertLess(len(names), 2, "cargo takes one name of tests; those after -- are the test program's")
+
     def test_the_program_of_a_step_is_known_behind_its_environment(self) -> None:
         self.write("tests/x/run", "1")
         of = {command: list(self.verify.runs(self.step(command, programs=()))) for command in ("env A=1 B=2 tests/x/run --y", "env A=1 cargo test")}

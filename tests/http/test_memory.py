@@ -26,18 +26,13 @@ WAYS = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 class Memory(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
-        cls.control, cls.data = free_port(), free_port()
-        cls.daemon = Daemon(config=f'[panda]\nlisten = "127.0.0.1"\ncontrol = {cls.control}\ndata = {cls.data}\nengine = "user"\n')
+        cls.daemon = Daemon(config='[panda]\nlisten = "127.0.0.1"\ncontrol = 0\ndata = 0\nengine = "user"\n')
         cls.addClassCleanup(cls.daemon.close)
+        said = re.search(r"PandA: 127\.0\.0\.1:(\d+), (\d+)", "".join(cls.daemon.said))
+        cls.control, cls.data = map(int, said.groups())
 
     def resident_kib(self) -> int:
         status = Path(f"/proc/{self.daemon.process.pid}/status").read_text()

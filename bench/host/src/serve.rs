@@ -86,8 +86,9 @@ pub fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let turns = (2 * CLIENTS.len() as u64 + 1) * u64::from(options.rounds);
     let bar = ProgressBar::new(turns);
     bar.enable_steady_tick(Duration::from_millis(200));
-    let figures = throughput(options.rounds, options.rows, &bar)?;
-    let bus = published(options.rounds, options.rows, &bar)?;
+    let raw = Raw::start(options.rows * ROW_BYTES)?;
+    let figures = throughput(options.rounds, options.rows, &raw, &bar)?;
+    let bus = published(options.rounds, options.rows, &raw, &bar)?;
     let undisturbed = undisturbed::measure(&options.undisturbed)?;
     bar.finish_and_clear();
     let figures = Figures {
@@ -104,11 +105,15 @@ pub fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
 }
 
 /// Of one run: while it goes on, its rows are in memory; when it has ended, in files.
-fn throughput(rounds: u32, rows: u64, bar: &ProgressBar) -> Result<Vec<Figure>, Box<dyn Error>> {
+fn throughput(
+    rounds: u32,
+    rows: u64,
+    raw: &Raw,
+    bar: &ProgressBar,
+) -> Result<Vec<Figure>, Box<dyn Error>> {
     let mut daemon = Daemon::start("user", 2 * rows * ROW_BYTES, "")?;
     let run = daemon.arm("SIM.LATCH", &["EVENT1.SOURCE=soft"])?;
     daemon.trigger(run, rows)?;
-    let raw = Raw::start(rows * ROW_BYTES)?;
     let source = Source {
         raw: raw.address,
         panda: daemon.panda,
@@ -153,9 +158,9 @@ fn throughput(rounds: u32, rows: u64, bar: &ProgressBar) -> Result<Vec<Figure>, 
 fn published(
     rounds: u32,
     rows: u64,
+    raw: &Raw,
     bar: &ProgressBar,
 ) -> Result<Option<bus::Figure>, Box<dyn Error>> {
-    let raw = Raw::start(rows * ROW_BYTES)?;
     bus::measure(rows, rounds, || {
         bar.inc(1);
         let begun = Instant::now();

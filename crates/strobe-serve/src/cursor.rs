@@ -172,7 +172,7 @@ impl Cursor {
     fn in_columns(&self) -> Option<(Arc<Columns>, Range<usize>)> {
         let (first, columns) = self.columns.as_ref()?;
         let given = usize::try_from(self.next.checked_sub(*first)?).ok()?;
-        (given < columns.len()).then(|| (Arc::clone(columns), given..columns.len()))
+        (given < columns.rows()).then(|| (Arc::clone(columns), given..columns.rows()))
     }
 
     /// Reads the next rows in this form, if they are on the disk only.
@@ -247,16 +247,12 @@ impl Cursor {
         let read = tokio::task::spawn_blocking(move || {
             // Held by the read: who asks and goes away does not make room for one more.
             let _turn = turn;
-            let rows = |before| {
-                let found = place.read(before, row)?;
-                Ok(found.map(|(piece, reading)| (FileRows::Piece(piece), reading)))
-            };
             Ok(match form {
-                Form::Rows => Read::Rows(rows(before)?),
+                Form::Rows => Read::Rows(place.read(before, row)?),
                 Form::Columns => Read::Rows(place.columns(before, row)?),
                 Form::Batch(to) => match place.stored(before, row, to)? {
                     (Some(stored), reading) => Read::Batch(stored, reading),
-                    (None, reading) => Read::Rows(rows(Some(reading))?),
+                    (None, reading) => Read::Rows(place.read(Some(reading), row)?),
                 },
             })
         });

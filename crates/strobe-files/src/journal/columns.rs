@@ -17,7 +17,7 @@ pub struct Columns {
     /// By their places in a row; those of words that say what failed are empty.
     words: Vec<ScalarBuffer<u64>>,
     /// Nothing failed in any row.
-    is_whole: bool,
+    pub(super) is_whole: bool,
 }
 
 impl Columns {
@@ -52,14 +52,8 @@ impl Columns {
     }
 
     /// How many rows there are.
-    #[allow(clippy::len_without_is_empty)]
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.rows
-    }
-
-    /// Whether nothing failed in any row.
-    pub(super) fn is_whole(&self) -> bool {
-        self.is_whole
     }
 
     /// The words at this place of the rows; none, if they only say what failed.
@@ -142,7 +136,7 @@ mod tests {
                 }
                 _ => panic!("columns of what failed, or rows of what has not"),
             };
-            assert_eq!(columns.len(), 3);
+            assert_eq!(columns.rows(), 3);
             for place in (0..width).filter(|place| *place != 3) {
                 let of_rows = words.iter().skip(place).step_by(width);
                 assert!(columns.at(place).iter().eq(of_rows), "{place}");

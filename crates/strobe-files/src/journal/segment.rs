@@ -256,7 +256,7 @@ impl StoredBatch {
     pub fn read(self) -> Option<ReadBatch> {
         let batch = record_batch(self.bytes, self.head, &self.schema).ok()?;
         let columns = Columns::of(&batch, self.shape)?;
-        if columns.is_whole() {
+        if columns.is_whole {
             return Some(ReadBatch::Columns(columns));
         }
         let mut words = Vec::new();

@@ -39,12 +39,11 @@ impl OnDisk {
         &self,
         before: Option<SegmentReader>,
         row: u64,
-    ) -> Result<Option<(Piece, SegmentReader)>, Error> {
+    ) -> Result<Option<(FileRows, SegmentReader)>, Error> {
         let OnDisk(place) = self;
         let mut reading = SegmentReader::at(before, place, row)?;
-        Ok(reading
-            .rows(place.bytes, row)?
-            .map(|piece| (piece, reading)))
+        let piece = reading.rows(place.bytes, row)?;
+        Ok(piece.map(|piece| (FileRows::Piece(piece), reading)))
     }
 
     /// The same, but the batch that begins with this row as its columns, if it is no small one and nothing failed in it.
@@ -62,10 +61,7 @@ impl OnDisk {
             Some(ReadBatch::Words(words)) => {
                 FileRows::Piece(Piece::new(Arc::clone(&reading.info), words, row))
             }
-            None => {
-                let found = self.read(Some(reading), row)?;
-                return Ok(found.map(|(piece, reading)| (FileRows::Piece(piece), reading)));
-            }
+            None => return self.read(Some(reading), row),
         };
         Ok(Some((rows, reading)))
     }

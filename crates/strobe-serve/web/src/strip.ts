@@ -156,17 +156,15 @@ export class Strip {
 
   private fill(): void {
     if (!this.isDense) return;
-    const { ctx, bbox, data, scales } = this.plot;
+    const { ctx, bbox, data } = this.plot;
     const [time, high, low] = data as [number[], (number | null)[], (number | null)[]];
-    const { min, max } = scales["y"] as { min: number; max: number };
-    const [from, to] = this.range;
-    const right = bbox.left + bbox.width;
+    const edge = bbox.left + bbox.width - 1;
+    // The newest point is at the very edge, where nothing would be seen of it.
     const x = (at: number) => {
-      const exact = bbox.left + ((at - from) / (to - from)) * bbox.width;
-      // The newest point is at the very edge, where nothing would be seen of it.
-      return at <= to ? Math.min(exact, right - 1) : exact;
+      const exact = this.plot.valToPos(at, "x", true);
+      return at <= this.range[1] ? Math.min(exact, edge) : exact;
     };
-    const y = (value: number) => bbox.top + ((max - value) / (max - min)) * bbox.height;
+    const y = (value: number) => this.plot.valToPos(value, "y", true);
     const one = devicePixelRatio;
     const width = WIDTH * one;
     // One point more at each side: what is drawn there goes on beyond the edge.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers of a chip on an SPI bus by a board file: the lab's own bus, whose chip says in sysfs what it has.
 // lab: --module i2c-dev --module 'i2c-stub chip_addr=0x50' --module spidev --module 'lab_spi mode=3 dummy=1'
+// lab: --module dummy_hcd --module usb_f_fs --module usbtmc
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

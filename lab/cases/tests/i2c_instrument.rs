@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A chip on an I2C bus as an instrument, by /dev/i2c-N: the kernel's simulated bus, which has only what SMBus has.
 // lab: --module i2c-dev --module 'i2c-stub chip_addr=0x50' --module spidev --module 'lab_spi mode=3 dummy=1'
+// lab: --module dummy_hcd --module usb_f_fs --module usbtmc
 
 use strobe::engine::user::User;
 use strobe::plan::Plan;

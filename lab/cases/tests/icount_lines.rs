@@ -2,7 +2,7 @@
 //! Edges at 10 kHz in hard interrupt context, on a machine whose time is made of instructions: each is a row, and how
 //! long after the edge the row has its stamp, also in the user engine, and the line that it drives its level.
 //! lab/cases/inverter has the answers of a program that waits for edges: no run of the user engine drives a line twice.
-// lab: --module lab_gpio --module 'strobe_gpio raw=lab'
+// lab: --module lab_gpio --module 'strobe_gpio raw=lab' --module uio_dummy
 
 use strobe::plan::{Plan, Step};
 use strobe::run::OwnedRun;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Thousands of triggers of each source of the user engine, against the source's own account, on a machine
 //! whose time is made of instructions: there PREEMPT_RT may miss nothing but what is made to be.
-// lab: --module lab_gpio --module uio_dummy
+// lab: --module lab_gpio --module 'strobe_gpio raw=lab' --module uio_dummy
 
 use std::sync::Arc;
 use std::thread;

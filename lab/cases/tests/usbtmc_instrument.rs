@@ -2,6 +2,7 @@
 //! An instrument at USB, by the kernel's driver `usbtmc`.
 //!
 //! `$STROBE_ROUNDS` says how often it is unplugged.
+// lab: --module i2c-dev --module 'i2c-stub chip_addr=0x50' --module spidev --module 'lab_spi mode=3 dummy=1'
 // lab: --module dummy_hcd --module usb_f_fs --module usbtmc
 
 use std::sync::LazyLock;

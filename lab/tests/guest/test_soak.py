@@ -11,7 +11,7 @@ MS = 1_000_000
 
 
 def soak(prelude: str = "", period_ns: int = MS, piece: int = 1000, pieces: int = 3) -> tuple[int, str]:
-    words = [LAB / "run", "--icount", "--", "sh", "-c", f"{prelude} soak {period_ns} {piece} {pieces}"]
+    words = [LAB / "run", "--icount", "2", "--", "sh", "-c", f"{prelude} soak {period_ns} {piece} {pieces}"]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 

@@ -73,7 +73,7 @@ macro_rules! engine {
     ($name:ident: $engine:ty) => {
         everywhere! { $name: $engine;
             life:
-                two_hundred_runs_start_and_stop_under_load,
+                many_runs_start_and_stop_under_load,
             ;
             rings:
                 a_row_that_is_counted_is_whole,

@@ -53,9 +53,9 @@ impl Provider for Hwmon {
     }
 }
 
-everywhere!(kernel_gpio: Beside<Kernel, Gpio>; life: two_hundred_runs_start_and_stop_under_load,;);
-everywhere!(kernel_scan: Beside<Kernel, Scan>; life: two_hundred_runs_start_and_stop_under_load,;);
+everywhere!(kernel_gpio: Beside<Kernel, Gpio>; life: many_runs_start_and_stop_under_load,;);
+everywhere!(kernel_scan: Beside<Kernel, Scan>; life: many_runs_start_and_stop_under_load,;);
 // A line is one run's at a time.
 everywhere!(user_gpio: Beside<User, Gpio>;);
-everywhere!(user_converter: Beside<User, Converter>; life: two_hundred_runs_start_and_stop_under_load,;);
-everywhere!(user_hwmon: Beside<User, Hwmon>; life: two_hundred_runs_start_and_stop_under_load,;);
+everywhere!(user_converter: Beside<User, Converter>; life: many_runs_start_and_stop_under_load,;);
+everywhere!(user_hwmon: Beside<User, Hwmon>; life: many_runs_start_and_stop_under_load,;);

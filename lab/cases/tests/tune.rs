@@ -127,7 +127,7 @@ fn each_change_is_in_the_rows_of_either_engine_while_all_cpus_are_busy() {
 fn who_owns_a_run_that_computes_acts_and_is_tuned_may_be_killed_at_any_moment() {
     let before = held();
     let (mut dice, mut tuned) = (Dice(11), 0);
-    for round in 0..rounds(40, 10) {
+    for round in 0..rounds(12, 10) {
         let mut record = Command::new("strobe")
             .args(["record", "--engine", "kernel", "--event", "timer:5kHz"])
             .args([

@@ -9,6 +9,7 @@ use strobe::plan::Plan;
 use strobe::run::{OwnedRun, Run};
 use strobe_cases::account::{begin, read_now, read_to_end, record, until, until_rows};
 use strobe_cases::machine::Counting;
+use strobe_cases::rounds::rounds;
 use strobe_cases::{Engine, Pace, errno, plan};
 use strobe_ring::{Snapshot, StartTimes, State};
 
@@ -183,12 +184,12 @@ pub fn a_run_whose_owner_goes_has_failed_and_keeps_its_rows<E: Engine>(engine: &
     assert_eq!(reader.snapshot().error, -EPIPE);
 }
 
-pub fn two_hundred_runs_start_and_stop_under_load<E: Engine>(engine: &E) {
+pub fn many_runs_start_and_stop_under_load<E: Engine>(engine: &E) {
     let cpus = available_parallelism().expect("processors").get();
     let _load: Vec<_> = (0..cpus).map(Counting::on).collect();
     let other = engine.run(&plan("timer:500us", &["sim.counter"]));
     other.start().expect("to start");
-    for cycle in 0..200 {
+    for cycle in 0..rounds(60, 60) as usize {
         let event = ["timer:50us", "sim.pulse", "soft", "timer:1ms"][cycle % 4];
         let run = engine.run(&Plan {
             ring: Some(64),

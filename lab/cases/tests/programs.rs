@@ -12,7 +12,7 @@ use strobe_cases::account::{Kept, begin, read_now, record, until, until_rows};
 use strobe_cases::engine::program;
 use strobe_cases::machine::{Sim, sysfs, timer};
 use strobe_cases::raw::Parameter;
-use strobe_cases::rounds::rounds;
+use strobe_cases::rounds::{held, rounds};
 use strobe_cases::{Account, Engine, Kernel, plan};
 use strobe_expr::Machine;
 use strobe_ring::{Snapshot, State};
@@ -389,6 +389,7 @@ fn what_the_administrator_forbids_is_said() {
 fn many_runs_with_programs_leave_nothing_behind() {
     let _sim = Sim::well();
     let kernel = Kernel::open();
+    let before = held();
     for _ in 0..rounds(300, 300) {
         let run = kernel.run(&with(
             "soft",
@@ -398,6 +399,7 @@ fn many_runs_with_programs_leave_nothing_behind() {
         run.trigger(2).expect("triggers");
         assert_eq!(run.state().expect("a state"), State::Running);
     }
+    until("nothing to be left", || held() == before);
 }
 
 /// The simulator's latch refuses each fourth row, whatever the program says of it.

@@ -6,11 +6,12 @@ import re
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Protocol
 
 REASONS = 12
@@ -109,15 +110,35 @@ class Runs(Protocol):
     def run(self) -> list[Result]: ...
 
 
+def first(jobs: deque[Runs]) -> Runs | None:
+    """Takes the first job, if there is one. Another lane may have taken the last one at this moment."""
+    try:
+        return jobs.popleft()
+    except IndexError:
+        return None
+
+
 def run_all(*queues: tuple[Iterable[Runs], int]) -> list[Result]:
-    """Runs the jobs of all queues, of each so many at once. Each one's output is printed in one piece, when it has ended."""
+    """Runs the jobs of all queues, of each so many at once. Each one's output is printed in one piece, when it has ended.
+
+    Who finds a queue empty goes on with those after it, but never with those before: these may not have more at once.
+    """
+    left = [deque(jobs) for jobs, _ in queues]
+    ended: SimpleQueue[list[Result] | None] = SimpleQueue()
+
+    def lane(queue: int) -> None:
+        try:
+            for jobs in left[queue:]:
+                while job := first(jobs):
+                    ended.put(job.run())
+        finally:
+            ended.put(None)
+
     results = []
-    with ExitStack() as stack:
-        ended = []
-        for jobs, parallel in queues:
-            pool = stack.enter_context(ThreadPoolExecutor(parallel))
-            ended += [pool.submit(job.run) for job in jobs]
-        for result in (result for done in as_completed(ended) for result in done.result()):
+    parallel = [queue for queue, (_, parallel) in enumerate(queues) for _ in range(parallel)]
+    with ThreadPoolExecutor(len(parallel)) as pool:
+        lanes = [pool.submit(lane, queue) for queue in parallel]
+        for result in (result for _ in lanes for some in iter(ended.get, None) for result in some):
             state = "FAILED" if result.failed else "ok"
             cpu = "" if result.cpu is None else f", CPU {result.cpu:.1f} s"
             print(f"--- {result.job.title}\n{result.output.rstrip()}\n"
@@ -125,4 +146,6 @@ def run_all(*queues: tuple[Iterable[Runs], int]) -> list[Result]:
                   f"exit status {result.status}, {result.seconds:.1f} s{cpu}\n")
             sys.stdout.flush()
             results.append(result)
+    for done in lanes:
+        done.result()
     return results

@@ -15,6 +15,10 @@ def result(output: str, status: int = 1) -> Result:
     return Result(Job("a job", ["true"], Path("/")), output, status, 1.0)
 
 
+def job(name: str, script: str) -> Job:
+    return Job(name, ["sh", "-ec", f"{script}; echo 'test result: ok. 1 passed; 0 failed'"], Path("/"))
+
+
 class JobsTest(unittest.TestCase):
     def test_each_harness_is_counted_and_what_was_skipped_has_not_passed(self) -> None:
         self.assertEqual(count("3 passed, 1 failed\n"), (3, 1))
@@ -31,9 +35,6 @@ class JobsTest(unittest.TestCase):
         self.assertEqual(result(said, status=0).skipped(), ["no compiler", "no tracing"])
 
     def test_jobs_of_each_queue_run_beside_those_of_others(self) -> None:
-        def job(name: str, script: str) -> Job:
-            return Job(name, ["sh", "-c", f"{script}; echo 'test result: ok. 1 passed; 0 failed'"], Path("/"))
-
         with tempfile.TemporaryDirectory() as folder:
             # The first of a queue ends when one of the other queue has begun.
             waits = job("waits", f"until [ -e {folder}/begun ]; do sleep 0.02; done")
@@ -42,6 +43,26 @@ class JobsTest(unittest.TestCase):
                 results = run_all(([waits, job("last", "true")], 1), ([comes], 2))
         self.assertEqual(sorted(result.job.title for result in results), ["comes", "last", "waits"])
         self.assertEqual(said.getvalue().count("\n--- ok "), 3)
+
+    def test_who_has_no_more_jobs_goes_on_with_those_of_later_queues_and_not_of_earlier_ones(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            # Each waits for the other, so that they must be at once: one of them is begun from the first queue.
+            two = [job(name, f"touch {folder}/{name}; timeout 10 sh -c 'until [ -e {folder}/{other} ]; do sleep 0.02; done'")
+                   for name, other in ("ab", "ba")]
+            # Of the first queue never two at once, though the other has nothing.
+            alone = job("alone", f"mkdir {folder}/alone; sleep 0.1; rmdir {folder}/alone")
+            with contextlib.redirect_stdout(io.StringIO()):
+                later = run_all(([job("short", "true")], 1), (two, 1))
+                earlier = run_all(([alone] * 3, 1), ([job("short", "true")], 2))
+        self.assertEqual([result.status for result in later + earlier], [0] * 7)
+
+    def test_what_a_job_raises_is_raised(self) -> None:
+        class Broken:
+            def run(self) -> list[Result]:
+                raise IndexError("broken")
+
+        with contextlib.redirect_stdout(io.StringIO()), self.assertRaisesRegex(IndexError, "broken"):
+            run_all(([Broken()], 1), ([job("good", "true")], 1))
 
     def test_a_job_says_what_it_took_also_of_the_cpu(self) -> None:
         busy = "i=0; while [ $i != 100000 ]; do i=$((i + 1)); done; echo 'test result: ok. 1 passed; 0 failed'; exit 3"

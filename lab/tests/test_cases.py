@@ -4,11 +4,13 @@
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from labkit import LabError, cases
 from labkit.cases import SOURCES, case
 from labkit.jobs import Result
 from labkit.shared import Shared, script_of
+from tests.test_parts import program
 
 GOOD = "test result: ok. 2 passed; 0 failed; 0 ignored\n"
 BAD = "test result: FAILED. 1 passed; 1 failed; 0 ignored\n"
@@ -44,6 +46,29 @@ class Heads(unittest.TestCase):
             program.write_text("#!/bin/sh\nprintf 'a::x: test\\nb_a::y::z: test\\na::w: test\\n'\n")
             program.chmod(0o755)
             self.assertEqual(cases.tests(program), {"a": ["a::x", "a::w"], "b_a": ["b_a::y::z"]})
+
+
+class Kernels(unittest.TestCase):
+    """Which kernels are asked for what."""
+
+    def asked(self, kernels: list[str], names: list[str], only_deterministic: bool = False) -> list[str]:
+        suite = program("suite")
+        chosen = [case(name, text, [f"{name}::x"]) for name, text in (("plain", ""), ("icount_a", ""), ("icount_b", "// kernels: amd64\n"))]
+        others = {"of_the_lab": lambda kernels: [], "more": lambda kernels: []}
+        with mock.patch.multiple(suite, cases=lambda names: chosen, Shared=lambda kernel, cases: [case.job(kernel) for case in cases], **others):
+            jobs = suite.guest_jobs(kernels, names, only_deterministic)
+        return sorted(job.title for some in jobs for job in (some if isinstance(some, list) else [some]))
+
+    def test_of_debian_s_two_kernels_one_is_asked_for_what_a_deterministic_guest_shows(self) -> None:
+        self.assertEqual(self.asked(["amd64", "rt"], []), ["icount_a (amd64)", "icount_b (amd64)", "plain (amd64)", "plain (rt)"])
+        self.assertEqual(self.asked(["amd64", "debug"], []), ["icount_a (amd64)", "icount_a (debug)", "icount_b (amd64)", "plain (amd64)", "plain (debug)"])
+
+    def test_who_asks_for_a_kernel_or_a_case_has_it(self) -> None:
+        self.assertEqual(self.asked(["rt"], []), ["icount_a (rt)", "plain (rt)"])
+        self.assertIn("icount_a (rt)", self.asked(["amd64", "rt"], ["icount_a"]))
+
+    def test_deterministic_guests_can_be_asked_for_alone(self) -> None:
+        self.assertEqual(self.asked(["rt"], [], True), ["icount_a (rt)"])
 
 
 class Sharing(unittest.TestCase):

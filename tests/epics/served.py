@@ -7,6 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
+import unittest
+from typing import ClassVar
 
 from daemon import AT_MOST_S, Daemon, wait_for
 from p4p.client.thread import Context
@@ -83,3 +85,26 @@ class Served:
         self.hearing.join(AT_MOST_S)
         self.process.stderr.close()
         self.daemon.close()
+
+
+class Test(unittest.TestCase):
+    """A test with servers. To start one takes seconds of a CPU."""
+
+    servers: ClassVar[dict[tuple[type, str], Served]] = {}
+
+    def served(self, recipe: str, **words) -> Served:
+        """One of its own."""
+        served = Served(recipe, **words)
+        self.addCleanup(served.close)
+        return served
+
+    def shared(self, recipe: str) -> Served:
+        """One that tests of this class have one after the other, with what each may have changed as it was."""
+        served = self.servers.get((type(self), recipe))
+        if not served:
+            served = self.servers[type(self), recipe] = Served(recipe)
+            self.addClassCleanup(served.close)
+        self.assertFalse(served.get("PCAP:ACTIVE"), "a test before this one has left a run")
+        served.put("PCAP:ENABLE", True)
+        served.put("PCAP:ROWS", 0)
+        return served

@@ -16,7 +16,7 @@ import points
 import strobe
 from daemon import AT_MOST_S, wait_for
 from p4p.client.thread import RemoteError
-from served import Served
+from served import Served, Test
 
 ROWS = points.ROWS
 CHANNELS = [*points.CHANNELS, "clock.late"]
@@ -25,14 +25,9 @@ SCAN = f'event = "timer:1kHz"\nread = {json.dumps(CHANNELS)}\nengine = "user"\nr
 SOFT = 'event = "soft"\nread = ["sim.counter"]\nengine = "user"\n'
 
 
-class HdfPanda(unittest.TestCase):
+class HdfPanda(Test):
     def setUp(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-
-    def served(self, recipe: str) -> Served:
-        served = Served(recipe)
-        self.addCleanup(served.close)
-        return served
 
     def name(self, served: Served, name: str, folder: Path | None = None) -> None:
         served.put("DATA:HDF_DIRECTORY", str(folder or self.folder))
@@ -66,7 +61,7 @@ class HdfPanda(unittest.TestCase):
                              {name: account[name] for name in ("triggers", "rows", "missed", "skipped", "lost", "errors")})
 
     def test_two_runs_go_into_one_file_and_their_accounts_are_added(self) -> None:
-        served = self.served(SOFT)
+        served = self.shared(SOFT)
         self.name(served, "two.h5")
         served.put("PCAP:ROWS", 5)
         served.put("DATA:CAPTURE", True)
@@ -82,7 +77,7 @@ class HdfPanda(unittest.TestCase):
             self.assertEqual((file["account/rows"][()], file["account/triggers"][()]), (10, 10))
 
     def test_a_capture_that_ends_before_its_run_has_all_its_rows(self) -> None:
-        served = self.served(SOFT)
+        served = self.shared(SOFT)
         self.name(served, "early.h5")
         served.put("DATA:CAPTURE", True)
         served.put("PCAP:ARM", True)
@@ -95,7 +90,7 @@ class HdfPanda(unittest.TestCase):
             self.assertEqual(file["row"][:].tolist(), list(range(7)))
 
     def test_a_file_that_exists_is_not_overwritten(self) -> None:
-        served = self.served(SOFT)
+        served = self.shared(SOFT)
         (self.folder / "there.h5").write_text("mine")
         self.name(served, "there.h5")
         with self.assertRaisesRegex(RemoteError, "never overwritten"):
@@ -104,7 +99,7 @@ class HdfPanda(unittest.TestCase):
         self.assertEqual((self.folder / "there.h5").read_text(), "mine")
 
     def test_folders_are_made_as_deep_as_was_said_and_no_deeper(self) -> None:
-        served = self.served(SOFT)
+        served = self.shared(SOFT)
         deep = self.folder / "a/b"
         for depth, there in ((0, False), (-1, False), (-2, True)):
             served.put("DATA:CREATE_DIRECTORY", depth)

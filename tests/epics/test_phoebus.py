@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 from daemon import AT_MOST_S
-from served import Served
+from served import Served, Test
 
 SCAN = 'event = "timer:1kHz"\nread = ["sim.counter", "sim.sine"]\nengine = "user"\nrows = 500\n'
 SOFT = 'event = "soft"\nread = ["sim.ramp"]\nengine = "user"\n'
@@ -36,15 +36,10 @@ def client() -> Path:
     return jar
 
 
-class Phoebus(unittest.TestCase):
+class Phoebus(Test):
     @classmethod
     def setUpClass(cls) -> None:
         cls.command = ["java", "-cp", str(client()), "org.epics.pva.client.PVAClientMain"]
-
-    def served(self, recipe: str) -> Served:
-        served = Served(recipe)
-        self.addCleanup(served.close)
-        return served
 
     def said(self, served: Served, verb: str, *words: str) -> str:
         command = [*self.command, verb, "-w", str(AT_MOST_S), *words]
@@ -58,7 +53,7 @@ class Phoebus(unittest.TestCase):
         return dict(re.findall(r"^ +\w+(?:\[\])? (\w+) (.*)$", self.said(served, "get", f"STROBE:{pv}"), re.MULTILINE))
 
     def test_it_arms_a_run_and_reads_the_account(self) -> None:
-        served = self.served(SCAN)
+        served = self.shared(SCAN)
         self.said(served, "put", "STROBE:PCAP:ARM", "1")
         account = served.account()
         self.assertEqual(account["given"], 500)
@@ -80,13 +75,13 @@ class Phoebus(unittest.TestCase):
         self.assertEqual(served.account()["rows"], 7)
 
     def test_it_finds_every_pv_by_the_tree(self) -> None:
-        served = self.served(SCAN)
+        served = self.shared(SCAN)
         folders = re.findall(r"string d (\S+)", self.said(served, "get", "STROBE:PVI"))
         self.assertIn("STROBE:CHANNELS:PVI", folders)
         self.assertIn("STROBE:CHANNELS:SIM_SINE", self.said(served, "get", "STROBE:CHANNELS:PVI"))
 
     def test_it_is_told_of_each_change_until_the_last_row(self) -> None:
-        served = self.served(SCAN)
+        served = self.shared(SCAN)
         monitor = subprocess.Popen([*self.command, "monitor", "STROBE:ACCOUNT:GIVEN"], env=os.environ | served.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(monitor.stdout.close)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import TREE, LabError
+from .emulator import GuestJob
 from .initramfs import CASES as PROGRAM
 from .initramfs import PROGRAMS
-from .jobs import Job
 from .kernel import KERNELS
 
 SOURCES = TREE / "lab/cases/tests"
@@ -41,9 +41,9 @@ class Case:
         """With all names: a filter of the harness would find `uio_board::` when asked for `board::`."""
         return [PROGRAM, "--test-threads=1", "--exact", *self.tests]
 
-    def job(self, kernel: str) -> Job:
+    def job(self, kernel: str) -> GuestJob:
         """The case in a guest of its own."""
-        return Job(f"{self.name} ({kernel})", [*guest(kernel, self), "--timeout", str(TIMEOUT), "--", *self.command], TREE)
+        return GuestJob(f"{self.name} ({kernel})", [*guest(kernel, self), "--timeout", str(TIMEOUT), "--", *self.command], TREE)
 
 
 def guest(kernel: str, case: Case) -> list[str]:

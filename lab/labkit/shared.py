@@ -12,7 +12,7 @@ from pathlib import Path
 
 from . import TREE, foreign, log
 from .cases import TIMEOUT, Case, guest
-from .emulator import impossible_flags
+from .emulator import is_mixed_up
 from .jobs import COMPLAINT, Job, Result, run
 from .kernel import slowness
 
@@ -53,9 +53,7 @@ class Shared:
             words = [*guest(self.kernel, cases[0]), "--timeout", str(PATIENCE), "--file", str(script), "--log", str(record), "--", "sh", "cases"]
             ended = run(words, TREE)
             kernel_log = record.read_text(errors="replace") if record.exists() else ""
-            if not again and (flags := impossible_flags(kernel_log)):
-                print(f"lab: the emulator has mixed up the state of its CPU (EFLAGS {flags}), and its guest says nothing of "
-                      f"{cases[0].name} ({self.kernel}); another guest is started. Its log:\n{kernel_log[-6000:]}\n", flush=True)
+            if not again and is_mixed_up(kernel_log, f"{cases[0].name} ({self.kernel})"):
                 return self.boot(cases, again=True)
             print(f"--- guest of {len(cases)} cases ({self.kernel}), {cases[0].name} the first: {ended.seconds:.1f} s, CPU {ended.cpu:.1f} s\n", flush=True)
             return self.results(cases, ended.output, ended.status, kernel_log, ended.seconds)

@@ -3,10 +3,11 @@ import unittest
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from labkit.cases import case
-from labkit.emulator import impossible_flags
+from labkit.emulator import GuestJob, impossible_flags
 from labkit.jobs import Ended
 from labkit.shared import Shared
 
@@ -56,6 +57,21 @@ class Again(unittest.TestCase):
     def test_it_is_started_again_once(self) -> None:
         results, _, left = self.of(BROKEN, BROKEN, "")
         self.assertEqual((results, left), ([(2, 1)], [""]))
+
+    def test_so_is_the_guest_of_a_program_that_starts_its_own(self) -> None:
+        def runs(flags: str, fails: int) -> tuple[int, int, str]:
+            """How often it was run, how it ended, and what was said, if it fails so often."""
+            with TemporaryDirectory() as folder, redirect_stdout(StringIO()) as said:
+                script = (f"echo >>{folder}/runs; echo 1 passed, 0 failed; [ $(wc -l <{folder}/runs) -gt {fails} ] && exit;"
+                          f"echo 'RSP: 0018:ffa0 EFLAGS: {flags}'; exit 70")
+                (result,) = GuestJob("x (rt)", ["sh", "-c", script], Path("/")).run()
+                return len((Path(folder) / "runs").read_text()), result.status, said.getvalue()
+
+        self.assertEqual(runs("3ff33e12", 0), (1, 0, ""))
+        self.assertEqual(runs("3ff33e12", 1)[:2], (2, 0))
+        self.assertIn("says nothing of x (rt)", runs("3ff33e12", 1)[2])
+        self.assertEqual(runs("3ff33e12", 2)[:2], (2, 70))
+        self.assertEqual(runs("00000246", 1), (1, 70, ""))
 
     def test_a_kernel_that_complains_fails_at_once(self) -> None:
         results, said, left = self.of("lab: case fuzz\nOops: 0000\nRSP: 0018:ffa0 EFLAGS: 00010246\n", "")

@@ -81,7 +81,8 @@ class Phoebus(Test):
         self.assertIn("STROBE:CHANNELS:SIM_SINE", self.said(served, "get", "STROBE:CHANNELS:PVI"))
 
     def test_it_is_told_of_each_change_until_the_last_row(self) -> None:
-        served = self.shared(SCAN)
+        # One that has had no run, whose last number would be the last of this one.
+        served = self.served(SCAN)
         monitor = subprocess.Popen([*self.command, "monitor", "STROBE:ACCOUNT:GIVEN"], env=os.environ | served.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(monitor.stdout.close)
@@ -89,6 +90,7 @@ class Phoebus(Test):
         self.addCleanup(monitor.kill)
         told = (int(found[1]) for line in monitor.stdout if (found := re.search(r"\bvalue (\d+)$", line)))
         seen = [next(told)]
+        self.assertEqual(seen, [0])
         served.put("PCAP:ARM", True)
         while seen[-1] != 500:
             seen.append(next(told))

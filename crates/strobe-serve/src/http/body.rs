@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::BodyDataStream;
+use axum::body::{Body, BodyDataStream, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
@@ -31,6 +31,7 @@ pub struct JsonBody<T>(pub T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Failure;
 
+    /// Of a request that is whole.
     async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
         let object = format!("body of {}", request.uri().path());
         let mime = request.headers().get(CONTENT_TYPE);
@@ -40,19 +41,20 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
             .to_owned();
         // No form of another web site has this type.
         if mime.split(';').next().map(str::trim) != Some("application/json") {
-            discard(request).await;
             let words = Words::new(object, format!("it is of type `{mime}`"));
             return Err(Failure::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 words.mend("send JSON, with the header content-type: application/json"),
             ));
         }
-        let bytes = whole(request).await?;
-        let said = serde_json::from_slice(&bytes);
-        said.map(JsonBody).map_err(|error| {
-            let words = Words::new(object, error.to_string());
-            Failure::bad(words.mend("docs/reference/serve.md describes the requests"))
-        })
+        let bytes = to_bytes(request.into_body(), BODY_MAX).await;
+        let bytes = bytes.map_err(|error| Failure::inner(&object, error.to_string()))?;
+        serde_json::from_slice(&bytes)
+            .map(JsonBody)
+            .map_err(|error| {
+                let words = Words::new(object, error.to_string());
+                Failure::bad(words.mend("docs/reference/serve.md describes the requests"))
+            })
     }
 }
 
@@ -70,14 +72,16 @@ pub fn word(value: &Number) -> Option<u64> {
         .or_else(real)
 }
 
-/// All bytes of a body.
-async fn whole(request: Request) -> Result<Vec<u8>, Failure> {
+/// The request, when all its body has come. Whoever is answered before that loses the connection, and with it the next
+/// request, if that is on its way already.
+pub async fn whole(request: Request) -> Result<Request, Failure> {
     let object = format!("body of {}", request.uri().path());
     let connection = request.extensions().get::<Arc<Connection>>();
     let connection =
         connection.ok_or_else(|| Failure::inner(&object, "its connection is not known"))?;
     let (patience, stop) = (connection.place.patience(), connection.stop.clone());
-    let mut parts = request.into_body().into_data_stream();
+    let (head, body) = request.into_parts();
+    let mut parts = body.into_data_stream();
     let arrived = tokio::select! {
         arrived = timeout(patience, collect(&mut parts)) => arrived,
         () = stop.cancelled() => {
@@ -86,7 +90,7 @@ async fn whole(request: Request) -> Result<Vec<u8>, Failure> {
         }
     };
     let why = match arrived {
-        Ok(Ok(bytes)) => return Ok(bytes),
+        Ok(Ok(bytes)) => return Ok(Request::from_parts(head, Body::from(bytes))),
         Ok(Err(why)) => why,
         Err(_) => {
             return Err(Failure::new(

@@ -29,7 +29,10 @@ pub async fn guard(State(http): State<Arc<Http>>, mut request: Request, next: Ne
         Ok(()) if friend.is_some() && request.method() == Method::OPTIONS => {
             StatusCode::NO_CONTENT.into_response()
         }
-        Ok(()) => next.run(request).await,
+        Ok(()) => match body::whole(request).await {
+            Ok(request) => next.run(request).await,
+            Err(failure) => failure.into_response(),
+        },
         Err(failure) => {
             body::discard(request).await;
             failure.into_response()

@@ -68,6 +68,46 @@ fn who_never_comes_to_the_end_of_a_request_is_cut_off() {
 }
 
 #[test]
+fn a_body_that_comes_after_its_head_costs_nobody_the_connection() {
+    let server = Server::plain();
+    let recipe = Recipe::from_toml("soft", SOFT).expect("a recipe");
+    let run = server.daemon.runs.create("soft", &recipe).expect("a run");
+    let mut stream = connect(&server);
+    // What wants no body, what has no such method, what is not there.
+    for request in ["start", "stop", "rows", "nothing"]
+        .map(|what| format!("POST /api/runs/{}/{what}", run.id()))
+    {
+        let head = format!("{request} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("a connection");
+        std::thread::sleep(Duration::from_millis(50));
+        stream.write_all(b"{}").expect("a connection");
+        let mut begin = [0; 9];
+        stream.read_exact(&mut begin).expect(&request);
+        assert_eq!(&begin, b"HTTP/1.1 ", "{request}");
+        skip_answer(&mut stream);
+    }
+}
+
+/// Reads the rest of an answer.
+fn skip_answer(stream: &mut TcpStream) {
+    let mut heard = Vec::new();
+    while !heard.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a head");
+        heard.extend(byte);
+    }
+    let head = String::from_utf8_lossy(&heard).into_owned();
+    let length = head
+        .split("content-length: ")
+        .nth(1)
+        .and_then(|rest| rest.split("\r\n").next());
+    let length: usize = length
+        .and_then(|length| length.parse().ok())
+        .expect("a length");
+    stream.read_exact(&mut vec![0; length]).expect("a body");
+}
+
+#[test]
 fn connections_that_were_only_begun_give_their_places_back() {
     let server = hasty();
     let begun: Vec<TcpStream> = (0..50).map(|_| connect(&server)).collect();

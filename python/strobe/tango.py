@@ -84,16 +84,18 @@ class Strobe(Device):
             except Error as error:
                 self._fault = str(error)
         self._ended = threading.Event()
-        self._teller = threading.Thread(target=self._tell, args=(self._ended,), name="strobe events", daemon=True)
+        self._teller = threading.Thread(target=self._tell, args=(self._ended,), name="strobe events")
         self._teller.start()
 
     def delete_device(self) -> None:
         """Nobody is there any more who could end its run."""
         self._ended.set()
-        # Or it would tell a server that ends. It may itself wait for the device, which is held here: then not for long.
+        # A thread that Python ends in the midst of what is not Python ends the process with SIGABRT. This one may wait for the
+        # device, which is held here: then not for long, and Python waits for it.
         self._teller.join(STOP)
         if self._detector:
             self._detector.abort()
+            self._detector.wait(STOP)
         self._forget()
 
     def dev_state(self) -> DevState:

@@ -72,8 +72,7 @@ pub fn word(value: &Number) -> Option<u64> {
         .or_else(real)
 }
 
-/// The request, when all its body has come. Whoever is answered before that loses the connection, and with it the next
-/// request, if that is on its way already.
+/// The request, when all its body has come.
 pub async fn whole(request: Request) -> Result<Request, Failure> {
     let object = format!("body of {}", request.uri().path());
     let connection = request.extensions().get::<Arc<Connection>>();
@@ -82,52 +81,51 @@ pub async fn whole(request: Request) -> Result<Request, Failure> {
     let (patience, stop) = (connection.place.patience(), connection.stop.clone());
     let (head, body) = request.into_parts();
     let mut parts = body.into_data_stream();
-    let arrived = tokio::select! {
-        arrived = timeout(patience, collect(&mut parts)) => arrived,
+    let failure = tokio::select! {
+        // What has come is not refused.
+        biased;
+        arrived = timeout(patience, collect(&mut parts, &object)) => match arrived {
+            Ok(Ok(bytes)) => return Ok(Request::from_parts(head, Body::from(bytes))),
+            Ok(Err(failure)) => failure,
+            Err(_) => {
+                let words = Words::new(object, format!("it did not arrive within {patience:?}"));
+                let words = words.mend("send it faster, or raise `patience` in [limits]");
+                return Err(Failure::new(StatusCode::REQUEST_TIMEOUT, words));
+            }
+        },
         () = stop.cancelled() => {
             let words = Words::new(object, "the daemon ends before all of it has arrived");
             return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, words));
         }
     };
-    let why = match arrived {
-        Ok(Ok(bytes)) => return Ok(Request::from_parts(head, Body::from(bytes))),
-        Ok(Err(why)) => why,
-        Err(_) => {
-            return Err(Failure::new(
-                StatusCode::REQUEST_TIMEOUT,
-                Words::new(object, format!("it did not arrive within {patience:?}"))
-                    .mend("send it faster, or raise `patience` in [limits]"),
-            ));
-        }
-    };
     skip(&mut parts, stop).await;
-    Err(Failure::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        Words::new(object, why).mend(format!("send at most {BODY_MAX} bytes")),
-    ))
+    Err(failure)
 }
 
-async fn collect(parts: &mut BodyDataStream) -> Result<Vec<u8>, String> {
+async fn collect(parts: &mut BodyDataStream, object: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     while let Some(part) = parts.next().await {
-        let part = part.map_err(|error| error.to_string())?;
+        let part = part.map_err(|error| {
+            let words = Words::new(object, error.to_string());
+            Failure::bad(words.mend("send it as its head says"))
+        })?;
         if bytes.len() + part.len() > BODY_MAX {
-            return Err("it is too long".to_owned());
+            let words = Words::new(object, "it is too long");
+            let words = words.mend(format!("send at most {BODY_MAX} bytes"));
+            return Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, words));
         }
         bytes.extend_from_slice(&part);
     }
     Ok(bytes)
 }
 
-/// Takes a body that is not wanted: a client that has not sent all of it yet would not come to read the answer.
-pub async fn discard(request: Request) {
+/// The request, without its body. That is taken, but not kept.
+pub async fn discard(request: Request) -> Request {
     let connection = request.extensions().get::<Arc<Connection>>();
     let stop = connection.map(|connection| connection.stop.clone());
-    skip(
-        &mut request.into_body().into_data_stream(),
-        stop.unwrap_or_default(),
-    )
-    .await;
+    let (head, body) = request.into_parts();
+    skip(&mut body.into_data_stream(), stop.unwrap_or_default()).await;
+    Request::from_parts(head, Body::empty())
 }
 
 /// Takes what comes, until the daemon ends.
@@ -142,6 +140,7 @@ async fn skip(parts: &mut BodyDataStream, stop: CancellationToken) {
         }
     };
     tokio::select! {
+        biased;
         _ = timeout(DISCARDED, all) => {}
         () = stop.cancelled() => {}
     }

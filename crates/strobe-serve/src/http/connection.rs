@@ -223,7 +223,7 @@ mod tests {
         assert!(heard_of.starts_with("HTTP/1.1 503"), "{heard_of}");
         // Whether it is wanted or not.
         let heard_of = heard(&format!("{SAY}\r\n{{")).await;
-        assert!(heard_of.starts_with("HTTP/1.1 415"), "{heard_of}");
+        assert!(heard_of.starts_with("HTTP/1.1 503"), "{heard_of}");
         let foreign = format!("{SAY}origin: http://evil.example\r\n{json}{{");
         let heard_of = heard(&foreign).await;
         assert!(heard_of.starts_with("HTTP/1.1 403"), "{heard_of}");

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, ORIGIN, REFERRER_POLICY,
-    RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, HOST, ORIGIN,
+    REFERRER_POLICY, RETRY_AFTER, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
@@ -26,10 +26,10 @@ use crate::access::Role;
 pub async fn guard(State(http): State<Arc<Http>>, mut request: Request, next: Next) -> Response {
     let friend = friend(&http, request.headers());
     let mut response = match check(&http, &mut request) {
-        Ok(()) if friend.is_some() && request.method() == Method::OPTIONS => {
-            StatusCode::NO_CONTENT.into_response()
-        }
-        Ok(()) => match body::whole(request).await {
+        Ok(()) => match hear(request).await {
+            Ok(request) if friend.is_some() && request.method() == Method::OPTIONS => {
+                StatusCode::NO_CONTENT.into_response()
+            }
             Ok(request) => next.run(request).await,
             Err(failure) => failure.into_response(),
         },
@@ -59,6 +59,10 @@ pub async fn guard(State(http): State<Arc<Http>>, mut request: Request, next: Ne
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
+    if let StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE = status {
+        // There may be more of its body.
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     if status == StatusCode::TOO_MANY_REQUESTS {
         headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
@@ -77,6 +81,17 @@ pub async fn guard(State(http): State<Arc<Http>>, mut request: Request, next: Ne
         );
     }
     response
+}
+
+/// The request, with all its body if somebody may want that. Also what nobody wants is waited for: whoever is answered before
+/// loses the connection, and with it the next request, if that is on its way already.
+async fn hear(request: Request) -> Result<Request, Failure> {
+    let may_say = request.extensions().get() == Some(&Role::Control);
+    if may_say && matches!(*request.method(), Method::POST | Method::PUT) {
+        body::whole(request).await
+    } else {
+        Ok(body::discard(request).await)
+    }
 }
 
 fn check(http: &Http, request: &mut Request) -> Result<(), Failure> {

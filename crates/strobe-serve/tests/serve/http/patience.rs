@@ -62,6 +62,7 @@ fn who_never_comes_to_the_end_of_a_request_is_cut_off() {
         !body.is_empty()
     });
     assert!(body.starts_with("HTTP/1.1 408"), "{body}");
+    assert!(body.contains("connection: close"), "{body}");
     wait_until("others are served", || {
         server.raw(ASK).starts_with("HTTP/1.1 200")
     });
@@ -86,6 +87,15 @@ fn a_body_that_comes_after_its_head_costs_nobody_the_connection() {
         assert_eq!(&begin, b"HTTP/1.1 ", "{request}");
         skip_answer(&mut stream);
     }
+}
+
+#[test]
+fn a_body_that_is_not_as_its_head_says_is_an_error_of_the_client() {
+    let server = Server::plain();
+    let head = "POST /api/runs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+                transfer-encoding: chunked\r\n\r\n";
+    let answer = server.raw(&format!("{head}this is no length\r\n"));
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
 }
 
 /// Reads the rest of an answer.

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ MOST = 1_000_000
 LONGEST = 65536
 #: How long who aborts waits for rows that were made already, in s.
 DRAIN = 30.0
-#: How long is waited for the thread that tells what is new, in s.
-STOP = 1.0
+#: How long is waited for a thread that is to end, in s: longer than Tango lets one wait for a device that another holds, 3.2 s.
+STOP = 5.0
 FIGURES = ("Triggers", "Rows", "Missed", "Skipped", "Lost", "Errors", "Given", "Late")
 #: What is not as it should be if it is not 0.
 ALARMING = ("Missed", "Lost", "Errors", "Late")
@@ -90,11 +91,12 @@ class Strobe(Device):
     def delete_device(self) -> None:
         """Nobody is there any more who could end its run."""
         self._ended.set()
-        # A thread that Python ends in the midst of what is not Python ends the process with SIGABRT. This one may wait for the
-        # device, which is held here: then not for long, and Python waits for it.
+        # Python ends threads that are left over, and one that is not in Python then takes the process with it: SIGABRT.
         self._teller.join(STOP)
         if self._detector:
-            self._detector.abort()
+            # Its server may be gone, and its run with it.
+            with suppress(Error):
+                self._detector.abort()
             self._detector.wait(STOP)
         self._forget()
 
@@ -231,8 +233,11 @@ class Strobe(Device):
     def _tell(self, ended: threading.Event) -> None:
         """Change events. Who pushes them needs a thread that omniORB knows."""
         with EnsureOmniThread():
-            while not ended.wait(PERIOD):
+            # A server that could not begin ends without a word to its devices.
+            while not ended.wait(PERIOD) and threading.main_thread().is_alive():
                 self._see()
+                if ended.is_set():
+                    break
                 try:
                     self._say()
                 except DevFailed:

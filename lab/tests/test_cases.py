@@ -70,6 +70,13 @@ class Kernels(unittest.TestCase):
     def test_deterministic_guests_can_be_asked_for_alone(self) -> None:
         self.assertEqual(self.asked(["rt"], [], True), ["icount_a (rt)"])
 
+    def test_a_kernel_for_which_no_module_is_built_is_refused_before_all_fails(self) -> None:
+        suite = program("suite")
+        with mock.patch.object(suite, "kernel"), mock.patch.object(suite.modules, "own", return_value={}), \
+                mock.patch("sys.argv", ["suite", "--guest", "--kernel", "rt"]), \
+                self.assertRaisesRegex(LabError, "no module is built for the kernel rt: run lab/kmod --kernel rt W=1"):
+            suite.main()
+
 
 class Sharing(unittest.TestCase):
     def results(self, said: str, status: int = 0, log: str = "") -> list[Result]:

@@ -37,8 +37,10 @@ MOST = 1_000_000
 LONGEST = 65536
 #: How long who aborts waits for rows that were made already, in s.
 DRAIN = 30.0
-#: How long is waited for a thread that is to end, in s: longer than Tango lets one wait for a device that another holds, 3.2 s.
-STOP = 5.0
+#: How long is waited for the thread that tells what is new, in s. Whoever calls Init waits for its answer no longer than 3 s.
+STOP = 1.0
+#: How long is waited for each thread when the program ends, in s.
+END = 5.0
 FIGURES = ("Triggers", "Rows", "Missed", "Skipped", "Lost", "Errors", "Given", "Late")
 #: What is not as it should be if it is not 0.
 ALARMING = ("Missed", "Lost", "Errors", "Late")
@@ -85,19 +87,18 @@ class Strobe(Device):
             except Error as error:
                 self._fault = str(error)
         self._ended = threading.Event()
-        self._teller = threading.Thread(target=self._tell, args=(self._ended,), name="strobe events")
+        self._teller = threading.Thread(target=self._tell, args=(self._ended,), name="strobe events", daemon=True)
         self._teller.start()
 
     def delete_device(self) -> None:
         """Nobody is there any more who could end its run."""
         self._ended.set()
-        # Python ends threads that are left over, and one that is not in Python then takes the process with it: SIGABRT.
+        # Or it would tell a server that ends. It may itself wait for the device, which is held here: then not for long.
         self._teller.join(STOP)
         if self._detector:
             # Its server may be gone, and its run with it.
             with suppress(Error):
                 self._detector.abort()
-            self._detector.wait(STOP)
         self._forget()
 
     def dev_state(self) -> DevState:
@@ -233,8 +234,7 @@ class Strobe(Device):
     def _tell(self, ended: threading.Event) -> None:
         """Change events. Who pushes them needs a thread that omniORB knows."""
         with EnsureOmniThread():
-            # A server that could not begin ends without a word to its devices.
-            while not ended.wait(PERIOD) and threading.main_thread().is_alive():
+            while not ended.wait(PERIOD):
                 self._see()
                 if ended.is_set():
                     break
@@ -276,6 +276,10 @@ def main() -> None:
     """It serves on this machine only, unless -ORBendPoint says an address."""
     here = [] if "-ORBendPoint" in sys.argv else ["-ORBendPoint", "giop:tcp:127.0.0.1:"]
     run((Strobe,), args=["strobe-tango", *sys.argv[1:], *here])
+    # Python ends threads that are left over, and one that is not in Python then takes the process with it: SIGABRT.
+    for thread in threading.enumerate():
+        if thread.name.startswith("strobe "):
+            thread.join(END)
 
 
 if __name__ == "__main__":

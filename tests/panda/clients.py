@@ -27,6 +27,9 @@ IOC, BLUESKY = Path(os.environ["PANDA_IOC"]), Path(os.environ["PANDA_BLUESKY"])
 ROWS = points.ROWS
 # How often a client may give up because the machine has not run it.
 TRIES = 5
+# What fastcs-pandablocks says of itself.
+ITS_OWN = (r"(In \[\d+\]: )?Exception ignored in: <function HDF5Buffer\.__del__ .*\nTraceback .*\n(  .*\n)*"
+           r"RuntimeError: cannot join current thread\n")
 # What is captured, and the name of its dataset where a client wants one.
 COLUMNS = {"SIM.COUNTER": "counter", "SIM.RAMP": "ramp", "SIM.SINE": "sine", "SIM.NOISE": "noise", "CLOCK.TIME": "time",
            "CLOCK.ELAPSED": "elapsed", "CLOCK.LATE": "late", "CPU.ID": "cpu", "PCAP.INDEX": "index", "PCAP.TS_TRIG": "stamp"}
@@ -207,8 +210,10 @@ class Clients(unittest.TestCase):
             if not re.search(given_up, done.stderr + log):
                 break
         self.assertEqual(done.returncode, 0, done.stderr)
-        # What an IOC finds wrong with a server it says in its log.
-        self.assertEqual([line for line in log.splitlines() if re.search(r"ERROR|Traceback|Exception", line)], [])
+        # What an IOC finds wrong with a server it says in its log. That it lets go of its buffer in a thread of that buffer, and cannot
+        # wait there for the thread's end, depends on when Python collects what nobody has any more.
+        log = re.sub(ITS_OWN, "", log)
+        self.assertEqual([line for line in log.splitlines() if re.search(r"ERROR|Traceback|Exception", line)], [], log)
         documents = json.loads(done.stdout.splitlines()[-1])
         self.assertEqual(documents["exit"], "success")
         self.assertEqual(documents["keys"], sorted(COLUMNS.values()))

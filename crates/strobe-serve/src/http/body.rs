@@ -140,7 +140,6 @@ async fn skip(parts: &mut BodyDataStream, stop: CancellationToken) {
         }
     };
     tokio::select! {
-        biased;
         _ = timeout(DISCARDED, all) => {}
         () = stop.cancelled() => {}
     }

@@ -51,7 +51,7 @@ lab: build-kernel build-host build-guest ## only the tests in guests
 check:           ## formatting, lints, sparse, checkpatch, shellcheck, licences, documentation
 	@lab/check
 
-verify: build-kernel build-host build-guest ## every measurement in full, and the newest kernel that Debian has: three hours; started again, it goes on where it was
+verify: build-kernel build-tests build-guest ## every measurement in full, and the newest kernel that Debian has: three hours; started again, it goes on where it was
 	@lab/kmod --kernel newest W=1
 	@lab/verify
 
@@ -69,7 +69,7 @@ sanitize: build-guest ## every guest test on kernels with KASAN, lockdep, kmemle
 	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/suite --guest --kernel debug --kernel kcsan
 
-soak: build-kernel build-host build-guest ## what repeats: HOURS (24) of acquisition in deterministic guests, also served; 100 kills of the daemon; 1000 hot-plugs on a debug kernel; 1e6 inputs of rubbish for each parser and for the check of row programs; started again, it goes on where it was
+soak: build-kernel build-tests build-guest ## what repeats: HOURS (24) of acquisition in deterministic guests, also served; 100 kills of the daemon; 1000 hot-plugs on a debug kernel; 1e6 inputs of rubbish for each parser and for the check of row programs; started again, it goes on where it was
 	@lab/kmod --kernel debug --kernel kcsan W=1
 	@lab/verify --soak --hours $(HOURS)
 

@@ -10,8 +10,9 @@ fn line(repeats: u32, wait: (u32, i32), outputs: [u32; 2], times: [u32; 2]) -> S
     format!("{first}\n{}\n{}\n{}\n", wait.1 as u32, times[0], times[1])
 }
 
-/// How often a sequence is done before a machine is too busy for it.
-const ATTEMPTS: usize = 30;
+/// How often a sequence is done before a machine is too busy for it, and after how many times it gets twice the time.
+const ATTEMPTS: usize = 15;
+const ATTEMPTS_OF_A_PERIOD: usize = 3;
 
 const IMMEDIATE: (u32, i32) = (0, 0);
 const BITA_0: (u32, i32) = (1, 0);
@@ -56,10 +57,14 @@ async fn enabled(lines: &[String], more: &[&str]) -> (Server, Control) {
 }
 
 /// The ramp in all rows of such a sequence. It counts samples, and the sequence waits for times: on a machine that is so busy
-/// that samples are missed they have nothing to do with each other, and it is done again.
+/// that samples are missed they have nothing to do with each other, and it is done again, in the end with 16 ms for each ms.
 async fn rows(lines: &[String], more: &[&str]) -> Vec<f64> {
-    for _ in 0..ATTEMPTS {
-        let (server, mut control) = enabled(lines, more).await;
+    for attempt in 0..ATTEMPTS {
+        let slower = 1 << (attempt / ATTEMPTS_OF_A_PERIOD);
+        let period = format!("EVENT2.PERIOD={}", f64::from(slower) / 1e3);
+        let prescale = format!("SEQ1.PRESCALE={slower}");
+        let times = [&period, "SEQ1.PRESCALE.UNITS=us", &prescale];
+        let (server, mut control) = enabled(lines, &[&times, more].concat()).await;
         control.until("PCAP.ACTIVE?", "0").await;
         let rows = read(&server, "SIM.RAMP").await.concat();
         let run = server.daemon.runs.list().pop().expect("a run").progress();
@@ -88,12 +93,12 @@ async fn a_line_that_waits_for_a_position_goes_on_at_the_sample_that_has_reached
     let of_one = rows(&lines, &[]).await;
     assert_eq!(of_one[0], 100.0);
     near(&of_one, &[100.0, 110.0, 120.0]);
-    // The ramp falls from 999 to 0.
+    // The sine has 64 samples a period; the ramp still says which sample it is.
     let lines = [
-        line(1, at_least(900), [1, 0], [1000, 1000]),
-        line(1, at_most(50), [1, 0], [1000, 1000]),
+        line(1, at_least(32000), [1, 0], [1000, 1000]),
+        line(1, at_most(-32000), [1, 0], [1000, 1000]),
     ];
-    near(&rows(&lines, &[]).await, &[900.0, 0.0]);
+    near(&rows(&lines, &["SEQ1.POSA=SIM.SINE"]).await, &[14.0, 46.0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -213,6 +213,22 @@ fn a_row_that_waits_for_a_slow_channel_keeps_the_values_of_the_row_that_has_open
     }
 }
 
+/// The account of a run that follows one of a single row. What other tests did may leave no room in the budget of this CPU for
+/// that trigger: then another one is made.
+fn follows_one_row(channels: &[&str]) -> Snapshot {
+    for _ in 0..100 {
+        let fast = run("timer:1kHz", &["sim.ramp"], Some(1));
+        let slow = run(&rows_of(&fast), channels, None);
+        slow.start().expect("to start");
+        fast.start().expect("to start");
+        let end = ended(&slow);
+        if end.missed_by[Missed::Throttled as usize] == 0 {
+            return end;
+        }
+    }
+    panic!("each trigger was throttled");
+}
+
 #[test]
 fn a_row_that_awaits_a_value_when_the_other_run_ends_is_made_but_not_awaited_for_ever() {
     let sim = Sim::well();
@@ -220,11 +236,7 @@ fn a_row_that_awaits_a_value_when_the_other_run_ends_is_made_but_not_awaited_for
         sim.set("sim_async_ns", arrives_ns);
         // In the second run the step of sim.async comes after one of the thread.
         for channels in [&["sim.async"][..], &["sim.slow", "sim.async"]] {
-            let fast = run("timer:1kHz", &["sim.ramp"], Some(1));
-            let slow = run(&rows_of(&fast), channels, None);
-            slow.start().expect("to start");
-            fast.start().expect("to start");
-            let end = ended(&slow);
+            let end = follows_one_row(channels);
             assert_eq!((end.state, end.error), (State::Stopped, 0), "{end:?}");
             assert_eq!((end.triggers, end.head), (1, rows_made), "{end:?}");
         }

@@ -252,8 +252,10 @@ fn a_value_that_is_fetched_before_the_next_row_delays_none() {
     fast.start().expect("to start");
     let end = ended(&slow);
     assert_eq!((end.state, end.triggers), (State::Stopped, 300), "{end:?}");
-    assert_eq!(end.missed_by[Missed::Busy as usize], 0, "{end:?}");
-    // How many the budget has room for is the machine's affair; of two rows in turn the second would find the first open.
+    let by = |cause| end.missed_by[cause as usize];
+    // The other rows may come while the interrupt of one is late, or the budget has no room: how many is the machine's affair.
+    let late = by(Missed::Source) + by(Missed::Throttled);
+    assert_eq!(end.head + late, 300, "{end:?}");
     assert!(end.head >= 30, "{end:?}");
 }
 

@@ -22,7 +22,8 @@ TICK = 0.02  # seconds between looks at what the guest has written
 CMDLINE = (
     "console=ttyS0 loglevel=7 printk.time=1 log_buf_len=4M"  # the whole log is the evidence
     " panic=-1 oops=panic sysctl.kernel.hung_task_timeout_secs={hung}"  # a dead guest ends at once
-    " nokaslr tsc=reliable clocksource=tsc"  # one clock, the same addresses in every run
+    " nokaslr norandmaps"  # the same addresses in every run; at others QEMU would translate a program again
+    " tsc=reliable clocksource=tsc"  # one clock
     " no_timer_check"  # else the kernel counts ticks as it boots, and panics if the host stood still for them
     " cryptomgr.notests random.trust_cpu=on"  # no self-tests behind the back of a measurement
 )
@@ -33,6 +34,11 @@ PATIENT = ("rcupdate.rcu_cpu_stall_timeout=120", "watchdog_thresh=60")
 # One host thread for all CPUs of a guest: with one each, a CPU may run into code that another is just patching (the
 # kernel's static keys), and QEMU 7.2 then raises int3 where no hardware does.
 ACCELERATORS = {"tcg": "tcg,thread=single", "kvm": "kvm"}
+
+# What an emulated CPU is better without. erms: the kernel would copy and clear memory with one instruction, which QEMU
+# repeats for each byte. cx16: after cmpxchg16b QEMU 7.2 may have wrong flags. Counted guests keep both: their counts of
+# instructions are compared with earlier ones.
+WITHOUT = ",-erms,-cx16"
 
 
 @dataclass
@@ -61,8 +67,9 @@ def command(machine: Machine, kernel: Kernel, work: Path) -> list[str]:
     """QEMU's command line. The guest's initramfs is work/initramfs; its ports are files in work."""
     # When a guest wakes, QEMU puts an unpacked kernel into its memory once more, over the one that runs.
     image = kernel.packed if machine.wake else kernel.image
+    cpu = "host" if machine.accel == "kvm" else kernel.needs.cpu + (WITHOUT if machine.icount is None else "")
     words = [PROGRAM, "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none",
-             "-machine", "q35", "-accel", ACCELERATORS[machine.accel], "-cpu", "host" if machine.accel == "kvm" else kernel.needs.cpu,
+             "-machine", "q35", "-accel", ACCELERATORS[machine.accel], "-cpu", cpu,
              "-smp", str(machine.cpus), "-m", str(machine.memory or kernel.needs.memory),
              "-kernel", str(image), "-initrd", str(work / "initramfs"),
              "-append", cmdline(machine, kernel), "-serial", f"file:{work}/log"]

@@ -109,9 +109,9 @@ class Kernels(InTemporaryDirectory):
         def words(flavour: str) -> str:
             (self.path / flavour / "lib/modules/6.12").mkdir(parents=True)
             return " ".join(qemu.command(qemu.Machine(), kernel.Kernel(flavour, self.path / flavour), self.path))
-        self.assertIn("-cpu max -smp 2 -m 1024 ", words("amd64"))
+        self.assertIn("-cpu max,-erms,-cx16 -smp 2 -m 1024 ", words("amd64"))
         self.assertIn("hung_task_timeout_secs=60 ", words("rt"))
-        self.assertIn("-cpu max,la57=off -smp 2 -m 2048 ", words("debug"))
+        self.assertIn("-cpu max,la57=off,-erms,-cx16 -smp 2 -m 2048 ", words("debug"))
         self.assertIn("hung_task_timeout_secs=480 ", words("kcsan"))
 
     def test_a_guest_that_suspends_itself_unpacks_its_kernel(self) -> None:
@@ -128,6 +128,11 @@ class Kernels(InTemporaryDirectory):
         timed = qemu.command(qemu.Machine(cpus=1, icount=0), stock, self.path)
         self.assertEqual(timed[:4], ["chrt", "--batch", "0", qemu.PROGRAM])
         self.assertEqual(qemu.command(qemu.Machine(), stock, self.path)[0], qemu.PROGRAM)
+
+    def test_a_guest_that_counts_instructions_has_all_that_the_emulated_cpu_can_do(self) -> None:
+        (self.path / "lib/modules/6.12").mkdir(parents=True)
+        timed = qemu.command(qemu.Machine(cpus=1, icount=0), kernel.Kernel("amd64", self.path), self.path)
+        self.assertEqual(timed[timed.index("-cpu") + 1], "max")
 
     def test_several_cpus_take_time_from_instructions_but_cannot_be_recorded(self) -> None:
         (self.path / "lib/modules/6.12").mkdir(parents=True)

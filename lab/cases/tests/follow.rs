@@ -176,7 +176,7 @@ fn who_begins_while_rows_are_made_gets_each_from_then_on() {
     let fast = run("timer:10us", &["sim.ramp"], None);
     let rows = rows_of(&fast);
     fast.start().expect("to start");
-    for round in 0..rounds(300, 300) {
+    for round in 0..rounds(100, 100) {
         let slow = run(&rows, &[&rows], None);
         let (mut reader, mut account) = begin(&slow);
         slow.start().expect("to start");

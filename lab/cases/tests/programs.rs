@@ -390,7 +390,7 @@ fn many_runs_with_programs_leave_nothing_behind() {
     let _sim = Sim::well();
     let kernel = Kernel::open();
     let before = held();
-    for _ in 0..rounds(300, 300) {
+    for _ in 0..rounds(100, 100) {
         let run = kernel.run(&with(
             "soft",
             program(&["m = mean(sim.sine, 1000)"], &["sim.counter & 1"], None),

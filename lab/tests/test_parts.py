@@ -105,7 +105,7 @@ class Kernels(InTemporaryDirectory):
         with self.assertRaisesRegex(LabError, "'nonsense'; there are amd64, rt, newest, debug, kcsan"):
             kernel.kernel("nonsense")
 
-    def test_a_kernel_with_a_sanitizer_gets_what_it_needs_and_a_stock_one_what_it_always_got(self) -> None:
+    def test_a_kernel_with_a_sanitizer_gets_what_it_needs_and_a_stock_one_no_more(self) -> None:
         def words(flavour: str) -> str:
             (self.path / flavour / "lib/modules/6.12").mkdir(parents=True)
             return " ".join(qemu.command(qemu.Machine(), kernel.Kernel(flavour, self.path / flavour), self.path))

@@ -3,7 +3,8 @@
 //!
 //! The test device of QEMU has a test chosen by a byte written at its start, 0 for the first of those by memory (BAR 0) or
 //! of those by ports (BAR 1); after that both answer the same: bytes, among them the test's name. BAR 2 of another card is plain memory.
-// lab: --device pci-testdev --device ivshmem-plain,memdev=plain --qemu=-object --qemu=memory-backend-ram,id=plain,size=1M
+// lab: --module uio_edu --device edu,addr=0x05 --device pci-testdev
+// lab: --device ivshmem-plain,memdev=plain --qemu=-object --qemu=memory-backend-ram,id=plain,size=1M
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers of a chip on an I2C bus by a board file: the kernel's simulated bus, whose second chip has pages.
-// lab: --module i2c-dev --module 'i2c-stub chip_addr=0x48,0x51 bank_reg=0,0x4e bank_mask=0,7 bank_start=0,0x50 bank_end=0,0x5f' --module strobe_sample_i2c
+// lab: --module i2c-dev --module 'i2c-stub chip_addr=0x48,0x51 bank_reg=0,0x4e bank_mask=0,7 bank_start=0,0x50 bank_end=0,0x5f'
+// lab: --module strobe_sample --module strobe_sample_i2c
 
 use std::thread;
 

@@ -2,7 +2,8 @@
 //! Every allocation of every call fails in turn: the call says ENOMEM, has changed nothing, and the next one works. What
 //! is lost nevertheless, kmemleak finds when the guest ends.
 // kernels: debug
-// lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
+// lab: --module i2c-dev --module 'i2c-stub chip_addr=0x48,0x51 bank_reg=0,0x4e bank_mask=0,7 bank_start=0,0x50 bank_end=0,0x5f'
+// lab: --module strobe_sample --module strobe_sample_i2c
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -5,7 +5,8 @@
 //!
 //! More of it, with a seed: the modules below, and
 //! `lab/run --kernel debug --append 'FUZZ_CALLS=1000000 FUZZ_SEED=7' --timeout 3000 ... -- cases fuzz:: --nocapture`
-// lab: --module strobe_sample --module i2c-dev --module 'i2c-stub chip_addr=0x48' --module strobe_sample_i2c
+// lab: --module i2c-dev --module 'i2c-stub chip_addr=0x48,0x51 bank_reg=0,0x4e bank_mask=0,7 bank_start=0,0x50 bank_end=0,0x5f'
+// lab: --module strobe_sample --module strobe_sample_i2c
 
 use std::collections::BTreeMap;
 use std::env;

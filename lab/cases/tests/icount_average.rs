@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Averaging in the row: of a converter's 200000 samples a second, rows of a thousand each. They are what a recording of
 //! all samples gives when it is averaged afterwards, bit for bit.
-// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first
-// lab: --module uio_pci_generic
+// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first --device lab-axi-timer
+// lab: --device lab-axi-gpio --module uio_pci_generic --module strobe_loop --module lab_fpga
 
 use std::thread;
 use std::time::Duration;

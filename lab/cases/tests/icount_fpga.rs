@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Board files of blocks that FPGA vendors have in their catalogues, as they are, against devices that were written from the
 //! blocks' manuals. Time is made of instructions, so a clock too much in a period is seen.
-// lab: --device lab-counter --device lab-encoder --device lab-axi-timer --device lab-axi-gpio
-// lab: --module uio_pci_generic --module strobe_loop --module lab_fpga
+// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first --device lab-axi-timer
+// lab: --device lab-axi-gpio --module uio_pci_generic --module strobe_loop --module lab_fpga
 
 use std::fs;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `strobe jitter` of the kernel engine's ways, on a machine that nothing disturbs: the loop of 100 Hz.
-// lab: --device lab-counter --device lab-encoder --device lab-axi-timer --device lab-axi-gpio
-// lab: --module uio_pci_generic --module strobe_loop --module lab_fpga
+// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first --device lab-axi-timer
+// lab: --device lab-axi-gpio --module uio_pci_generic --module strobe_loop --module lab_fpga
 
 use std::process::{Command, Output};
 use std::thread::sleep;

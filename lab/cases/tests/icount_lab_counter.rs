@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A card that counts its own interrupts: what it has raised are the rows, what strobe has missed, and what the card
 //! itself has merged because nobody had answered the one before. Exactly, at any rate and under any load.
-// lab: --device lab-counter --device lab-encoder --device lab-axi-timer --device lab-axi-gpio
-// lab: --module uio_pci_generic --module strobe_loop --module lab_fpga
+// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first --device lab-axi-timer
+// lab: --device lab-axi-gpio --module uio_pci_generic --module strobe_loop --module lab_fpga
 
 use std::sync::Arc;
 use std::thread;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A correlated scan: a counter is the master of an encoder and of a converter, and what these have latched is what was
 //! there at the instant of the master's end of count. Both engines, from the same board files.
-// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first
-// lab: --module uio_pci_generic
+// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first --device lab-axi-timer
+// lab: --device lab-axi-gpio --module uio_pci_generic --module strobe_loop --module lab_fpga
 
 use std::thread;
 use std::time::Duration;

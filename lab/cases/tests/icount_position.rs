@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Position compare by a rule: an output at each of many positions of an axis, and how late it is. The counter's own clock
 //! says when the output came, and the encoder's speed when the position was reached; neither asks strobe.
-// lab: --device lab-counter --device lab-encoder --device lab-axi-timer --device lab-axi-gpio
-// lab: --module uio_pci_generic --module strobe_loop --module lab_fpga
+// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first --device lab-axi-timer
+// lab: --device lab-axi-gpio --module uio_pci_generic --module strobe_loop --module lab_fpga
 
 use std::thread;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A card that interrupts faster than the machine can follow leaves others their part of the processor: what is beyond
 //! the budget is not only refused, it is not delivered. And what the card has raised is still accounted for, to the last.
-// lab: --device lab-counter --device lab-encoder --device lab-axi-timer --device lab-axi-gpio
-// lab: --module uio_pci_generic --module strobe_loop --module lab_fpga
+// lab: --device lab-counter,id=first --device lab-encoder,master=first --device lab-adc,master=first --device lab-axi-timer
+// lab: --device lab-axi-gpio --module uio_pci_generic --module strobe_loop --module lab_fpga
 
 use std::fs;
 use std::time::{Duration, Instant};

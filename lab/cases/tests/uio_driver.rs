@@ -3,7 +3,7 @@
 //! the card's own memory, each of it by a number of its own.
 //!
 //! Another card has two memories, of which the second is plain; the driver is told to take it.
-// lab: --module uio_edu --device edu,addr=0x05
+// lab: --module uio_edu --device edu,addr=0x05 --device pci-testdev
 // lab: --device ivshmem-plain,memdev=plain --qemu=-object --qemu=memory-backend-ram,id=plain,size=1M
 
 use std::fs;

@@ -129,6 +129,12 @@ class Kernels(InTemporaryDirectory):
         self.assertEqual(timed[:4], ["chrt", "--batch", "0", qemu.PROGRAM])
         self.assertEqual(qemu.command(qemu.Machine(), stock, self.path)[0], qemu.PROGRAM)
 
+    def test_only_a_guest_that_counts_no_instructions_starts_without_self_tests(self) -> None:
+        (self.path / "lib/modules/6.12").mkdir(parents=True)
+        stock = kernel.Kernel("amd64", self.path)
+        self.assertIn(" initcall_blacklist=jent_mod_init,", qemu.cmdline(qemu.Machine(), stock))
+        self.assertNotIn("initcall_blacklist", qemu.cmdline(qemu.Machine(cpus=1, icount=0), stock))
+
     def test_a_guest_that_counts_instructions_has_all_that_the_emulated_cpu_can_do(self) -> None:
         (self.path / "lib/modules/6.12").mkdir(parents=True)
         timed = qemu.command(qemu.Machine(cpus=1, icount=0), kernel.Kernel("amd64", self.path), self.path)

@@ -51,24 +51,31 @@ class Heads(unittest.TestCase):
 class Kernels(unittest.TestCase):
     """Which kernels are asked for what."""
 
-    def asked(self, kernels: list[str], names: list[str], only_deterministic: bool = False) -> list[str]:
+    def asked(self, kernels: list[str], names: list[str], only: str = "") -> list[str]:
         suite = program("suite")
-        chosen = [case(name, text, [f"{name}::x"]) for name, text in (("plain", ""), ("icount_a", ""), ("icount_b", "// kernels: amd64\n"))]
+        chosen = [case(name, text, [f"{name}::x"]) for name, text in (("cards", ""), ("plain", ""), ("icount_a", ""), ("icount_b", "// kernels: amd64\n"))]
         others = {"of_the_lab": lambda kernels: [], "more": lambda kernels: []}
         with mock.patch.multiple(suite, cases=lambda names: chosen, Shared=lambda kernel, cases: [case.job(kernel) for case in cases], **others):
-            jobs = suite.guest_jobs(kernels, names, only_deterministic)
+            jobs = suite.guest_jobs(kernels, names, only)
         return sorted(job.title for some in jobs for job in (some if isinstance(some, list) else [some]))
 
     def test_of_debian_s_two_kernels_one_is_asked_for_what_a_deterministic_guest_shows(self) -> None:
-        self.assertEqual(self.asked(["amd64", "rt"], []), ["icount_a (amd64)", "icount_b (amd64)", "plain (amd64)", "plain (rt)"])
-        self.assertEqual(self.asked(["amd64", "debug"], []), ["icount_a (amd64)", "icount_a (debug)", "icount_b (amd64)", "plain (amd64)", "plain (debug)"])
+        amd64 = ["icount_a (amd64)", "icount_b (amd64)", "plain (amd64)"]
+        self.assertEqual(self.asked(["amd64", "rt"], []), ["cards (amd64)", *amd64, "plain (rt)"])
+        self.assertEqual(self.asked(["amd64", "debug"], []), sorted(["cards (amd64)", "cards (debug)", *amd64, "icount_a (debug)", "plain (debug)"]))
 
     def test_who_asks_for_a_kernel_or_a_case_has_it(self) -> None:
-        self.assertEqual(self.asked(["rt"], []), ["icount_a (rt)", "plain (rt)"])
-        self.assertIn("icount_a (rt)", self.asked(["amd64", "rt"], ["icount_a"]))
+        self.assertEqual(self.asked(["rt"], []), ["cards (rt)", "icount_a (rt)", "plain (rt)"])
+        self.assertLessEqual({"cards (rt)", "icount_a (rt)"}, set(self.asked(["amd64", "rt"], ["icount_a", "cards"])))
 
-    def test_deterministic_guests_can_be_asked_for_alone(self) -> None:
-        self.assertEqual(self.asked(["rt"], [], True), ["icount_a (rt)"])
+    def test_what_is_not_asked_of_rt_can_be_asked_for_alone(self) -> None:
+        self.assertEqual(self.asked(["rt"], [], "icount"), ["icount_a (rt)"])
+        self.assertEqual(self.asked(["rt"], [], "alike"), ["cards (rt)"])
+
+    def test_each_file_of_which_both_kernels_show_the_same_is_there_and_for_both(self) -> None:
+        for name in program("suite").ALIKE:
+            self.assertLessEqual({"amd64", "rt"}, set(case(name, (SOURCES / f"{name}.rs").read_text(), []).kernels), name)
+            self.assertFalse(name.startswith("icount_"), name)
 
     def test_a_kernel_for_which_no_module_is_built_is_refused_before_all_fails(self) -> None:
         suite = program("suite")

@@ -152,7 +152,7 @@ class Parts(unittest.TestCase):
 
     def test_it_names_every_case_that_verify_runs(self) -> None:
         verify = program("verify")
-        steps = [step for step in [*verify.measurements(), *verify.soak()] if step.command.startswith(("lab/cases/", "lab/suite --icount"))]
+        steps = [step for step in [*verify.measurements(), *verify.soak()] if step.command.startswith(("lab/cases/", "lab/suite --icount", "lab/suite --alike"))]
         self.assertEqual(self.whole, {self.without_kernels(shlex.split(step.command)) for step in steps})
 
     def test_it_names_what_the_tests_run_of_them(self) -> None:

@@ -84,7 +84,7 @@ def triggers(panda):
     # The ramp goes from 0 V to 0.999 V.
     position = PosOutScaleOffset("SIM.RAMP", soft_signal_rw(float, 0.001), soft_signal_rw(float, 0.0))
     return (ScanSpecSeqTableFlyableLogic(panda.seq[1], {motor: position}),
-            ScanSpecInfo(spec=Fly(ConstantDuration(0.001, Line(motor, 0.25, 0.75, rows))), deadtime=0.0005))
+            ScanSpecInfo(spec=Fly(ConstantDuration(0.001, Line(motor, 0.9, 0.95, rows))), deadtime=0.0005))
 
 
 def fly(panda):

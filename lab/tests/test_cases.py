@@ -51,7 +51,7 @@ class Heads(unittest.TestCase):
 class Kernels(unittest.TestCase):
     """Which kernels are asked for what."""
 
-    def asked(self, kernels: list[str], names: list[str], part: str = "") -> list[str]:
+    def asked(self, kernels: list[str], names: list[str], part: str | None = None) -> list[str]:
         suite = program("suite")
         chosen = [case(name, text, [f"{name}::x"]) for name, text in (("cards", ""), ("plain", ""), ("icount_a", ""), ("icount_b", "// kernels: amd64\n"))]
         others = {"of_the_lab": lambda kernels: [], "more": lambda kernels: []}

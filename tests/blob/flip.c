@@ -6,7 +6,7 @@
  *
  * Every blob that is given is cut at each length and lengthened, and each of its
  * bits is flipped, with and without a new checksum (of a large one those of each
- * third byte, without --all); then many bytes at once, at random.
+ * eleventh byte, without --all); then many bytes at once, at random.
  * What is refused must say why; what is accepted must be harmless, which is
  * checked here in other words than there.
  */
@@ -295,8 +295,8 @@ int main(int argc, char **argv)
 		free(exact);
 		cut_everywhere(blob, size);
 		lengthen(blob, size);
-		/* Fields are of a power of two of bytes: each third byte is each byte of a field, of one record or another. */
-		flip_everywhere(blob, size, size > LARGE && !all ? 3 : 1);
+		/* Records are of an even number of bytes: each eleventh byte is each byte of a field, of one record or another. */
+		flip_everywhere(blob, size, size > LARGE && !all ? 11 : 1);
 		shake(blob, size);
 		forge(blob, size);
 	}

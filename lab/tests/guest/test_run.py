@@ -123,18 +123,13 @@ class Faults(Guest):
         return module
 
     def test_a_warning_of_the_kernel_is_status_70_whatever_the_command_says(self) -> None:
-        for kernel in ("amd64", "rt"):
-            with self.subTest(kernel):
-                done = self.run_lab("--kernel", kernel, "--module", f"{self.toy(kernel)} boom=1", "--", "true")
-                self.assertEqual(done.returncode, 70)
-                self.assertRegex(done.stderr, rb"kernel complains: WARNING: .*toy_init")
+        done = self.run_lab("--kernel", "rt", "--module", f"{self.toy('rt')} boom=1", "--", "true")
+        self.assertEqual(done.returncode, 70)
+        self.assertRegex(done.stderr, rb"kernel complains: WARNING: .*toy_init")
 
     def test_a_warning_in_the_very_last_moment_is_seen(self) -> None:
-        for kernel in ("amd64", "rt"):
-            with self.subTest(kernel):
-                done = self.run_lab("--kernel", kernel, "--module", self.toy(kernel), "--",
-                                    "sh", "-c", "echo 1 >/sys/module/toy/parameters/boom; rmmod toy")
-                self.assertEqual(done.returncode, 70)
+        done = self.run_lab("--module", self.toy("amd64"), "--", "sh", "-c", "echo 1 >/sys/module/toy/parameters/boom; rmmod toy")
+        self.assertEqual(done.returncode, 70)
 
     def test_a_module_without_a_fault_passes_and_can_be_removed_and_loaded_again(self) -> None:
         done = self.run_lab("--module", self.toy("amd64"), "--", "sh", "-c", "rmmod toy && modprobe toy && grep -o ^toy /proc/modules")

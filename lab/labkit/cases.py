@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The guest tests: a case is a file of lab/cases/tests, a module of one program, in a guest that the file's head asks for."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -39,7 +40,8 @@ class Case:
     @property
     def command(self) -> list[str]:
         """With all names: a filter of the harness would find `uio_board::` when asked for `board::`."""
-        return [PROGRAM, "--test-threads=1", "--exact", *self.tests]
+        often = os.environ.get("STROBE_ROUNDS")
+        return [*(["env", f"STROBE_ROUNDS={often}"] if often else []), PROGRAM, "--test-threads=1", "--exact", *self.tests]
 
     def job(self, kernel: str) -> GuestJob:
         """The case in a guest of its own."""

@@ -152,7 +152,7 @@ class Parts(unittest.TestCase):
 
     def test_it_names_every_case_that_verify_runs(self) -> None:
         verify = program("verify")
-        steps = [step for step in [*verify.measurements(), *verify.soak()] if step.command.startswith(("lab/cases/", "lab/suite --icount", "lab/suite --alike"))]
+        steps = [step for step in [*verify.measurements(), *verify.soak()] if step.command.startswith(("lab/cases/", "lab/suite --icount", "lab/suite --alike", "env STROBE_ROUNDS="))]
         self.assertEqual(self.whole, {self.without_kernels(shlex.split(step.command)) for step in steps})
 
     def test_it_names_what_the_tests_run_of_them(self) -> None:
@@ -162,7 +162,7 @@ class Parts(unittest.TestCase):
         run = {command for command in run if command.split()[0] in cases}
         own = {word for word in self.part if (self.tree / f"lab/cases/tests/{word}.rs").exists()}
         self.assertEqual(self.part - own, run)
-        self.assertEqual(own, {"hotplug", "icount_attribution", "rpmsg_removal", "sequence"})
+        self.assertEqual(own, {"board", "cards", "frames", "hotplug", "icount_attribution", "iio", "lines", "rpmsg_removal", "sequence", "uio"})
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ use strobe::reader::RunReader;
 use strobe::run::OwnedRun;
 use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{begin, read_now, until, until_rows};
+use strobe_cases::rounds::rounds;
 use strobe_cases::{Account, Engine, Kernel, plan};
 use strobe_ring::State;
 
@@ -490,7 +491,8 @@ fn a_damaged_board_is_refused_with_a_reason_and_binds_nothing() {
         refused(&good[..length], &format!("cut to {length} bytes"));
     }
     // Not random, but as good: a step that is prime to the length visits all of it.
-    let scattered = (0..200).map(|number| 168 + number * 7919 % (good.len() - 168));
+    let scattered =
+        (0..rounds(20, 20) as usize).map(|number| 168 + number * 7919 % (good.len() - 168));
     for at in (0..168).chain(scattered) {
         let mut bad = good.clone();
         bad[at] ^= 1 << (at % 8);
@@ -572,7 +574,8 @@ fn a_card_that_goes_under_a_running_run_ends_it_and_its_rows_stay() {
     let _board = Installed::new(MSI);
     let engine = Kernel::open();
     let begun = Instant::now();
-    for round in 0..200 {
+    let often = rounds(50, 20);
+    for round in 0..often {
         let sampling = started(&engine, &plan("timer:5kHz", &["edu.id", "edu2.id"]));
         let raising = started(&engine, &writing("timer:2kHz", "edu.raise", 1));
         let heard = listening(&engine, "edu");
@@ -605,7 +608,7 @@ fn a_card_that_goes_under_a_running_run_ends_it_and_its_rows_stay() {
             "round {round}"
         );
     }
-    println!("200 times in {:?}", begun.elapsed());
+    println!("{often} times in {:?}", begun.elapsed());
 }
 
 #[test]

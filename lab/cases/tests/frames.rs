@@ -18,7 +18,8 @@ use strobe::plan::{Plan, Step};
 use strobe::run::OwnedRun;
 use strobe_board::{Board, Outcome, Policy, System};
 use strobe_cases::account::{Account, Pace, begin, read_now, read_to_end, until, until_rows};
-use strobe_cases::machine::{command, patience, slowness};
+use strobe_cases::machine::{command, patience};
+use strobe_cases::rounds::rounds;
 use strobe_cases::rpmsg::{Coprocessor, Processor, Program, overflown};
 use strobe_cases::slow::{Slowness, made_up};
 use strobe_cases::{Engine, Kernel, plan, raw};
@@ -175,7 +176,7 @@ fn each_frame_is_a_row_with_its_fields_as_channels() {
 
 #[test]
 fn what_the_transport_loses_is_missed_to_the_sample() {
-    let samples = 100_000 / slowness();
+    let samples = 500 * rounds(20, 20);
     engines(|make, processor| {
         let before = (processor.dropped(), processor.dropped_bytes());
         processor.set("drop", 7);
@@ -237,7 +238,7 @@ impl Provider for Own {
 
 #[test]
 fn a_thread_that_is_held_up_stops_the_remote_in_time_and_takes_no_memory() {
-    let samples = 40_000 / slowness();
+    let samples = 200 * rounds(50, 20);
     for hard in [false, true] {
         let _processor = Processor::new(hard);
         let held_up = Slowness {

@@ -189,7 +189,7 @@ pub fn many_runs_start_and_stop_under_load<E: Engine>(engine: &E) {
     let _load: Vec<_> = (0..cpus).map(Counting::on).collect();
     let other = engine.run(&plan("timer:500us", &["sim.counter"]));
     other.start().expect("to start");
-    for cycle in 0..rounds(60, 60) as usize {
+    for cycle in 0..rounds(20, 60) as usize {
         let event = ["timer:50us", "sim.pulse", "soft", "timer:1ms"][cycle % 4];
         let run = engine.run(&Plan {
             ring: Some(64),

@@ -21,6 +21,7 @@ use strobe_cases::Pace;
 use strobe_cases::account::{begin, read_now, read_to_end, until, until_counted, until_rows};
 use strobe_cases::machine::{command, pin};
 use strobe_cases::plan;
+use strobe_cases::rounds::rounds;
 use strobe_cases::uio::{DUMMY, Dummy, Edu, IRQ_ACK, IRQ_STATUS, register};
 use strobe_ring::State;
 
@@ -48,7 +49,7 @@ pub fn rows_come_from_a_device_without_irqcontrol() {
 
 #[test]
 fn rows_and_missed_are_the_events_that_the_device_counts() {
-    const EVENTS: u64 = 10_000;
+    let events = 50 * rounds(40, 40);
     for wait in WAYS {
         let _pinned = pin(0);
         let dummy = Dummy::silent(200_000);
@@ -60,8 +61,8 @@ fn rows_and_missed_are_the_events_that_the_device_counts() {
             .expect("a run");
         let (mut reader, mut account) = begin(&run);
         run.start().expect("to start");
-        dummy.allow(EVENTS);
-        until_counted("events", EVENTS, || {
+        dummy.allow(events);
+        until_counted("events", events, || {
             read_now(&mut reader, &mut account);
             reader.snapshot().triggers
         });
@@ -70,9 +71,9 @@ fn rows_and_missed_are_the_events_that_the_device_counts() {
         read_now(&mut reader, &mut account);
         let end = reader.snapshot();
         account.settle(&end);
-        assert_eq!(dummy.page().events, before + EVENTS);
-        assert_eq!(end.triggers, EVENTS, "{wait}: {end:?}");
-        assert_eq!(end.head + end.missed(), EVENTS);
+        assert_eq!(dummy.page().events, before + events);
+        assert_eq!(end.triggers, events, "{wait}: {end:?}");
+        assert_eq!(end.head + end.missed(), events);
         // Each row knows which event it is.
         for row in &account.rows {
             assert_eq!(row.values[0], before + row.trigger + 1, "{wait}: {row:?}");
@@ -176,8 +177,8 @@ fn run_on(card: &Edu, wait: WaitMode) -> UserRun {
 
 #[test]
 fn each_interrupt_of_a_card_is_a_row_and_is_enabled_again() {
-    const BOTH: [(WaitMode, u64); 2] = [(WaitMode::Block, 10_000), (WaitMode::Spin, 1000)];
-    for (wait, raises) in BOTH {
+    let block = 50 * rounds(40, 40);
+    for (wait, raises) in [(WaitMode::Block, block), (WaitMode::Spin, block / 10)] {
         let _pinned = pin(0);
         let card = Edu::bind(CARD);
         let uio = strobe::uio::Uio::find(&card.node()).expect("its UIO device");

@@ -28,6 +28,10 @@ pub enum strobe_next {
     STROBE_END = 2,
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "each is in a box of its own: the handle that the program has"
+)]
 enum Source {
     Ring(RunReader),
     File(Box<dyn RowSource>),

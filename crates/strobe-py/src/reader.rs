@@ -23,6 +23,10 @@ use crate::patient::LOOK;
 use crate::text::totals_text;
 
 /// Where the rows come from.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "each is in an object of Python, on the heap"
+)]
 enum Source {
     /// A ring, which has a descriptor to wait for.
     Ring(RunReader),

@@ -16,7 +16,7 @@ pub struct Grouped(fs::Permissions);
 impl Grouped {
     /// It does from now on.
     #[must_use]
-    pub fn new() -> Grouped {
+    pub fn begin() -> Grouped {
         let mode = fs::metadata(DEVICE).expect(DEVICE).permissions();
         chown(DEVICE, Some(0), Some(GROUP)).expect("a group");
         fs::set_permissions(DEVICE, fs::Permissions::from_mode(0o660)).expect("a mode");

@@ -243,7 +243,7 @@ fn answer(mut into: File, state: &State, from: &Receiver<Message>) {
             Content::Told(text) => match text.as_str() {
                 "N?" => {
                     asked += 1;
-                    if asked.is_multiple_of(LATE) {
+                    if asked % LATE == 0 {
                         thread::sleep(Duration::from_secs(3 * slowness()));
                     }
                     waiting.push_back(format!("{asked}\n").into_bytes());

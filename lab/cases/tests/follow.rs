@@ -404,7 +404,7 @@ fn as_user(event: &str) -> (Option<i32>, String) {
 
 #[test]
 fn who_may_not_read_a_run_may_not_follow_it() {
-    let _device = Grouped::new();
+    let _device = Grouped::begin();
     for shared in [false, true] {
         let fast = Kernel::open().run(&Plan {
             shared,

@@ -101,7 +101,7 @@ fn check(rows: &str) {
 
 #[test]
 fn who_may_make_a_run_may_let_it_compute_and_nobody_else() {
-    let _device = Grouped::new();
+    let _device = Grouped::begin();
     let capable = Capable::new();
     let plain = Path::new("strobe");
     for (who, program, user, group, is_allowed) in [

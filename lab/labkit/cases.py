@@ -40,6 +40,7 @@ class Case:
     @property
     def command(self) -> list[str]:
         """With all names: a filter of the harness would find `uio_board::` when asked for `board::`."""
+        # What repeats does it so often in the guest, too: lab/cases/src/rounds.rs.
         often = os.environ.get("STROBE_ROUNDS")
         return [*(["env", f"STROBE_ROUNDS={often}"] if often else []), PROGRAM, "--test-threads=1", "--exact", *self.tests]
 

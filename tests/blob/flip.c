@@ -295,7 +295,7 @@ int main(int argc, char **argv)
 		free(exact);
 		cut_everywhere(blob, size);
 		lengthen(blob, size);
-		/* Records are of an even number of bytes: each eleventh byte is each byte of a field, of one record or another. */
+		/* No record has a multiple of eleven bytes: of eleven like ones, each byte is damaged in one. Smaller boards are damaged whole. */
 		flip_everywhere(blob, size, size > LARGE && !all ? 11 : 1);
 		shake(blob, size);
 		forge(blob, size);

@@ -28,7 +28,7 @@ class Readers(unittest.TestCase):
     def test_what_is_missed_is_counted_and_a_value_that_is_not_what_it_must_be_ends_it(self) -> None:
         # One guest: each takes some ten seconds before it does anything.
         slow = "echo 3500000 >/sys/module/strobe/parameters/sim_slow_ns;"
-        other = "strobe record --event timer:100ms --read sim.counter --rows 20 -o /tmp/x.csv >/dev/null &"
+        other = "strobe record --event timer:100ms --read sim.counter --rows 20 -o x.csv >/dev/null &"
         status, said = soak(f"{slow} soak {MS} 1000 3 || exit 3; {other}")
         self.assertEqual(status, 1, said)
         ends = re.findall(r"^sim\.\w+ end rows 3000 triggers (\d+) missed (\d+) read 3000 lost 0", said, re.MULTILINE)

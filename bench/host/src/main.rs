@@ -14,6 +14,7 @@ use strobe_measure::machine::Machine;
 
 mod consumer;
 mod files;
+mod lines;
 mod moving;
 mod period;
 mod reads;

@@ -15,6 +15,7 @@ use strobe::ring::{End, Geometry, Header, RowShape, StartTimes, Writer};
 use strobe::rt::{self, Policy};
 
 use crate::consumer::Consumer;
+use crate::lines;
 use crate::words::{CHANNELS, NARROW_CHANNELS, RING_ROWS, ROW_WORDS, value, values};
 
 /// A way to move rows, and what a row took.
@@ -48,6 +49,7 @@ impl Measurement {
                 rt::lock_memory();
                 rt::set_up_thread(Some(from), Policy::Fifo(50));
                 let text = |error: Box<dyn Error>| error.to_string();
+                let (line, turns) = lines::both(to);
                 Ok([
                     (RING, by_ring::<NARROW_CHANNELS>(rows, to).map_err(text)?),
                     (WIDE, by_ring::<CHANNELS>(rows, to).map_err(text)?),
@@ -58,6 +60,8 @@ impl Measurement {
                         through(pipe, rows / 64, 1, to).map_err(text)?,
                     ),
                     (COPY, by_copy(rows)),
+                    (lines::TURNS, turns),
+                    (lines::LINE, line),
                 ])
             });
             work.join()

@@ -14,14 +14,21 @@ use strobe::run::OwnedRun;
 use strobe_cases::account::{begin, read_now, until};
 use strobe_cases::machine::{Counting, Sim, is_rt, slowness, undisturbed};
 use strobe_cases::pci::{self, counted, get, put};
+use strobe_cases::rounds::rounds;
 use strobe_cases::slow::Slowness;
 use strobe_cases::{Engine, plan};
 
 const BOARD: [&str; 1] = ["lab-counter"];
 const PERIODS: [u64; 3] = [10_000_000, 1_000_000, 200_000];
-/// How long the timer runs, in ns. A program that is always busy costs an instruction for each.
-const IDLE: u64 = 1_000_000_000;
-const BUSY: u64 = 300_000_000;
+/// How long the timer runs, in ns.
+fn idle() -> u64 {
+    5_000_000 * rounds(60, 200)
+}
+
+/// A program that is always busy costs an instruction for each.
+fn busy() -> u64 {
+    1_500_000 * rounds(60, 200)
+}
 
 /// Who has seen what of the card's interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +102,11 @@ fn in_the_kernel_every_interrupt_is_a_row_beside_a_busy_program_too() {
     let _sim = Sim::well();
     let fitted = pci::kernel(&BOARD);
     for period in PERIODS {
-        let counts = settled("kernel, idle", &fitted.engine, IDLE, period, &[]);
-        assert_eq!(counts, all(IDLE / period));
+        let counts = settled("kernel, idle", &fitted.engine, idle(), period, &[]);
+        assert_eq!(counts, all(idle() / period));
         let _hog = Counting::on(0);
-        let counts = settled("kernel, busy", &fitted.engine, BUSY, period, &[]);
-        assert_eq!(counts, all(BUSY / period));
+        let counts = settled("kernel, busy", &fitted.engine, busy(), period, &[]);
+        assert_eq!(counts, all(busy() / period));
     }
 }
 
@@ -111,7 +118,13 @@ fn interrupts_during_a_row_that_takes_long_are_merged_by_the_card_and_counted() 
         // Every tenth row, in the handler, which the simulator bounds to 10 ms.
         sim.set("sim_every", 10)
             .set("sim_slow_ns", 5 * period + period / 2);
-        let counts = settled("kernel, slow", &fitted.engine, IDLE, period, &["sim.ramp"]);
+        let counts = settled(
+            "kernel, slow",
+            &fitted.engine,
+            idle(),
+            period,
+            &["sim.ramp"],
+        );
         assert!(counts.merged > 0, "{counts:?}");
     }
 }
@@ -125,7 +138,7 @@ fn interrupts_that_find_a_row_unfinished_are_missed_and_counted() {
         let counts = settled(
             "kernel, asleep",
             &fitted.engine,
-            IDLE,
+            idle(),
             period,
             &["sim.slow"],
         );
@@ -140,7 +153,7 @@ fn interrupts_that_find_a_row_unfinished_are_missed_and_counted() {
         let counts = settled(
             "kernel, all of it",
             &fitted.engine,
-            BUSY,
+            busy(),
             period,
             &["sim.slow"],
         );
@@ -162,28 +175,34 @@ fn what_comes_through_uio_is_a_row_or_merged_by_the_card() {
         let engine = user::User::default().with(Arc::new(slow));
         let fitted = pci::user_of(engine, &BOARD);
         let engine = &fitted.engine;
-        let counts = settled("user, idle", engine, IDLE, period, &[]);
+        let counts = settled("user, idle", engine, idle(), period, &[]);
         // A kernel that is no real-time one works now and then for longer than a period.
-        let late = if is_rt() { 0 } else { IDLE / period / 1000 };
+        let late = if is_rt() { 0 } else { idle() / period / 1000 };
         assert!(
             counts.missed + counts.merged <= late || slowness() > 1,
             "{counts:?}"
         );
-        let counts = settled("user, slow", engine, IDLE, period, &["slow.count"]);
+        let counts = settled("user, slow", engine, idle(), period, &["slow.count"]);
         assert!(counts.merged > 0, "{counts:?}");
         let _hog = Counting::on(0);
-        settled("user, busy", engine, BUSY, period, &[]);
-        settled("user, busy and slow", engine, BUSY, period, &["slow.count"]);
+        settled("user, busy", engine, busy(), period, &[]);
+        settled(
+            "user, busy and slow",
+            engine,
+            busy(),
+            period,
+            &["slow.count"],
+        );
     }
 }
 
-/// The shortest period, in ns, down to which each of 1000 interrupts is a row, with a busy program on the only CPU.
+/// The shortest period, in ns, down to which each of so many interrupts is a row, with a busy program on the only CPU.
 fn shortest(what: &str, engine: &impl Engine) -> u64 {
-    const ENDS: u64 = 1000;
+    let ends = 5 * rounds(40, 200);
     let _hog = Counting::on(0);
     let lossless = |period: &u64| {
         let period = *period * slowness();
-        settled(what, engine, ENDS * period, period, &[]) == all(ENDS)
+        settled(what, engine, ends * period, period, &[]) == all(ends)
     };
     let periods = [
         1000, 500, 200, 100, 50, 40, 30, 20, 15, 12, 10, 8, 7, 6, 5, 4, 3, 2,

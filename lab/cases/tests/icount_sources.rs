@@ -14,13 +14,14 @@ use strobe_cases::account::{begin, read_now, record, until};
 use strobe_cases::hpet::interrupts;
 use strobe_cases::machine::{is_rt, slowness, undisturbed};
 use strobe_cases::plan;
+use strobe_cases::rounds::rounds;
 use strobe_cases::slow::Slowness;
 use strobe_cases::uio::Dummy;
 use strobe_cases::wave::Wave;
 use strobe_ring::{Missed, Snapshot, State};
 
 fn triggers() -> u64 {
-    10_000 / slowness()
+    50 * rounds(40, 200) / slowness()
 }
 
 /// ns; of a slow kernel as many times longer.

@@ -9,6 +9,7 @@ use std::thread;
 use libc::{EAGAIN, EPOLLET, EPOLLIN, POLLHUP, POLLIN, POLLNVAL};
 use strobe_cases::machine::patience;
 use strobe_cases::raw::*;
+use strobe_cases::rounds::rounds;
 
 const IN: i16 = POLLIN;
 const IN_HUP: i16 = POLLIN | POLLHUP;
@@ -192,7 +193,7 @@ fn the_end_is_an_edge_of_its_own() {
 }
 
 /// A fast timer, and `rounds` times: arm the next row, wait for it.
-fn arm_and_wait(rounds: u32, wait: impl Fn(&OwnedFd) -> Result<u32, i32>) {
+fn arm_and_wait(rounds: u64, wait: impl Fn(&OwnedFd) -> Result<u32, i32>) {
     let steps = [step(READ, "sim.counter", 0)];
     let c = request("timer", 20_000, 1024, &steps);
     let (owner, made) = create(&control(), &c).expect("a run");
@@ -201,7 +202,7 @@ fn arm_and_wait(rounds: u32, wait: impl Fn(&OwnedFd) -> Result<u32, i32>) {
     order(&owner, START, 0).expect("started");
     for round in 0..rounds {
         // One to three rows ahead: the producer is before, within and after the call.
-        let row = map.get::<u64>(HEAD) + 1 + u64::from(round % 3);
+        let row = map.get::<u64>(HEAD) + 1 + round % 3;
         arm(&ring, row).expect("armed");
         assert_eq!(
             wait(&ring),
@@ -219,14 +220,16 @@ fn arm_and_wait(rounds: u32, wait: impl Fn(&OwnedFd) -> Result<u32, i32>) {
 }
 
 #[test]
-fn no_wake_up_is_lost_by_poll_in_10000_rounds() {
-    arm_and_wait(10_000, |ring| poll(ring, long()).map(|bits| bits as u32));
+fn no_wake_up_is_lost_by_poll_in_thousands_of_rounds() {
+    arm_and_wait(50 * rounds(40, 200), |ring| {
+        poll(ring, long()).map(|bits| bits as u32)
+    });
 }
 
 #[test]
-fn no_wake_up_is_lost_by_an_edge_triggered_epoll_in_10000_rounds() {
+fn no_wake_up_is_lost_by_an_edge_triggered_epoll_in_thousands_of_rounds() {
     let instance = std::cell::OnceCell::new();
-    arm_and_wait(10_000, |ring| {
+    arm_and_wait(50 * rounds(40, 200), |ring| {
         let epoll = instance.get_or_init(|| epoll(ring, EPOLLIN | EPOLLET));
         epoll_wait(epoll, long())
     });

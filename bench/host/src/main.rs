@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use indicatif::ProgressBar;
 use serde::Serialize;
+use strobe::rt;
 use strobe_measure::machine::Machine;
 
 mod consumer;
@@ -154,6 +155,12 @@ fn run(options: &Options) -> Result<bool, Box<dyn Error>> {
     let &[producer, consumer] = options.cpus.as_slice() else {
         return Err("--cpus: two CPUs are needed".into());
     };
+    // On one CPU, real-time threads that wait for each other would wait for ever.
+    let usable = rt::cpus();
+    if producer == consumer || ![producer, consumer].iter().all(|cpu| usable.contains(cpu)) {
+        let text = format!("--cpus {producer} {consumer}: name two of the CPUs {usable:?}");
+        return Err(text.into());
+    }
     let before = Machine::from_now();
     let turns = period::turns(options.seconds) + visible::turns(options.seconds);
     let bar = ProgressBar::new(u64::from(options.rounds) + turns);

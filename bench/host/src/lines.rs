@@ -2,6 +2,7 @@
 //! What the machine itself takes to bring memory from one CPU to another: what a ring cannot do without.
 
 use std::hint::spin_loop;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -40,7 +41,10 @@ pub fn both(to: usize) -> (f64, f64) {
 
 /// Writes these words so often, each time after the other CPU has read them; nanoseconds of it all.
 fn in_turns(times: u64, to: usize, words: &[AtomicU64]) -> f64 {
-    let turn = Turn(AtomicU64::new(u64::MAX));
+    let turn = Turn(AtomicU64::new(0));
+    // The other thread begins on this CPU with this priority, and goes to its own by itself: who spun here meanwhile would keep
+    // it from that for ever. So wait asleep.
+    let ready = Barrier::new(2);
     let wait = |number| {
         while turn.0.load(Ordering::Acquire) != number {
             spin_loop();
@@ -49,7 +53,7 @@ fn in_turns(times: u64, to: usize, words: &[AtomicU64]) -> f64 {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             rt::set_up_thread(Some(to), Policy::Fifo(50));
-            turn.0.store(0, Ordering::Release);
+            ready.wait();
             for time in 0..times {
                 wait(2 * time + 1);
                 let sum = words.iter().fold(0, |sum: u64, word| {
@@ -59,7 +63,7 @@ fn in_turns(times: u64, to: usize, words: &[AtomicU64]) -> f64 {
                 turn.0.store(2 * time + 2, Ordering::Release);
             }
         });
-        wait(0);
+        ready.wait();
         let begun = Instant::now();
         for time in 0..times {
             for word in words {

@@ -17,6 +17,8 @@ from tiled.catalog import in_memory
 from tiled.client import Context, from_context
 from tiled.server.app import build_app
 
+# For Tiled each channel is an array of its own, which takes longer than to record it.
+FEW = READ[:2]
 KEYS = ["sim_counter", "sim_sine", "sim_noise", "sim_ramp", "sim_latch", "clock_time", "clock_elapsed", "cpu_id", "cpu_cycles",
         "sim_counter_2"]
 
@@ -54,7 +56,7 @@ class Fly(Scan):
     def same(self, stream, rows: np.ndarray) -> None:
         """Value by value."""
         names = [name for name in rows.dtype.names if name in ("row", "trigger", "time", "status") or "." in name]
-        for name, key in zip(names, ["row", "trigger", "time", "status", *KEYS], strict=True):
+        for name, key in zip(names, ["row", "trigger", "time", "status", *KEYS[:len(names) - 4]], strict=True):
             found = stream[f"det-{key}"].read()
             self.assertEqual(found.dtype, rows.dtype[name], key)
             np.testing.assert_array_equal(found.ravel(), rows[name], key)
@@ -129,7 +131,7 @@ class Fly(Scan):
         self.assertEqual((det.summary.triggers, det.summary.rows), (300, 300))
 
     def test_a_stage_has_several_runs_each_in_a_file(self) -> None:
-        det = self.detector(internal="timer:1kHz", on_loss="warn")
+        det = self.detector(FEW, internal="timer:1kHz", on_loss="warn")
         documents, stream = self.flown(det, TriggerInfo(number_of_events=200), TriggerInfo(number_of_events=100, deadtime=0.002))
         files = [strobe.open(path) for path in self.files()]
         self.assertEqual([file.info.period_ns for file in files], [1_000_000, 2_000_000])
@@ -137,15 +139,15 @@ class Fly(Scan):
         self.assertEqual(documents.ranges("seq_nums")["det-row"][-1][1], 301)
 
     def test_an_event_may_have_several_rows(self) -> None:
-        det = self.detector(internal="timer:1kHz", on_loss="warn")
+        det = self.detector(FEW, internal="timer:1kHz", on_loss="warn")
         documents, stream = self.flown(det, TriggerInfo(number_of_events=40, collections_per_event=5))
         (path,) = self.files()
         self.assertEqual(stream["det-sim_sine"].shape, (40, 5))
-        self.assertEqual(stream["det-failed"].shape, (40, 5, len(READ)))
+        self.assertEqual(stream["det-failed"].shape, (40, 5, len(FEW)))
         self.same(stream, rows_of(strobe.open(path)))
 
     def test_without_a_number_of_points_it_goes_on_until_it_is_completed(self) -> None:
-        det = self.detector(internal="timer:1kHz", on_loss="warn")
+        det = self.detector(FEW, internal="timer:1kHz", on_loss="warn")
         documents, stream = self.flown(det, TriggerInfo(number_of_events=0))
         (path,) = self.files()
         rows = rows_of(strobe.open(path))
@@ -181,7 +183,7 @@ class Fly(Scan):
         for depth in (0, -1):
             self.assertIn("does not exist", self.refused(fly(self.detector(internal="timer:1kHz", path_provider=paths(depth)),
                                                              armed)).reason)
-        det = self.detector(internal="timer:1kHz", path_provider=paths(-2), on_loss="warn")
+        det = self.detector(FEW, internal="timer:1kHz", path_provider=paths(-2), on_loss="warn")
         documents, stream = self.flown(det, armed)
         self.assertEqual([path.name for path in (self.folder / "day/one").iterdir()], ["{scan} 1.h5"])
         self.assertEqual(stream["det-row"].read().tolist(), [0, 1, 2])

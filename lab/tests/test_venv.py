@@ -46,6 +46,11 @@ class Environments(unittest.TestCase):
         self.assertEqual(self.made(), first)
         self.assertTrue((first / "mark").exists(), "it was made again")
 
+    def test_a_cache_that_is_said_from_here_is_found_from_everywhere(self) -> None:
+        words = [TREE / "tests/venv", self.list]
+        done = subprocess.run(words, env=os.environ | {"STROBE_CACHE": "cache"}, cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(Path(done.stdout.removesuffix("\n")).parent, self.cache, done.stderr)
+
     def test_another_list_has_another(self) -> None:
         first = self.made()
         self.list.write_text("# Nothing, and that in other words.\n")
